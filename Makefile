@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A thin front: meson builds, tools/ has the scripts. Each target also does its own set-up.
+#
+#   make build        the program at build/rhinet, the library, the examples
+#   make demo         show what it does
+#   make test         everything that a change must pass; ends with one line of counts
+#   make asan, tsan   only the tests under these sanitizers
+#   make bench        measure against this machine's own limits
+#   make bench-peers  beside UCX, Open MPI and MPICH
+#   make install      to PREFIX (default /usr/local), below DESTDIR if given
+#   make format       clang-format on all C files
+
+PREFIX ?= /usr/local
+
+all: build
+
+build/build.ninja:
+	@tools/setup build
+	meson setup build --prefix=$(PREFIX)
+
+build: build/build.ninja
+	@tools/setup build
+	@ninja -C build
+
+demo: build
+	@tools/demo
+
+test asan tsan:
+	@tools/setup test
+	@tools/test $(filter asan tsan,$@)
+
+bench: build
+	build/rhinet bench rma
+
+bench-peers: build
+	@tools/setup peers
+	@tools/bench-peers
+
+install: build
+	meson configure build -Dprefix=$(PREFIX)
+	DESTDIR=$(DESTDIR) meson install -C build
+
+format:
+	@tools/setup test
+	find src include tests examples bench -name '*.[ch]' | xargs clang-format-14 -i
+
+clean:
+	rm -rf build build-clang build-asan build-tsan
+
+.PHONY: all build demo test asan tsan bench bench-peers install format clean

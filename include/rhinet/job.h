@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Jobs: who takes part.
+ *
+ * A job is a set of processes that may reach each other's memory. `rhinet run` starts one; each
+ * process then calls rh_join() and is known by its rank, 0 to size - 1. A program started without
+ * a launcher is a job of one. Everything hangs off the `struct rh_job`; there is no hidden state,
+ * and any thread of the process may use it.
+ */
+#ifndef RHINET_JOB_H
+#define RHINET_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct rh_job;
+
+#define RH_ANY_RANK (-1) /* whichever rank; in flushes, every rank */
+
+/* Timeouts are relative and in nanoseconds. */
+#define RH_TIMEOUT_DEFAULT ((int64_t)-1)    /* the setting RHINET_TIMEOUT, 60 s unless changed */
+#define RH_TIMEOUT_NONE    ((int64_t)0)     /* look once, do not wait */
+#define RH_TIMEOUT_LONGEST (INT64_MAX)      /* for ever, but a death still ends the wait */
+#define RH_MILLISECONDS(n) ((int64_t)(n)*1000000)
+
+/* Optional wishes for rh_join(). Zero the struct, set struct_size, then what you want to change. */
+struct rh_join_options {
+    size_t struct_size;
+    const char *nic; /* NIC to use; NULL: what the launcher or RHINET_NIC says */
+    int manager_fd;  /* connection to the task manager; 0: what the launcher passed */
+};
+
+/* Join the job this process was started in. options may be NULL. On success *job is the caller's
+ * until rh_leave(). Does not wait for the other ranks.
+ * Errors: RH_EINVALID (unknown NIC, bad setting), RH_EREFUSED (the task manager does not know us, or
+ * speaks another version), RH_ENOSPACE (no room for the control memory). */
+int rh_join(struct rh_job **job, const struct rh_join_options *options);
+
+/* Leave: detaches all segments and frees the job. Peers that still use this rank's memory or wait
+ * for it get RH_EDEAD ("has left"). Always frees; returns the first problem met, if any. */
+int rh_leave(struct rh_job *job);
+
+int rh_rank(const struct rh_job *job);
+int rh_size(const struct rh_job *job);
+
+/* Node (host) number of a rank, counted from 0, or RH_EINVALID for a rank outside the job. */
+int rh_node(const struct rh_job *job, int rank);
+
+/* The job's number (PGID): the same on all ranks, different for every job of the host. */
+uint64_t rh_job_id(const struct rh_job *job);
+
+/* The NIC in use, as RHINET_NIC would name it. */
+const char *rh_nic_name(const struct rh_job *job);
+
+enum rh_peer_state {
+    RH_PEER_STARTING = 0, /* started, has not joined yet */
+    RH_PEER_JOINED = 1,
+    RH_PEER_LEFT = 2, /* called rh_leave(), or ended without failing */
+    RH_PEER_DIED = 3  /* killed, crashed or failed */
+};
+
+/* State of a rank, or RH_EINVALID for a rank outside the job. */
+int rh_peer_state(const struct rh_job *job, int rank);
+
+/* A death ends every wait for RH_ANY_RANK with RH_EDEAD, again and again, until the program says
+ * that it knows: after this call only later deaths do. Returns how many ranks have died so far. */
+int rh_deaths_acknowledge(struct rh_job *job);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

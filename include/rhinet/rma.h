@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Remote memory: write and read another process's memory.
+ *
+ * A process opens segments of memory to its job, each named by a number it chooses, the SID.
+ * Remote memory is always (rank, SID, offset), never an address. A push copies local memory there,
+ * a pull copies it back; neither disturbs the target's program. Access is checked for every
+ * operation: same job, registered segment, inside its bounds, with the right to do so. A refused
+ * operation changes nothing and says which of these failed.
+ *
+ * Unless said otherwise a call blocks until the data is where it should be and visible there, at
+ * most for the job's default timeout, and returns RH_EDEAD if the peer is gone. Order: operations
+ * of one process on one target may overtake each other, except that a notification never overtakes
+ * its data, and nothing overtakes a flush or a call that has returned.
+ */
+#ifndef RHINET_RMA_H
+#define RHINET_RMA_H
+
+#include <rhinet/error.h>
+#include <rhinet/job.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef uint32_t rh_sid;
+
+struct rh_remote {
+    int rank;
+    rh_sid sid;
+    uint64_t offset;
+};
+
+static inline struct rh_remote rh_at(int rank, rh_sid sid, uint64_t offset)
+{
+    struct rh_remote remote;
+    remote.rank = rank;
+    remote.sid = sid;
+    remote.offset = offset;
+    return remote;
+}
+
+/* ---- Segments ------------------------------------------------------------------------------- */
+
+#define RH_READ   1u /* peers may pull */
+#define RH_WRITE  2u /* peers may push and store */
+#define RH_ATOMIC 4u /* peers may use atomic operations */
+#define RH_ALL    (RH_READ | RH_WRITE | RH_ATOMIC)
+
+#define RH_HUGE_PAGES 1u /* back fast memory by huge pages; RH_ENOSPACE if there are none */
+
+/* Everything one may say about a segment. Zero it, set struct_size, then the rest. */
+struct rh_segment {
+    size_t struct_size;
+    rh_sid sid;
+    void *base;      /* NULL: allocate fast memory, and base is filled in */
+    uint64_t length; /* 1 byte or more */
+    unsigned rights; /* RH_READ, RH_WRITE, RH_ATOMIC; at least one */
+    unsigned flags;  /* RH_HUGE_PAGES */
+};
+
+/* Open a segment to the job. The memory is zeroed when it is allocated here, untouched when the
+ * program brought it; that must stay mapped until the segment is detached.
+ * Errors: RH_EEXIST, RH_EINVALID, RH_ENOSPACE (memory, or RHINET_SEGMENTS reached). */
+int rh_segment_create(struct rh_job *job, struct rh_segment *segment);
+
+/* The two usual forms, with all rights: fast memory, which peers reach directly, and the program's
+ * own memory, which is moved by the kernel or the network. */
+int rh_segment_alloc(struct rh_job *job, rh_sid sid, uint64_t length, void **base);
+int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t length);
+
+/* Close a segment. When this returns no peer writes into attached memory any more, and memory that
+ * was allocated is gone; peers that use the SID afterwards get RH_ESTALE.
+ * Errors: RH_ENOSEG, RH_ETIMEOUT (a peer was stopped in the middle of a transfer). */
+int rh_segment_detach(struct rh_job *job, rh_sid sid);
+
+/* Wait until a peer has opened a segment. Errors: RH_EDEAD, RH_ETIMEOUT. */
+int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns);
+
+/* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD. */
+int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length);
+
+/* ---- Done flags ----------------------------------------------------------------------------- */
+
+/* The initiator's done flag: 0 while the operation is under way, 1 when it is complete at the
+ * target, a negative error when it failed. Must stay in place until then. */
+struct rh_done {
+    int64_t state;
+};
+
+/* Wait for a done flag, return the operation's result. Errors: RH_ETIMEOUT, or the operation's. */
+int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns);
+
+/* Look once, without waiting: RH_EAGAIN while under way, else the operation's result. */
+int rh_test_done(struct rh_job *job, struct rh_done *done);
+
+/* ---- Push and pull -------------------------------------------------------------------------- */
+
+int rh_push(struct rh_job *job, struct rh_remote target, const void *source, size_t length);
+int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t length);
+
+/* The same without waiting: the result arrives in *done, and the local memory belongs to the
+ * operation until then. An error that is known at once is returned and *done is not touched. */
+int rh_push_start(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
+                  struct rh_done *done);
+int rh_pull_start(struct rh_job *job, struct rh_remote source, void *target, size_t length,
+                  struct rh_done *done);
+
+/* A word written at the target after the data: the target waits for it with rh_wait_word(). The
+ * word is 8 bytes, 8-byte aligned, in any segment of the same rank. */
+struct rh_notice {
+    struct rh_remote word;
+    uint64_t value;
+};
+
+/* Push, then write the notice: whoever sees the word's new value sees the data. */
+int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
+                   const struct rh_notice *notice);
+
+/* Inline push (BOTF): up to RH_INLINE_MAX bytes, taken from the source before the call returns;
+ * does not wait for the target (use rh_flush). The lowest latency for a small block. */
+#define RH_INLINE_MAX 474
+int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length);
+
+/* The same block to the same (SID, offset) of several ranks. Returns 0, or the first error after
+ * having tried all; rh_error_rank() names the rank. */
+struct rh_multicast {
+    const int *ranks;
+    size_t rank_count;
+    rh_sid sid;
+    uint64_t offset;
+};
+int rh_push_multicast(struct rh_job *job, const struct rh_multicast *targets, const void *source,
+                      size_t length);
+
+/* ---- Store (AOTF) and direct memory --------------------------------------------------------- */
+
+/* A prepared handle on a piece of remote memory, through which a store costs one instruction where
+ * the NIC allows it. */
+struct rh_page;
+
+/* Prepare a handle for [target, target + length). Errors as for a push of that range. The handle is
+ * the caller's until rh_page_close(); it must be closed before rh_leave(). */
+int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
+                 struct rh_page **page);
+void rh_page_close(struct rh_page *page);
+
+/* Store the low `width` bytes (1, 2, 4 or 8) of value at offset in the page, which must be aligned
+ * to the width; each store arrives whole. Does not wait for the target (use rh_flush). */
+int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width);
+
+/* A pointer to remote memory where the NIC allows loads and stores on it, else NULL (which is not
+ * an error: use push and pull). Valid until the peer detaches the segment or this process leaves.
+ * A sleeping target does not notice plain stores at once: call rh_wake() after a batch of them. */
+void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length);
+int rh_wake(struct rh_job *job, int rank);
+
+/* ---- Transfers of selected parts ------------------------------------------------------------ */
+
+/* block_count blocks of block_length bytes, whose starts lie source_stride and target_stride bytes
+ * apart. Strides are at least block_length. */
+struct rh_stride {
+    uint64_t block_length;
+    uint64_t block_count;
+    uint64_t source_stride;
+    uint64_t target_stride;
+};
+int rh_push_strided(struct rh_job *job, struct rh_remote target, const void *source,
+                    const struct rh_stride *stride);
+int rh_pull_strided(struct rh_job *job, struct rh_remote source, void *target,
+                    const struct rh_stride *stride);
+
+/* Push those grains of a block whose bit is set: grain i is bytes [i * grain, (i + 1) * grain), bit
+ * i is bitmap[i / 64] >> (i % 64) & 1. The last grain may be short. */
+struct rh_mask {
+    const uint64_t *bitmap;
+    uint64_t grain;
+};
+int rh_push_masked(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
+                   const struct rh_mask *mask);
+
+/* TWIN/DIFF: push the bytes of source that differ from twin, then make twin equal to source.
+ * Bytes that do not differ are never written at the target. Returns the number of bytes pushed. */
+int64_t rh_push_diff(struct rh_job *job, struct rh_remote target, const void *source, void *twin,
+                     size_t length);
+
+/* ---- Append (VPUSH): many senders, one receiver-owned queue --------------------------------- */
+
+struct rh_queue;
+
+/* How many messages a queue holds, and how long each may be. */
+struct rh_queue_shape {
+    uint32_t slot_count;  /* rounded up to a power of two */
+    uint32_t slot_length; /* longest message in bytes */
+};
+
+/* Make a queue of this process under a SID of its own. The queue is the caller's until
+ * rh_queue_destroy(), which drops what was not received. Errors as rh_segment_create(). */
+int rh_queue_create(struct rh_job *job, rh_sid sid, struct rh_queue_shape shape,
+                    struct rh_queue **queue);
+int rh_queue_destroy(struct rh_queue *queue);
+
+/* Append one message to a queue of a rank. Messages of one sender arrive in order, those of several
+ * in the order of their arrival. Waits while the queue is full: RH_ETIMEOUT after the default
+ * timeout. Other errors: RH_ETOOBIG, and those of a push. */
+int rh_append(struct rh_job *job, int rank, rh_sid sid, const void *data, size_t length);
+
+/* The same, but RH_EAGAIN at once when the queue is full. */
+int rh_append_try(struct rh_job *job, int rank, rh_sid sid, const void *data, size_t length);
+
+struct rh_arrival {
+    const void *data; /* inside the queue, valid until rh_queue_release() */
+    size_t length;
+    int source; /* rank of the sender, as the NIC knows it */
+};
+
+/* Look at the oldest message; waits up to timeout_ns for one. Only one thread at a time may receive
+ * from a queue. Errors: RH_EAGAIN (timeout 0), RH_ETIMEOUT, RH_EDEAD (see
+ * rh_deaths_acknowledge). */
+int rh_queue_next(struct rh_queue *queue, struct rh_arrival *arrival, int64_t timeout_ns);
+
+/* Give the oldest message's place back to the senders. */
+void rh_queue_release(struct rh_queue *queue);
+
+/* ---- Atomic operations on 8-byte aligned 64-bit words --------------------------------------- */
+
+/* *old (may be NULL) receives the value before the operation. */
+int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old);
+int rh_fetch_or(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old);
+int rh_fetch_and(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old);
+int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old);
+/* Writes desired if the word equals expected; whether it did shows in *old. */
+int rh_compare_swap(struct rh_job *job, struct rh_remote target, uint64_t expected,
+                    uint64_t desired, uint64_t *old);
+
+/* ---- Order and waiting ---------------------------------------------------------------------- */
+
+/* Returns when all earlier operations of this process on a rank (RH_ANY_RANK: on all) are complete
+ * at their target. */
+int rh_flush(struct rh_job *job, int rank);
+
+enum rh_when { RH_EQUAL = 0, RH_NOT_EQUAL = 1, RH_AT_LEAST = 2 };
+
+/* Wait until a local word, 8-byte aligned and in a segment of this process, meets a condition. */
+struct rh_wait {
+    const uint64_t *word;
+    enum rh_when when;
+    uint64_t value;
+    int from;           /* rank that will write it: its death ends the wait; or RH_ANY_RANK */
+    int64_t timeout_ns; /* RH_TIMEOUT_DEFAULT, or 0: look once */
+};
+
+/* What the writer wrote before the word is visible when this returns 0.
+ * Errors: RH_ETIMEOUT, RH_EDEAD (see rh_deaths_acknowledge), RH_EINVALID. */
+int rh_wait_word(struct rh_job *job, const struct rh_wait *wait);
+
+/* ---- Counters ------------------------------------------------------------------------------- */
+
+/* Value of one of this process's counters by name, as `rhinet info --counters` lists them, or
+ * RH_EINVALID. Always on. Exact for single-threaded programs; threads that count the same thing at
+ * the same instant may lose a count. */
+int rh_counter(const struct rh_job *job, const char *name, uint64_t *value);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Time that never jumps, and deadlines made of it.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+#define NS_PER_US 1000LL
+
+static inline int64_t clock_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* The moment timeout_ns from now; saturates, so that "for ever" works. */
+static inline int64_t clock_deadline_ns(int64_t timeout_ns)
+{
+    int64_t now = clock_now_ns();
+    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
+
+/* Tell the core that we spin: saves power, and leaves the loop sooner when the line arrives. */
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+#endif

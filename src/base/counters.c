@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names and meanings of the counters.
+ */
+#include "base/counters.h"
+
+static const struct counter_spec specs[COUNTER_COUNT] = {
+    [COUNTER_PUSH] = {"push", "pushes, of every kind but inline"},
+    [COUNTER_PUSH_BYTES] = {"push_bytes", "bytes pushed, inline pushes and stores included"},
+    [COUNTER_PULL] = {"pull", "pulls"},
+    [COUNTER_PULL_BYTES] = {"pull_bytes", "bytes pulled"},
+    [COUNTER_INLINE] = {"inline", "inline pushes"},
+    [COUNTER_STORE] = {"store", "stores through a page handle"},
+    [COUNTER_ATOMIC] = {"atomic", "atomic operations"},
+    [COUNTER_APPEND] = {"append", "messages appended to queues"},
+    [COUNTER_APPEND_FULL] = {"append_full", "appends that found the queue full"},
+    [COUNTER_RECEIVE] = {"receive", "messages received from own queues"},
+    [COUNTER_FLUSH] = {"flush", "flushes"},
+    [COUNTER_WAIT] = {"wait", "waits"},
+    [COUNTER_WAIT_SLEEP] = {"wait_sleep", "times a wait went to sleep"},
+    [COUNTER_WAKE] = {"wake", "sleeping peers woken"},
+    [COUNTER_AGENT] = {"agent", "operations sent through a peer's agent thread"},
+    [COUNTER_DENIED_SEGMENT] = {"denied_segment", "operations refused: no such segment"},
+    [COUNTER_DENIED_STALE] = {"denied_stale", "operations refused: segment was detached"},
+    [COUNTER_DENIED_BOUNDS] = {"denied_bounds", "operations refused: outside the segment"},
+    [COUNTER_DENIED_RIGHTS] = {"denied_rights", "operations refused: access not granted"},
+    [COUNTER_DENIED_DEAD] = {"denied_dead", "operations refused: peer died or left"},
+    [COUNTER_FAULT] = {"fault", "faults injected by the fault NIC"},
+};
+
+const struct counter_spec *counter_spec(enum counter which)
+{
+    return &specs[which];
+}

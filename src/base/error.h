@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The one way to report a failure: the function that first decides that something is an error calls
+ * error_set() with the values and the user's next step; its callers pass the code up silently.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <rhinet/error.h>
+
+#define ERROR_NO_RANK (-1)
+
+/* Keeps the sentence and the rank it is about (ERROR_NO_RANK: none) for the calling thread, and
+ * returns code, so that `return error_set(...)` reads well. */
+int error_set(int code, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A limit of a control group is looked up before reserving, because the kernel answers an
+ * allocation beyond it by killing a process, not with an error.
+ */
+#include "base/memory_room.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HUGE_PAGE_LENGTH (2ULL << 20)
+#define SEALS            (F_SEAL_SHRINK | F_SEAL_GROW)
+
+static bool read_small_file(const char *path, char *text, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, room - 1);
+    close(fd);
+    if (got <= 0)
+        return false;
+    text[got] = '\0';
+    return true;
+}
+
+static bool read_number_file(const char *folder, const char *file, uint64_t *value)
+{
+    char path[512];
+    char text[64];
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    if (!read_small_file(path, text, sizeof(text)))
+        return false;
+    char *end;
+    *value = strtoull(text, &end, 10);
+    return end != text; /* "max" is no number: no limit */
+}
+
+/* Number after a key at the start of a line, as in /proc/meminfo and memory.stat. */
+static uint64_t keyed_number(const char *path, const char *key)
+{
+    char text[8192];
+    if (!read_small_file(path, text, sizeof(text)))
+        return 0;
+    size_t length = strlen(key);
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0)
+            return strtoull(line + length, NULL, 10);
+    }
+    return 0;
+}
+
+/* Where one version of control groups keeps what we need. */
+struct group_files {
+    const char *root;
+    const char *limit;
+    const char *usage;
+    const char *cache_key;
+    const char *name;
+};
+
+static const struct group_files group_v1 = {
+    .root = "/sys/fs/cgroup/memory",
+    .limit = "memory.limit_in_bytes",
+    .usage = "memory.usage_in_bytes",
+    .cache_key = "total_inactive_file",
+    .name = "the memory control group (memory.limit_in_bytes)",
+};
+static const struct group_files group_v2 = {
+    .root = "/sys/fs/cgroup",
+    .limit = "memory.max",
+    .usage = "memory.current",
+    .cache_key = "inactive_file",
+    .name = "the memory control group (memory.max)",
+};
+
+static void shrink_to_group(const struct group_files *files, const char *folder, uint64_t *room,
+                            const char **limit_name)
+{
+    char stat_path[512];
+    uint64_t limit, usage;
+    if (!read_number_file(folder, files->limit, &limit) ||
+        !read_number_file(folder, files->usage, &usage))
+        return;
+    snprintf(stat_path, sizeof(stat_path), "%s/memory.stat", folder);
+    uint64_t cache = keyed_number(stat_path, files->cache_key); /* the kernel can drop it */
+    uint64_t used = usage > cache ? usage - cache : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    if (left < *room) {
+        *room = left;
+        *limit_name = files->name;
+    }
+}
+
+/* Apply the limits of a group and all its parents. */
+static void shrink_to_groups(const struct group_files *files, const char *path, uint64_t *room,
+                             const char **limit_name)
+{
+    char folder[400];
+    int root_length = snprintf(folder, sizeof(folder), "%s", files->root);
+    snprintf(folder + root_length, sizeof(folder) - (size_t)root_length, "%s", path);
+    for (;;) {
+        shrink_to_group(files, folder, room, limit_name);
+        char *slash = strrchr(folder, '/');
+        if (!slash || slash < folder + root_length)
+            return;
+        *slash = '\0';
+    }
+}
+
+uint64_t memory_room(const char **limit)
+{
+    *limit = "this machine's available memory";
+    uint64_t room = 1024 * (keyed_number("/proc/meminfo", "MemAvailable:") +
+                            keyed_number("/proc/meminfo", "SwapFree:"));
+    char groups[4096];
+    if (!read_small_file("/proc/self/cgroup", groups, sizeof(groups)))
+        return room;
+    char *rest;
+    for (char *line = strtok_r(groups, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        if (controllers[1] == '\0')
+            shrink_to_groups(&group_v2, path, &room, limit);
+        else if (strcmp(controllers + 1, "memory") == 0)
+            shrink_to_groups(&group_v1, path, &room, limit);
+    }
+    return room;
+}
+
+static int no_room(const struct memory_shape *shape, uint64_t room, const char *limit)
+{
+    return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                     "%s needs %llu KiB of memory, but %s leaves %llu KiB; free some or ask for less",
+                     shape->name, (unsigned long long)shape->length / 1024, limit,
+                     (unsigned long long)room / 1024);
+}
+
+static int reserve(int fd, const struct memory_shape *shape)
+{
+    const char *limit;
+    uint64_t room = memory_room(&limit);
+    uint64_t page = shape->huge_pages ? HUGE_PAGE_LENGTH : 4096;
+    uint64_t length = (shape->length + page - 1) & ~(page - 1);
+    if (!shape->huge_pages && length > room - room / 32) /* leave the system some air */
+        return no_room(shape, room, limit);
+    if (ftruncate(fd, (off_t)length) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "%s: cannot size memory to %llu bytes: %s",
+                         shape->name, (unsigned long long)length, strerror(errno));
+    int result;
+    do
+        result = fallocate(fd, 0, 0, (off_t)length);
+    while (result < 0 && errno == EINTR);
+    if (result < 0 && errno == ENOSPC && shape->huge_pages)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "%s: not enough free huge pages for %llu bytes; raise vm.nr_hugepages",
+                         shape->name, (unsigned long long)length);
+    if (result < 0)
+        return no_room(shape, room, strerror(errno));
+    return 0;
+}
+
+int memory_create(const struct memory_shape *shape)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (shape->huge_pages ? MFD_HUGETLB : 0);
+    int fd = memfd_create(shape->name, flags);
+    if (fd < 0)
+        return error_set(errno == EMFILE || errno == ENFILE ? RH_ENOSPACE : RH_EREFUSED,
+                         ERROR_NO_RANK, "%s: cannot make shared memory: %s", shape->name,
+                         strerror(errno));
+    int result = shape->length > INT64_MAX / 2 ? no_room(shape, 0, "the address space")
+                                               : reserve(fd, shape);
+    if (result == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+        result = error_set(RH_EREFUSED, ERROR_NO_RANK, "%s: cannot seal shared memory: %s",
+                           shape->name, strerror(errno));
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    return fd;
+}
+
+bool memory_is_sealed(int fd, uint64_t *length)
+{
+    struct stat status;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0)
+        return false;
+    if (!S_ISREG(status.st_mode) || status.st_size <= 0)
+        return false;
+    *length = (uint64_t)status.st_size;
+    return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Every RHINET_ variable, in one table: name, kind, default and help. Parsed once, at one place,
+ * into a checked struct that hangs off the job; nothing else in the project calls getenv for them.
+ */
+#ifndef BASE_SETTINGS_H
+#define BASE_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum setting {
+    SETTING_NIC,
+    SETTING_TIMEOUT,
+    SETTING_SPIN,
+    SETTING_SEGMENTS,
+    SETTING_HUGE_PAGES,
+    SETTING_CMA,
+    SETTING_MEMBARRIER,
+    SETTING_FAULT,
+    SETTING_LOG,
+    SETTING_MANAGER_FD,
+    SETTING_COUNT
+};
+
+enum setting_kind { SETTING_TEXT, SETTING_NUMBER, SETTING_DURATION, SETTING_CHOICE };
+
+struct setting_spec {
+    const char *name; /* with RHINET_ */
+    enum setting_kind kind;
+    const char *initial; /* as a user would write it */
+    const char *choices; /* for SETTING_CHOICE: "a|b|c" */
+    uint64_t least, most;
+    const char *help;
+};
+
+struct settings {
+    struct {
+        char text[256]; /* as written; for SETTING_CHOICE one of the choices */
+        uint64_t number; /* SETTING_NUMBER; SETTING_DURATION in ns; SETTING_CHOICE: which one */
+        int from_environment;
+    } value[SETTING_COUNT];
+};
+
+const struct setting_spec *setting_spec(enum setting which);
+
+/* Reads environment ("NAME=value" strings, as environ). A bad value is an error that names the
+ * variable, the value and what is allowed; an unknown RHINET_ name is a warning with the nearest. */
+int settings_load(struct settings *settings, char *const *environment);
+
+static inline const char *setting_text(const struct settings *settings, enum setting which)
+{
+    return settings->value[which].text;
+}
+
+static inline uint64_t setting_number(const struct settings *settings, enum setting which)
+{
+    return settings->value[which].number;
+}
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See jobs.h.
+ */
+#include "cli/jobs.h"
+
+#include "base/text.h"
+#include "cli/table.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool read_exactly(int fd, void *target, size_t length)
+{
+    size_t done = 0;
+    while (done < length) {
+        ssize_t got = pread(fd, (char *)target + done, length - done, (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Copies the fixed part of a roster and checks it against the job's number and the file's length.
+ * The length may still change afterwards; then a later read comes up short, and that is all. */
+static bool read_header(int fd, uint64_t id, struct roster *header)
+{
+    struct stat status;
+    if (!read_exactly(fd, header, sizeof(*header)) || fstat(fd, &status) < 0)
+        return false;
+    if (header->magic != ROSTER_MAGIC || header->version != ROSTER_VERSION)
+        return false;
+    if (header->job_id != id || header->launcher_pid <= 0)
+        return false;
+    if (header->size < 1 || header->size > JOBS_RANKS_MAX)
+        return false;
+    return S_ISREG(status.st_mode) && (uint64_t)status.st_size >= roster_bytes(header->size);
+}
+
+/* Whether a link in /proc/PID/fd names memory of ours; gives the job's number. */
+static bool parse_link(const char *link, const char *prefix, uint64_t *id)
+{
+    static const char memfd[] = "/memfd:";
+    size_t skip = sizeof(memfd) - 1;
+    if (strncmp(link, memfd, skip) != 0 || strncmp(link + skip, prefix, strlen(prefix)) != 0)
+        return false;
+    const char *digits = link + skip + strlen(prefix);
+    if (!isxdigit((unsigned char)digits[0]))
+        return false;
+    char *end;
+    errno = 0;
+    *id = strtoull(digits, &end, 16);
+    return errno == 0 && (*end == '\0' || strcmp(end, " (deleted)") == 0);
+}
+
+static struct live_job *find_or_add(struct live_job *jobs, size_t *job_count, uint64_t id)
+{
+    for (size_t i = 0; i < *job_count; i++) {
+        if (jobs[i].id == id)
+            return &jobs[i];
+    }
+    if (*job_count == JOBS_MAX)
+        return NULL;
+    struct live_job *job = &jobs[(*job_count)++];
+    *job = (struct live_job){.id = id, .roster_fd = -1, .board_fd = -1, .launcher_fd = -1};
+    return job;
+}
+
+static void look_at_roster(struct live_job *job, int directory, const char *name)
+{
+    struct roster header;
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (job->roster_fd >= 0 || !read_header(fd, job->id, &header)) {
+        close(fd);
+        return;
+    }
+    job->roster_fd = fd;
+    job->launcher_fd = (int)syscall(SYS_pidfd_open, header.launcher_pid, 0);
+}
+
+static void look_at_board(struct live_job *job, int directory, const char *name)
+{
+    if (job->board_fd < 0)
+        job->board_fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static void look_at_process(struct live_job *jobs, size_t *job_count, const char *pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return; /* another user's, or gone */
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char link[128];
+        uint64_t id;
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
+        if (length < 0)
+            continue;
+        link[length] = '\0';
+        bool is_roster = parse_link(link, ROSTER_PREFIX, &id);
+        if (!is_roster && !parse_link(link, BOARD_PREFIX, &id))
+            continue;
+        struct live_job *job = find_or_add(jobs, job_count, id);
+        if (job && is_roster)
+            look_at_roster(job, dirfd(directory), entry->d_name);
+        else if (job)
+            look_at_board(job, dirfd(directory), entry->d_name);
+    }
+    closedir(directory);
+}
+
+size_t jobs_find(struct live_job jobs[JOBS_MAX])
+{
+    size_t seen_count = 0, kept_count = 0;
+    DIR *directory = opendir("/proc");
+    if (!directory)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (isdigit((unsigned char)entry->d_name[0]))
+            look_at_process(jobs, &seen_count, entry->d_name);
+    }
+    closedir(directory);
+    for (size_t i = 0; i < seen_count; i++) {
+        if (jobs[i].roster_fd >= 0)
+            jobs[kept_count++] = jobs[i];
+        else
+            jobs_close(&jobs[i], 1); /* a board without a roster says nothing */
+    }
+    return kept_count;
+}
+
+void jobs_close(struct live_job *jobs, size_t job_count)
+{
+    for (size_t i = 0; i < job_count; i++) {
+        int fds[] = {jobs[i].roster_fd, jobs[i].board_fd, jobs[i].launcher_fd};
+        for (size_t k = 0; k < sizeof(fds) / sizeof(fds[0]); k++) {
+            if (fds[k] >= 0)
+                close(fds[k]);
+        }
+    }
+}
+
+static void copy_text(char *target, const char *source, size_t room)
+{
+    size_t i = 0;
+    for (; i + 1 < room && source[i]; i++)
+        target[i] = isprint((unsigned char)source[i]) ? source[i] : '?';
+    target[i] = '\0';
+}
+
+static void copy_peers(struct job_snapshot *snapshot, const struct roster *roster)
+{
+    for (uint32_t i = 0; i < snapshot->size; i++) {
+        const struct roster_peer *peer = &roster->peer[i];
+        uint32_t state = peer->state;
+        snapshot->rank[i].state = state > RH_PEER_DIED ? RH_PEER_DIED : (enum rh_peer_state)state;
+        snapshot->rank[i].node = peer->node;
+        snapshot->rank[i].pid = peer->pid;
+        snapshot->rank[i].end_signal = peer->end_signal;
+        snapshot->rank[i].end_status = peer->end_status;
+    }
+}
+
+static void copy_counters(struct job_snapshot *snapshot, int board_fd)
+{
+    size_t length = snapshot->size * sizeof(struct board_rank);
+    struct board_rank *board = board_fd >= 0 ? malloc(length) : NULL;
+    if (board && read_exactly(board_fd, board, length)) {
+        for (uint32_t i = 0; i < snapshot->size; i++) {
+            for (int which = 0; which < COUNTER_COUNT; which++)
+                snapshot->rank[i].counter[which] = counter_read(&board[i].counters, which);
+        }
+    }
+    free(board);
+}
+
+struct job_snapshot *job_snapshot_take(const struct live_job *job)
+{
+    struct roster header;
+    if (!read_header(job->roster_fd, job->id, &header))
+        return NULL;
+    uint32_t size = header.size;
+    struct roster *roster = malloc(roster_bytes(size));
+    struct job_snapshot *snapshot = calloc(1, sizeof(*snapshot) + size * sizeof(snapshot->rank[0]));
+    if (!roster || !snapshot || !read_exactly(job->roster_fd, roster, roster_bytes(size))) {
+        free(roster);
+        free(snapshot);
+        return NULL;
+    }
+    /* The checked copy counts, not what a second reading may have brought. */
+    snapshot->id = header.job_id;
+    snapshot->start_time_s = header.start_time_s;
+    snapshot->launcher_pid = header.launcher_pid;
+    snapshot->survive = header.survive != 0;
+    snapshot->size = size;
+    copy_text(snapshot->nic, header.nic, sizeof(snapshot->nic));
+    copy_text(snapshot->command, header.command, sizeof(snapshot->command));
+    copy_peers(snapshot, roster);
+    copy_counters(snapshot, job->board_fd);
+    free(roster);
+    return snapshot;
+}
+
+const char *job_state_name(enum rh_peer_state state)
+{
+    static const char *const names[] = {"starting", "joined", "left", "died"};
+    return names[state];
+}
+
+void jobs_print(FILE *out, const struct live_job *jobs, size_t job_count)
+{
+    static const struct table_column columns[] = {
+        {.title = "JOB"},
+        {.title = "LAUNCHER", .is_number = true},
+        {.title = "RANKS", .is_number = true},
+        {.title = "NIC", .rank = 2},
+        {.title = "STARTED", .rank = 3},
+        {.title = "COMMAND", .rank = 1},
+    };
+    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < job_count; i++) {
+        struct job_snapshot *snapshot = job_snapshot_take(&jobs[i]);
+        if (!snapshot)
+            continue;
+        char started[32] = "?";
+        struct tm local;
+        time_t start = (time_t)snapshot->start_time_s;
+        if (localtime_r(&start, &local))
+            strftime(started, sizeof(started), "%H:%M:%S", &local);
+        table_cell(table, "%" PRIx64, snapshot->id);
+        table_cell(table, "%d", snapshot->launcher_pid);
+        table_cell(table, "%u", snapshot->size);
+        table_cell(table, "%s", snapshot->nic);
+        table_cell(table, "%s", started);
+        table_cell(table, "%s", snapshot->command);
+        free(snapshot);
+    }
+    table_print(table, out, terminal_width());
+    table_destroy(table);
+}
+
+static bool has_launcher(const struct live_job *job, uint64_t pid)
+{
+    struct roster header;
+    return read_header(job->roster_fd, job->id, &header) && (uint64_t)header.launcher_pid == pid;
+}
+
+/* Which job the text means: its launcher first, because a pid may also read as a number in hex. */
+static size_t match(const struct live_job *jobs, size_t job_count, const char *text)
+{
+    uint64_t pid;
+    for (size_t i = 0; i < job_count && text_to_u64(text, &pid); i++) {
+        if (has_launcher(&jobs[i], pid))
+            return i;
+    }
+    for (size_t i = 0; i < job_count; i++) {
+        char id[24];
+        snprintf(id, sizeof(id), "%" PRIx64, jobs[i].id);
+        if (strcasecmp(text, id) == 0)
+            return i;
+    }
+    return job_count;
+}
+
+int jobs_select(const char *command, const char *text, struct live_job *job)
+{
+    struct live_job jobs[JOBS_MAX];
+    size_t job_count = jobs_find(jobs);
+    size_t which = text ? match(jobs, job_count, text) : 0;
+    if (job_count == 0) {
+        fprintf(stderr, "rhinet %s: no job of yours is running here; `rhinet run` starts one\n",
+                command);
+    } else if (!text && job_count > 1) {
+        fprintf(stderr, "rhinet %s: several jobs are running; say which:\n", command);
+        jobs_print(stderr, jobs, job_count);
+        which = job_count;
+    } else if (which == job_count) {
+        fprintf(stderr, "rhinet %s: no job '%s'; these are running:\n", command, text);
+        jobs_print(stderr, jobs, job_count);
+    }
+    for (size_t i = 0; i < job_count; i++) {
+        if (i == which)
+            *job = jobs[i];
+        else
+            jobs_close(&jobs[i], 1);
+    }
+    return which < job_count ? 0 : 1;
+}

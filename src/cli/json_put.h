@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * JSON objects, a line per member. Memory that runs out shows when the object is written: it lacks
+ * members, or is NULL, which all of these accept.
+ */
+#ifndef CLI_JSON_PUT_H
+#define CLI_JSON_PUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline void json_put_text(json_t *object, const char *name, const char *text)
+{
+    json_object_set_new(object, name, json_string(text));
+}
+
+static inline void json_put_number(json_t *object, const char *name, uint64_t value)
+{
+    json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static inline void json_put_real(json_t *object, const char *name, double value)
+{
+    json_object_set_new(object, name, json_real(value));
+}
+
+static inline void json_put_flag(json_t *object, const char *name, bool value)
+{
+    json_object_set_new(object, name, json_boolean(value));
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of subcommands and the dispatch. A new subcommand is a file, a line here, a man page.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+/* clang-format off */
+const struct cli_command cli_commands[] = {
+    {.name = "run", .run = cli_run,
+     .help = "start a job of N processes on this machine",
+     .usage = "-n N [OPTION...] PROGRAM [ARGUMENT...]",
+     .options =
+        "  -n, --ranks N          number of processes\n"
+        "      --nic NAME         NIC to use: shm, fault(shm)\n"
+        "      --timeout S        end the job after S seconds\n"
+        "      --bind core|none   pin each process to a core, or leave them to the kernel\n"
+        "      --label            put the rank before each line of output\n"
+        "      --survive          the death of a rank ends only that rank\n"
+        "      --env NAME=VALUE   set a variable for the processes\n"},
+    {.name = "top", .run = cli_top,
+     .help = "watch the processes of a running job",
+     .usage = "[JOB] [OPTION...]",
+     .options =
+        "      --once           print one table and end\n"
+        "      --json           print one JSON object per sample\n"
+        "      --interval S     time between samples, 1s unless given\n"},
+    {.name = "info", .run = cli_info,
+     .help = "show this machine, the NICs, the settings, or a running job",
+     .usage = "[JOB] [OPTION...]",
+     .options =
+        "      --settings       every RHINET_ variable: value, origin, meaning\n"
+        "      --counters       every counter and its meaning\n"
+        "      --json           print JSON instead of text\n"},
+    {.name = "bench", .run = cli_bench,
+     .help = "measure remote memory against the machine's own limits",
+     .usage = "rma [OPTION...]",
+     .options =
+        "      --quick          fewer rounds\n"
+        "      --json FILE      one JSON object per line to FILE, - for stdout\n"},
+    {.name = "completion", .run = cli_completion,
+     .help = "print shell completion",
+     .usage = "bash|zsh|fish",
+     .options = NULL},
+    {.name = "help", .run = cli_help,
+     .help = "explain a subcommand",
+     .usage = "[SUBCOMMAND]",
+     .options = NULL},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct cli_command *cli_find(const char *name)
+{
+    for (const struct cli_command *command = cli_commands; command->name; command++) {
+        if (strcmp(command->name, name) == 0)
+            return command;
+    }
+    return NULL;
+}
+
+static bool is_help_option(const char *text)
+{
+    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        cli_help_all(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("rhinet %s\n", RHINET_VERSION);
+        return 0;
+    }
+    if (is_help_option(argv[1]))
+        return cli_help(argc - 1, argv + 1);
+    const struct cli_command *command = cli_find(argv[1]);
+    if (!command)
+        return cli_unknown(argv[1]);
+    /* Only in the first place: in `rhinet run -n 2 prog --help` the option is the program's. */
+    if (argc > 2 && is_help_option(argv[2])) {
+        cli_help_one(stdout, command);
+        return 0;
+    }
+    return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    int status = dispatch(argc, argv);
+    /* A full disk or a closed pipe must not look like success to a script. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "rhinet: cannot write to standard output\n");
+        return status ? status : 1;
+    }
+    return status;
+}

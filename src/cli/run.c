@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * rhinet run: the options, checked before anything is started; the work is in job/launch.c.
+ */
+#include "base/settings.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "job/launch.h"
+#include "nic/nic.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum option_value {
+    OPTION_RANKS = 'n',
+    OPTION_HELP = 'h',
+    OPTION_NIC = 256,
+    OPTION_TIMEOUT,
+    OPTION_BIND,
+    OPTION_LABEL,
+    OPTION_SURVIVE,
+    OPTION_ENV
+};
+
+static const struct option options_known[] = {
+    {"ranks", required_argument, NULL, OPTION_RANKS},
+    {"nic", required_argument, NULL, OPTION_NIC},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"bind", required_argument, NULL, OPTION_BIND},
+    {"label", no_argument, NULL, OPTION_LABEL},
+    {"survive", no_argument, NULL, OPTION_SURVIVE},
+    {"env", required_argument, NULL, OPTION_ENV},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static int refuse(const char *option, const char *value, const char *wanted)
+{
+    return cli_usage_error("run", "%s \"%s\": %s", option, value, wanted);
+}
+
+static bool is_nic(const char *name, size_t length)
+{
+    for (size_t i = 0; nic_list[i]; i++) {
+        if (strlen(nic_list[i]->name) == length && strncmp(nic_list[i]->name, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "shm", "fault(shm)", …: every name in it must be a NIC's. */
+static int set_nic(const char *text)
+{
+    for (const char *name = text; *name;) {
+        size_t length = strcspn(name, "()");
+        if (!is_nic(name, length))
+            return refuse("--nic", text, "there is no such NIC; `rhinet info` lists them");
+        name += length + strspn(name + length, "()");
+    }
+    if (text[0] == '\0')
+        return refuse("--nic", text, "the name of a NIC is expected");
+    return setenv("RHINET_NIC", text, 1) == 0 ? 0 : 1;
+}
+
+static int set_ranks(struct launch_options *options, const char *text)
+{
+    uint64_t size;
+    if (!text_to_u64(text, &size) || size < 1 || size > INT_MAX)
+        return refuse("-n", text, "a number of processes is expected");
+    options->size = (int)size;
+    return 0;
+}
+
+static int set_timeout(struct launch_options *options, const char *text)
+{
+    if (!text_to_duration(text, &options->timeout_ns) || options->timeout_ns <= 0)
+        return refuse("--timeout", text, "a time is expected, such as 90, 1.5s or 2m");
+    return 0;
+}
+
+static int set_bind(struct launch_options *options, const char *text)
+{
+    options->bind_cores = strcmp(text, "core") == 0;
+    if (!options->bind_cores && strcmp(text, "none") != 0)
+        return refuse("--bind", text, "core or none is expected");
+    return 0;
+}
+
+/* For the ranks; that the launcher sees it too is as with env(1), which also searches the new PATH. */
+static int set_variable(char *text)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return refuse("--env", text, "NAME=VALUE is expected");
+    *equals = '\0';
+    int result = setenv(text, equals + 1, 1);
+    *equals = '=';
+    return result == 0 ? 0 : 1;
+}
+
+static int set_option(struct launch_options *options, int option, char *value, char *word)
+{
+    switch (option) {
+    case OPTION_RANKS:
+        return set_ranks(options, value);
+    case OPTION_NIC:
+        return set_nic(value);
+    case OPTION_TIMEOUT:
+        return set_timeout(options, value);
+    case OPTION_BIND:
+        return set_bind(options, value);
+    case OPTION_LABEL:
+        options->label = true;
+        return 0;
+    case OPTION_SURVIVE:
+        options->survive = true;
+        return 0;
+    case OPTION_ENV:
+        return set_variable(value);
+    case ':':
+        return cli_usage_error("run", "%s needs a value", word);
+    default:
+        return cli_usage_error("run", "unknown option %s", word);
+    }
+}
+
+int cli_run(int argc, char **argv)
+{
+    struct launch_options options = {.timeout_ns = LAUNCH_TIMEOUT_NONE};
+    unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
+    /* '+': the first word that is no option is the program; what follows is the program's. */
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "+:n:h", options_known, NULL)) != -1) {
+        if (option == OPTION_HELP) {
+            cli_help_one(stdout, cli_find("run"));
+            return 0;
+        }
+        int status = set_option(&options, option, optarg, argv[optind - 1]);
+        if (status)
+            return status;
+    }
+    if (options.size == 0)
+        return cli_usage_error("run", "how many processes? Give -n N");
+    if (optind == argc)
+        return cli_usage_error("run", "which program?");
+
+    struct settings settings;
+    if (settings_load(&settings, environ) != 0) {
+        fprintf(stderr, "rhinet run: %s\n", rh_error_text());
+        return LAUNCH_STATUS_FAILED;
+    }
+    options.nic = setting_text(&settings, SETTING_NIC);
+    options.argv = argv + optind;
+    options.environ = environ;
+    return launch_run(&options);
+}

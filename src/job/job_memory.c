@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See job_memory.h.
+ */
+#include "job/job_memory.h"
+
+#include "base/error.h"
+#include "base/memory_room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+static size_t board_bytes(uint32_t size)
+{
+    return (size_t)size * sizeof(struct board_rank);
+}
+
+static int create_named(const char *prefix, uint64_t job_id, uint64_t length)
+{
+    char name[48];
+    snprintf(name, sizeof(name), "%s%llx", prefix, (unsigned long long)job_id);
+    struct memory_shape shape = {.name = name, .length = length};
+    return memory_create(&shape);
+}
+
+static void *map(int fd, size_t length, int protection)
+{
+    void *address = mmap(NULL, length, protection, MAP_SHARED, fd, 0);
+    if (address != MAP_FAILED)
+        return address;
+    error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map %zu bytes of the job's memory: %s", length,
+              strerror(errno));
+    return NULL;
+}
+
+static void fill(struct roster *roster, uint32_t size, uint64_t job_id)
+{
+    roster->magic = ROSTER_MAGIC;
+    roster->version = ROSTER_VERSION;
+    roster->size = size;
+    roster->job_id = job_id;
+    roster->start_time_s = time(NULL);
+    roster->launcher_pid = getpid();
+}
+
+int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
+{
+    *memory = (struct job_memory){.roster_fd = -1, .board_fd = -1, .size = size};
+    int result = create_named(ROSTER_PREFIX, job_id, roster_bytes(size));
+    if (result < 0)
+        goto failed;
+    memory->roster_fd = result;
+    result = create_named(BOARD_PREFIX, job_id, board_bytes(size));
+    if (result < 0)
+        goto failed;
+    memory->board_fd = result;
+    result = RH_ENOSPACE;
+    memory->roster = map(memory->roster_fd, roster_bytes(size), PROT_READ | PROT_WRITE);
+    memory->board = map(memory->board_fd, board_bytes(size), PROT_READ | PROT_WRITE);
+    if (!memory->roster || !memory->board)
+        goto failed;
+    fill(memory->roster, size, job_id);
+    /* From here on nobody, not even a member that re-opens its descriptor, can write the roster
+     * except through our mapping. Kernels before 5.1 lack the seal; then members are trusted. */
+    fcntl(memory->roster_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    return 0;
+failed:
+    job_memory_release(memory);
+    return result;
+}
+
+int job_memory_map(struct job_memory *memory, int roster_fd, int board_fd, uint32_t size)
+{
+    uint64_t roster_length, board_length;
+    *memory = (struct job_memory){.roster_fd = -1, .board_fd = -1, .size = size};
+    if (!memory_is_sealed(roster_fd, &roster_length) ||
+        !memory_is_sealed(board_fd, &board_length) || roster_length < roster_bytes(size) ||
+        board_length < board_bytes(size))
+        return error_set(RH_ECORRUPT, ERROR_NO_RANK,
+                         "the task manager sent something that is not a job's memory");
+    memory->roster = map(roster_fd, roster_bytes(size), PROT_READ);
+    memory->board = map(board_fd, board_bytes(size), PROT_READ | PROT_WRITE);
+    if (!memory->roster || !memory->board) {
+        job_memory_release(memory);
+        return RH_ENOSPACE;
+    }
+    close(roster_fd);
+    close(board_fd);
+    return 0;
+}
+
+void job_memory_release(struct job_memory *memory)
+{
+    if (memory->roster)
+        munmap(memory->roster, roster_bytes(memory->size));
+    if (memory->board)
+        munmap(memory->board, board_bytes(memory->size));
+    if (memory->roster_fd >= 0)
+        close(memory->roster_fd);
+    if (memory->board_fd >= 0)
+        close(memory->board_fd);
+    *memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+}

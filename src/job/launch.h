@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The launcher: starts the processes of a job on this machine, serves them as their task manager,
+ * and sees to it that nothing of the job is left when it is over, however it ends.
+ *
+ * For programs, not for the library's users: it blocks signals, raises the descriptor limit, writes
+ * to stdout and stderr, and reaps every child of the calling process. Call it from the main thread.
+ */
+#ifndef JOB_LAUNCH_H
+#define JOB_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LAUNCH_TIMEOUT_NONE INT64_MAX
+
+/* Exit statuses that are not a rank's own; the same as those of sh, env and timeout. */
+enum launch_status {
+    LAUNCH_STATUS_FAILED = 1,
+    LAUNCH_STATUS_TIMEOUT = 124,
+    LAUNCH_STATUS_NOT_EXECUTABLE = 126,
+    LAUNCH_STATUS_NOT_FOUND = 127,
+    LAUNCH_STATUS_SIGNAL = 128 /* plus the signal */
+};
+
+struct launch_options {
+    int size;             /* number of ranks */
+    const char *nic;      /* for the roster; the ranks read RHINET_NIC */
+    int64_t timeout_ns;   /* the job is ended after that, or LAUNCH_TIMEOUT_NONE */
+    bool bind_cores;      /* rank i runs on the i-th core that we may use, round robin */
+    bool label;           /* output goes through us, each line behind "[rank] " */
+    bool survive;         /* the failure of a rank ends only that rank */
+    char *const *argv;    /* program and its arguments, ends with NULL */
+    char *const *environ; /* of the ranks; RHINET_MANAGER_FD is added */
+};
+
+/* Run a job to its end and return its exit status: 0, or that of the first rank that failed (128 +
+ * signal if it was killed), or one of enum launch_status. Says on stderr what went wrong. */
+int launch_run(const struct launch_options *options);
+
+#endif

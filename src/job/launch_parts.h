@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of the launcher know about each other; nobody else includes this.
+ *
+ *   launch.c         set-up, the event loop, tear-down
+ *   launch_ranks.c   starting ranks, noticing how they end, ending them
+ *   launch_spawn.c   one process: from clone to exec
+ *   launch_path.c    which file a program's name means
+ *   launch_bind.c    which core a rank gets
+ *   launch_signals.c signals as a descriptor
+ *   launch_output.c  labelled output
+ *   launch_input.c   standard input from a terminal
+ *   launch_guard.c   the process that cleans up if the launcher is killed
+ *   launch_sweep.c   what the ranks left running
+ */
+#ifndef JOB_LAUNCH_PARTS_H
+#define JOB_LAUNCH_PARTS_H
+
+#include "job/launch.h"
+#include "job/manager.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+/* ---- launch_path.c -------------------------------------------------------------------------- */
+
+/* Find the file that `program` means, as a shell would, into path. 0, or a negative errno. */
+int launch_path_find(const char *program, char *path, size_t path_size);
+
+/* Say that the program cannot be executed, and return the exit status that this means. */
+int launch_path_refuse(const char *program, int error);
+
+/* ---- launch_bind.c -------------------------------------------------------------------------- */
+
+struct launch_cores {
+    int *core; /* those we may use, ascending */
+    int core_count;
+};
+
+int launch_cores_find(struct launch_cores *cores);
+void launch_cores_free(struct launch_cores *cores);
+
+/* Bind the calling process; makes system calls only. */
+void launch_core_bind(int core);
+
+/* ---- launch_guard.c ------------------------------------------------------------------------- */
+
+struct launch_guard {
+    int pid; /* 0: there is none */
+    int fd;  /* where process groups are announced, one int each; -1: none */
+    int start_count;
+};
+
+/* Start a guard for up to group_max process groups. Failing to is not fatal, and says so. */
+void launch_guard_start(struct launch_guard *guard, int group_max);
+void launch_guard_add(struct launch_guard *guard, int group);
+void launch_guard_stop(struct launch_guard *guard);
+
+/* True if the guard has died (and is reaped here), so that a new one is wanted. */
+bool launch_guard_died(struct launch_guard *guard);
+
+/* ---- launch_signals.c ----------------------------------------------------------------------- */
+
+struct launch_signals {
+    int fd;
+    sigset_t mask_before; /* what the ranks get back */
+    struct sigaction pipe_before;
+};
+
+int launch_signals_open(struct launch_signals *signals);
+void launch_signals_close(struct launch_signals *signals);
+
+/* Next signal that has arrived, or 0; *pid is the child that a SIGCHLD is about. */
+int launch_signals_next(struct launch_signals *signals, int *pid);
+
+/* ---- launch_spawn.c ------------------------------------------------------------------------- */
+
+/* What all ranks have in common. */
+struct launch_plan {
+    const char *path;
+    char *const *argv;
+    char **environment; /* ours; slot 0 is for RHINET_MANAGER_FD */
+    const struct launch_signals *signals;
+    struct rlimit descriptors; /* limit that we were started with */
+    int launcher_pid;
+    int null_fd;
+};
+
+struct launch_child {
+    int manager_fd;
+    int guard_fd;
+    int stdio[3]; /* -1: keep the launcher's */
+    int core;     /* -1: any */
+};
+
+/* Start one process. It is already executing the program when this returns. 0, or a negative errno:
+ * of execve, if *is_exec_error, and else of the creation of the process. */
+int launch_spawn(const struct launch_plan *plan, const struct launch_child *child, int *pid,
+                 bool *is_exec_error);
+
+/* ---- launch_output.c ------------------------------------------------------------------------ */
+
+struct launch_output;
+
+int launch_output_create(struct launch_output **output, int size);
+void launch_output_destroy(struct launch_output *output);
+
+/* Make the pipes of a rank; the caller closes the two ends for the child when it has them. */
+int launch_output_open(struct launch_output *output, int rank, int child_fds[2]);
+
+/* Add what is to be polled at fds (room for launch_output_poll_max()); returns how many. After the
+ * poll, serve with the same fds. */
+int launch_output_poll_max(int size);
+int launch_output_poll(struct launch_output *output, struct pollfd *fds);
+void launch_output_serve(struct launch_output *output, const struct pollfd *fds);
+
+/* All processes that could write are gone: an empty pipe is a finished one. */
+void launch_output_end(struct launch_output *output);
+
+/* Nothing more to read or to write. */
+bool launch_output_is_done(const struct launch_output *output);
+
+/* A line of the launcher's own for stderr, in turn with the others. */
+void launch_output_say(struct launch_output *output, const char *line, size_t length);
+
+/* ---- launch_input.c ------------------------------------------------------------------------- */
+
+/* Relays the terminal to rank 0: that is a background process group, which may not read it. */
+struct launch_input {
+    int fd; /* write end of rank 0's stdin, or -1: nothing to relay */
+    char data[4096];
+    size_t start, used;
+};
+
+/* If stdin is a terminal: *child_fd is what rank 0 is to read, and the caller's to close; else -1. */
+int launch_input_open(struct launch_input *input, int *child_fd);
+void launch_input_close(struct launch_input *input);
+
+/* What is to be polled into *fd; returns 0 or 1. If 1, serve with the same fd after the poll. */
+int launch_input_poll(struct launch_input *input, struct pollfd *fd);
+void launch_input_serve(struct launch_input *input, const struct pollfd *fd);
+
+/* ---- launch_sweep.c ------------------------------------------------------------------------- */
+
+/* End every child and adopted descendant of this process, and reap them. */
+void launch_sweep(void);
+
+/* ---- launch.c, launch_ranks.c --------------------------------------------------------------- */
+
+struct launch_rank {
+    int pid;
+    bool is_ended;
+};
+
+struct launcher {
+    const struct launch_options *options;
+    struct manager *manager;
+    struct launch_plan plan;
+    struct launch_signals signals;
+    struct launch_guard guard;
+    struct launch_cores cores;
+    struct launch_input input;
+    struct launch_output *output; /* NULL: the ranks write themselves */
+    struct pollfd *fds;
+    struct launch_rank *ranks;
+    int started_count;
+    int live_count;
+    int status; /* of the job, so far */
+    bool is_ending;
+    bool is_swept;
+    int64_t deadline_ns;   /* of the job */
+    int64_t kill_ns;       /* when ending: SIGKILL for those that are left */
+    int64_t output_end_ns; /* when ending: output that nobody takes is dropped */
+};
+
+/* "rhinet run: text" on stderr. */
+void launch_say(struct launcher *launcher, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Start all ranks. On failure it has been said, launcher->status is set and the job is ending. */
+void launch_ranks_start(struct launcher *launcher);
+
+/* Look which ranks have ended since, tell the manager and decide what that means for the job. */
+void launch_ranks_notice(struct launcher *launcher);
+
+void launch_ranks_signal(struct launcher *launcher, int signal);
+
+/* Begin to end the job: `signal` now, SIGKILL soon. The first call decides the status. */
+void launch_ranks_end(struct launcher *launcher, int signal, int status);
+
+/* Reap the ranks, which until now kept their process numbers from being used again, and everything
+ * that they left running. */
+void launch_ranks_reap(struct launcher *launcher);
+
+#endif

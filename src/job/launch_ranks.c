@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ranks: starting them, noticing how each ended, and ending them.
+ *
+ * A rank that has ended stays a zombie until the job is over. Peers reach its memory by process
+ * number (cross-memory attach), so that number must not be given to somebody else meanwhile.
+ */
+#include "base/clock.h"
+#include "job/launch_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KILL_AFTER_NS   (300 * NS_PER_MS) /* for tidying up after SIGTERM; all are gone within 1 s */
+#define OUTPUT_AFTER_NS (600 * NS_PER_MS)
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static int open_stdio(struct launcher *launcher, int rank, int stdio[3])
+{
+    stdio[0] = stdio[1] = stdio[2] = -1;
+    int result = rank == 0 ? launch_input_open(&launcher->input, &stdio[0]) : 0;
+    if (result == 0 && launcher->output)
+        result = launch_output_open(launcher->output, rank, &stdio[1]);
+    return result;
+}
+
+static int start_rank(struct launcher *launcher, int rank, bool *is_exec_error)
+{
+    struct launch_child child = {
+        .manager_fd = manager_member_fd(launcher->manager, rank),
+        .guard_fd = launcher->guard.fd,
+        .core = -1,
+    };
+    if (launcher->cores.core_count > 0)
+        child.core = launcher->cores.core[rank % launcher->cores.core_count];
+    *is_exec_error = false;
+    int own_stdio[3];
+    int result = open_stdio(launcher, rank, own_stdio);
+    if (result == 0) {
+        memcpy(child.stdio, own_stdio, sizeof(child.stdio));
+        if (rank > 0)
+            child.stdio[0] = launcher->plan.null_fd;
+        result = launch_spawn(&launcher->plan, &child, &launcher->ranks[rank].pid, is_exec_error);
+    }
+    for (int i = 0; i < 3; i++)
+        close_if_open(own_stdio[i]);
+    if (result)
+        return result;
+    launcher->started_count++;
+    launcher->live_count++;
+    manager_member_started(launcher->manager, rank, launcher->ranks[rank].pid);
+    return 0;
+}
+
+static const char *start_advice(int error)
+{
+    switch (error) {
+    case -EAGAIN:
+        return "; is the limit on processes (ulimit -u) reached?";
+    case -EMFILE:
+        return "; raise the limit on descriptors (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
+void launch_ranks_start(struct launcher *launcher)
+{
+    for (int rank = 0; rank < launcher->options->size; rank++) {
+        bool is_exec_error;
+        int result = start_rank(launcher, rank, &is_exec_error);
+        if (result) {
+            int status = LAUNCH_STATUS_FAILED;
+            if (is_exec_error)
+                status = launch_path_refuse(launcher->plan.path, result);
+            else
+                launch_say(launcher, "cannot start rank %d: %s%s", rank, strerror(-result),
+                           start_advice(result));
+            launch_ranks_end(launcher, SIGKILL, status);
+            return;
+        }
+        manager_serve(launcher->manager); /* the first ones join while the last ones start */
+    }
+}
+
+static void rank_failed(struct launcher *launcher, int rank, int status, int signal)
+{
+    const char *effect = "ending the job";
+    if (launcher->options->survive)
+        effect = "the others go on";
+    int pid = launcher->ranks[rank].pid;
+    if (signal)
+        launch_say(launcher, "rank %d (pid %d) was killed by signal %d (%s); %s", rank, pid, signal,
+                   strsignal(signal), effect);
+    else
+        launch_say(launcher, "rank %d (pid %d) ended with status %d; %s", rank, pid, status,
+                   effect);
+    if (signal)
+        status = LAUNCH_STATUS_SIGNAL + signal;
+    if (launcher->status == 0)
+        launcher->status = status;
+    if (!launcher->options->survive)
+        launch_ranks_end(launcher, SIGTERM, status);
+}
+
+static void notice_rank(struct launcher *launcher, int rank)
+{
+    struct launch_rank *one = &launcher->ranks[rank];
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)one->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+        return;
+    int status = info.si_code == CLD_EXITED ? info.si_status : 0;
+    int signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+    one->is_ended = true;
+    launcher->live_count--;
+    manager_member_ended(launcher->manager, rank, status, signal);
+    if ((status || signal) && !launcher->is_ending)
+        rank_failed(launcher, rank, status, signal);
+}
+
+void launch_ranks_notice(struct launcher *launcher)
+{
+    for (int rank = 0; rank < launcher->started_count; rank++) {
+        if (!launcher->ranks[rank].is_ended)
+            notice_rank(launcher, rank);
+    }
+}
+
+void launch_ranks_signal(struct launcher *launcher, int signal)
+{
+    /* The whole group, and also that of a rank that has ended but left something running. */
+    for (int rank = 0; rank < launcher->started_count; rank++)
+        kill(-launcher->ranks[rank].pid, signal);
+}
+
+void launch_ranks_end(struct launcher *launcher, int signal, int status)
+{
+    launch_ranks_signal(launcher, signal);
+    if (launcher->is_ending)
+        return;
+    launcher->is_ending = true;
+    if (launcher->status == 0)
+        launcher->status = status;
+    launcher->kill_ns = clock_deadline_ns(KILL_AFTER_NS);
+    launcher->output_end_ns = clock_deadline_ns(OUTPUT_AFTER_NS);
+}
+
+void launch_ranks_reap(struct launcher *launcher)
+{
+    launch_ranks_signal(launcher, SIGKILL); /* before the reaping: the numbers are still theirs */
+    launch_guard_stop(&launcher->guard);
+    launch_sweep();
+    launcher->started_count = 0; /* from here on a signal to one of them would hit a stranger */
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The task manager: its life cycle and its sockets. What the requests do is manager_requests.c.
+ */
+#include "job/manager.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "job/manager_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SIZE_MOST 65536
+
+static void close_once(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int member_open(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    int pair[2];
+    int yes = 1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "no descriptor left for rank %d of %d: %s; raise ulimit -n", rank,
+                         manager->size, strerror(errno));
+    member->fd = pair[0];
+    member->child_fd = pair[1];
+    /* The member's process is known by what the kernel says, not by what it says itself. */
+    setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
+                         strerror(errno));
+    return 0;
+}
+
+static int make_identity(struct manager *manager, uint64_t *job_id)
+{
+    uint32_t number = 0;
+    if (getrandom(manager->secret, sizeof(manager->secret), 0) != sizeof(manager->secret) ||
+        getrandom(&number, sizeof(number), 0) != sizeof(number))
+        return error_set(RH_EREFUSED, ERROR_NO_RANK, "the system gives no random numbers: %s",
+                         strerror(errno));
+    *job_id = number | 0x10000000u; /* eight digits for people to type */
+    return 0;
+}
+
+static int populate(struct manager *manager, const struct manager_options *options)
+{
+    uint64_t job_id = 0;
+    int result = make_identity(manager, &job_id);
+    if (result < 0)
+        return result;
+    result = job_memory_create(&manager->memory, (uint32_t)options->size, job_id);
+    if (result < 0)
+        return result;
+    struct roster *roster = manager->memory.roster;
+    roster->survive = options->survive;
+    snprintf(roster->nic, sizeof(roster->nic), "%s", options->nic ? options->nic : "");
+    snprintf(roster->command, sizeof(roster->command), "%s",
+             options->command ? options->command : "");
+    for (int rank = 0; rank < options->size && result == 0; rank++)
+        result = member_open(manager, rank);
+    return result;
+}
+
+int manager_create(struct manager **manager, const struct manager_options *options)
+{
+    if (options->size < 1 || options->size > SIZE_MOST)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "a job has 1 to %d processes, not %d",
+                         SIZE_MOST, options->size);
+    struct manager *made = calloc(1, sizeof(*made));
+    struct member *members = calloc((size_t)options->size, sizeof(*members));
+    if (!made || !members) {
+        free(made);
+        free(members);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %d", options->size);
+    }
+    made->size = options->size;
+    made->members = members;
+    made->common_fd = -1;
+    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    for (int rank = 0; rank < options->size; rank++)
+        members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1};
+    made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int result = made->poll_fd < 0 ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                                               "no descriptor left for the task manager: %s",
+                                               strerror(errno))
+                                   : populate(made, options);
+    if (result < 0) {
+        manager_destroy(made);
+        return result;
+    }
+    *manager = made;
+    return 0;
+}
+
+void manager_destroy(struct manager *manager)
+{
+    for (int rank = 0; rank < manager->size; rank++) {
+        struct member *member = &manager->members[rank];
+        manager_drop_offers(member);
+        free(member->offers);
+        close_once(&member->fd);
+        close_once(&member->child_fd);
+    }
+    free(manager->members);
+    job_memory_release(&manager->memory);
+    close_once(&manager->common_fd);
+    close_once(&manager->poll_fd);
+    free(manager);
+}
+
+int manager_member_fd(struct manager *manager, int rank)
+{
+    return manager->members[rank].child_fd;
+}
+
+void manager_member_started(struct manager *manager, int rank, int pid)
+{
+    struct member *member = &manager->members[rank];
+    member->started_pid = pid;
+    atomic_store_explicit(&manager->memory.roster->peer[rank].pid, pid, memory_order_relaxed);
+    if (pid != getpid())
+        close_once(&member->child_fd);
+    else
+        member->child_fd = -1; /* a rank that is a thread of ours: the socket is now its own */
+}
+
+void manager_member_ended(struct manager *manager, int rank, int status, int signal)
+{
+    struct member *member = &manager->members[rank];
+    struct roster *roster = manager->memory.roster;
+    struct roster_peer *peer = &roster->peer[rank];
+    enum rh_peer_state before = roster_state(roster, rank);
+    bool failed = signal != 0 || status != 0;
+    atomic_store_explicit(&peer->end_signal, signal, memory_order_relaxed);
+    atomic_store_explicit(&peer->end_status, status, memory_order_relaxed);
+    manager_drop_offers(member);
+    if (before == RH_PEER_DIED || member->has_left)
+        return;
+    atomic_store_explicit(&peer->state, failed ? RH_PEER_DIED : RH_PEER_LEFT, memory_order_release);
+    if (!failed)
+        return;
+    atomic_store_explicit(&roster->last_dead, rank, memory_order_relaxed);
+    atomic_fetch_add_explicit(&roster->death_count, 1, memory_order_release);
+}
+
+/* The member's socket is closed. Of our own child the launcher will tell us why; behind a wrapper
+ * this is all we ever learn. */
+static void member_hung_up(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    int pid = atomic_load_explicit(&manager->memory.roster->peer[rank].pid, memory_order_relaxed);
+    close_once(&member->fd);
+    if (member->has_joined && !member->has_left && pid != member->started_pid)
+        manager_member_ended(manager, rank, -1, 0);
+}
+
+static void serve_member(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    struct request request;
+    struct answer answer;
+    struct descriptor_message message = {.data = &request, .length = sizeof(request)};
+    int result = descriptor_receive(member->fd, &message, MSG_DONTWAIT);
+    if (result == -EAGAIN)
+        return;
+    if (result == -ECONNRESET || (result < 0 && result != -EBADMSG)) {
+        member_hung_up(manager, rank);
+        return;
+    }
+    if (result == -EBADMSG)
+        memset(&request, 0, sizeof(request)); /* refused below: no such version */
+    manager_answer(manager, rank, &request, &message, &answer);
+    while (message.fd_count > 0)
+        close(message.fd[--message.fd_count]);
+    struct descriptor_message reply = {
+        .data = &answer.reply, .length = sizeof(answer.reply), .fd_count = answer.fd_count};
+    memcpy(reply.fd, answer.fd, sizeof(reply.fd));
+    result = descriptor_send(member->fd, &reply, MSG_DONTWAIT);
+    for (int i = 0; answer.given && i < answer.fd_count; i++)
+        close(answer.fd[i]);
+    if (result < 0) { /* it asks without reading answers: no use talking to it */
+        log_warning("task manager: rank %d does not read its answers (%s); cut off", rank,
+                    strerror(-result));
+        member_hung_up(manager, rank);
+    }
+}
+
+int manager_poll_fd(const struct manager *manager)
+{
+    return manager->poll_fd;
+}
+
+void manager_serve(struct manager *manager)
+{
+    struct epoll_event events[32];
+    int count = epoll_wait(manager->poll_fd, events, 32, 0);
+    for (int i = 0; i < count; i++) {
+        int rank = (int)events[i].data.u32;
+        if (manager->members[rank].fd >= 0)
+            serve_member(manager, rank);
+    }
+}
+
+const struct roster *manager_roster(const struct manager *manager)
+{
+    return manager->memory.roster;
+}
+
+const struct board_rank *manager_board(const struct manager *manager, int rank)
+{
+    return &manager->memory.board[rank];
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The task manager's memory, shared by manager.c (life cycle, sockets) and manager_requests.c (what
+ * each request does). Private to src/job.
+ */
+#ifndef JOB_MANAGER_STATE_H
+#define JOB_MANAGER_STATE_H
+
+#include "base/descriptor.h"
+#include "job/job_memory.h"
+#include "job/manager.h"
+#include "job/protocol.h"
+
+/* A descriptor that a member offers to the job. */
+struct offer {
+    uint32_t sid;
+    uint32_t rights;
+    int fd;
+};
+
+struct member {
+    int fd;       /* our end */
+    int child_fd; /* its end, until its process has it */
+    int agent_fd; /* our end of its agent line, or -1 */
+    int started_pid;
+    bool has_joined;
+    bool has_left;
+    struct offer *offers;
+    size_t offer_count;
+    size_t offer_room;
+};
+
+struct manager {
+    int poll_fd;
+    int size;
+    int common_fd;
+    uint8_t secret[32];
+    struct job_memory memory;
+    struct member *members;
+};
+
+/* Carry out one request of a member. Fills reply and, where it hands out descriptors, their copies:
+ * fd[i] stays the manager's unless `given` is set, in which case it is closed after sending. */
+struct answer {
+    struct reply reply;
+    int fd[DESCRIPTORS_MAX];
+    int fd_count;
+    bool given;
+};
+void manager_answer(struct manager *manager, int rank, const struct request *request,
+                    const struct descriptor_message *message, struct answer *answer);
+
+/* The member's process is gone: nothing it offered is handed out any more. */
+void manager_drop_offers(struct member *member);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What members and their task manager say to each other: fixed-size request and reply on a
+ * SOCK_SEQPACKET pair, strictly alternating, each with at most two descriptors.
+ */
+#ifndef JOB_PROTOCOL_H
+#define JOB_PROTOCOL_H
+
+#include <stdint.h>
+
+#define PROTOCOL_VERSION 1u
+
+enum request_kind {
+    REQUEST_HELLO = 1, /* reply: identity; descriptors: roster (read-only), board */
+    REQUEST_COMMON,    /* length; reply descriptor: the node's common memory */
+    REQUEST_PUBLISH,   /* sid, rights, descriptor */
+    REQUEST_WITHDRAW,  /* sid */
+    REQUEST_FETCH,     /* rank, sid; reply descriptor: the segment */
+    REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line */
+    REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
+    REQUEST_LEAVE
+};
+
+struct request {
+    uint32_t version;
+    uint32_t kind;
+    int32_t rank;
+    uint32_t sid;
+    uint32_t rights;
+    uint32_t reserved;
+    uint64_t length;
+};
+
+struct reply {
+    int32_t code; /* 0 or a negative error; then text says why */
+    uint32_t version;
+    int32_t rank;
+    int32_t size;
+    uint64_t job_id;
+    uint8_t secret[32];
+    char text[200];
+};
+
+/* What an agent receives on its line, together with the stream of the peer named. */
+struct agent_caller {
+    int32_t rank;
+};
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The list of NICs, opening one by name, and what all of them share.
+ */
+#include "nic/nic.h"
+
+#include "base/error.h"
+#include "nic/fault/fault.h"
+#include "nic/shm/shm.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct nic_ops *const nic_list[] = {&shm_ops, &fault_ops, NULL};
+
+static int unknown_name(const char *name)
+{
+    char list[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; nic_list[i]; i++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+                                 nic_list[i]->name);
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "there is no NIC \"%s\"; choose one of: %s (a wrapping one as fault(shm))",
+                     name, list);
+}
+
+static int open_and_complete(struct nic **nic, const struct nic_ops *ops, struct nic_world *world,
+                             const char *inner)
+{
+    int result = ops->open(nic, world, inner);
+    if (result < 0)
+        return result;
+    (*nic)->completed = *(*nic)->ops;
+    nic_ops_complete(&(*nic)->completed);
+    (*nic)->ops = &(*nic)->completed;
+    return 0;
+}
+
+int nic_open(struct nic **nic, const char *name, struct nic_world *world)
+{
+    char outer[64];
+    char inner[64];
+    size_t outer_length = strcspn(name, "(");
+    size_t inner_length = strlen(name) - outer_length;
+    if (outer_length >= sizeof(outer) || inner_length >= sizeof(inner))
+        return unknown_name(name);
+    memcpy(outer, name, outer_length);
+    outer[outer_length] = '\0';
+    if (inner_length > 0) {
+        if (name[strlen(name) - 1] != ')')
+            return unknown_name(name);
+        inner_length -= 2;
+        memcpy(inner, name + outer_length + 1, inner_length);
+        inner[inner_length] = '\0';
+    }
+    for (size_t i = 0; nic_list[i]; i++) {
+        if (strcmp(nic_list[i]->name, outer) == 0)
+            return open_and_complete(nic, nic_list[i], world, inner_length > 0 ? inner : NULL);
+    }
+    return unknown_name(name);
+}
+
+int nic_peer_gone(struct nic *nic, int rank, const char *during)
+{
+    const struct roster_peer *peer = &nic->world->roster->peer[rank];
+    counter_add_exact(&nic->world->board->counters, COUNTER_DENIED_DEAD);
+    if (roster_state(nic->world->roster, rank) != RH_PEER_DIED)
+        return error_set(RH_EDEAD, rank, "%s: rank %d has left the job", during, rank);
+    int signal = atomic_load_explicit(&peer->end_signal, memory_order_relaxed);
+    if (signal == 0)
+        return error_set(RH_EDEAD, rank, "%s: rank %d has died (exit status %d)", during, rank,
+                         atomic_load_explicit(&peer->end_status, memory_order_relaxed));
+    return error_set(RH_EDEAD, rank, "%s: rank %d has died (signal %d, %s)", during, rank, signal,
+                     strsignal(signal));
+}
+
+int nic_wait_check(struct nic *nic, int from)
+{
+    const struct roster *roster = nic->world->roster;
+    if (from != RH_ANY_RANK) {
+        if (roster_state(roster, from) < RH_PEER_LEFT)
+            return 0;
+        return nic_peer_gone(nic, from, "wait");
+    }
+    uint32_t deaths = atomic_load_explicit(&roster->death_count, memory_order_acquire);
+    if (deaths == atomic_load_explicit(&nic->world->deaths_known, memory_order_relaxed))
+        return 0;
+    int rank = atomic_load_explicit(&roster->last_dead, memory_order_relaxed);
+    return nic_peer_gone(nic, rank, "wait for any rank");
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a NIC gets without writing it: derived operations where the others suffice, and a polite
+ * refusal where they do not.
+ */
+#include "base/error.h"
+#include "nic/nic.h"
+
+static int refuse(struct nic *nic, const char *what)
+{
+    return error_set(RH_EUNSUP, ERROR_NO_RANK, "NIC %s has no %s", nic->ops->name, what);
+}
+
+static int default_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
+                        const struct nic_extra *extra)
+{
+    (void)source, (void)target, (void)length, (void)extra;
+    return refuse(nic, "pull");
+}
+
+/* A store is an inline push of the value's bytes: right on any NIC that moves aligned words whole. */
+static int default_store(struct nic *nic, const struct nic_view *view, uint64_t offset,
+                         uint64_t value, unsigned width)
+{
+    static const struct nic_extra inline_push = {.is_inline = true};
+    struct rh_remote target = view->remote;
+    target.offset += offset;
+    return nic->ops->push(nic, target, &value, width, &inline_push); /* little endian */
+}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "default_store takes the low bytes first");
+
+static int default_atomic(struct nic *nic, struct rh_remote target,
+                          const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    (void)target, (void)operands, (void)old;
+    return refuse(nic, "atomic operations");
+}
+
+static int default_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                          int64_t timeout_ns)
+{
+    (void)queue, (void)data, (void)length, (void)timeout_ns;
+    return refuse(nic, "append");
+}
+
+static int default_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
+{
+    (void)queue, (void)arrival;
+    return refuse(nic, "queues");
+}
+
+static void default_queue_release(struct nic *nic, void *queue)
+{
+    (void)nic, (void)queue;
+}
+
+/* Right where every operation has completed when it returns. */
+static int default_flush(struct nic *nic, int rank)
+{
+    (void)nic, (void)rank;
+    return 0;
+}
+
+/* Right where waiting needs no waking. */
+static int default_wake(struct nic *nic, int rank)
+{
+    (void)nic, (void)rank;
+    return 0;
+}
+
+void nic_ops_complete(struct nic_ops *ops)
+{
+    if (!ops->pull)
+        ops->pull = default_pull;
+    if (!ops->store)
+        ops->store = default_store;
+    if (!ops->atomic)
+        ops->atomic = default_atomic;
+    if (!ops->append)
+        ops->append = default_append;
+    if (!ops->queue_peek)
+        ops->queue_peek = default_queue_peek;
+    if (!ops->queue_release)
+        ops->queue_release = default_queue_release;
+    if (!ops->flush)
+        ops->flush = default_flush;
+    if (!ops->wake)
+        ops->wake = default_wake;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory that says who is in a job and how they fare.
+ *
+ * The roster is written by the task manager only; members hold a read-only descriptor, so no
+ * process can forge another's state. The board is the other way round: each member writes its own
+ * part (counters), and the launcher and `rhinet top` read it. Both are memfds: they have no name in
+ * the file system and vanish with their last holder.
+ */
+#ifndef NIC_ROSTER_H
+#define NIC_ROSTER_H
+
+#include "base/counters.h"
+
+#include <rhinet/job.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
+#define ROSTER_VERSION 1u
+#define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
+#define BOARD_PREFIX   "rhinet-board-"
+
+struct roster_peer {
+    _Atomic uint32_t state; /* enum rh_peer_state */
+    int32_t node;
+    _Atomic int32_t pid;
+    _Atomic int32_t end_signal; /* why it died: signal, or 0 */
+    _Atomic int32_t end_status; /* exit status, if no signal */
+    int32_t reserved[3];
+};
+
+struct roster {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t size;
+    uint64_t job_id;
+    int64_t start_time_s; /* wall clock, for people */
+    int32_t launcher_pid;
+    uint32_t survive; /* a death ends only that rank */
+    char nic[64];
+    char command[256];
+    _Atomic uint32_t death_count; /* changes after the peer's state has */
+    _Atomic int32_t last_dead;    /* the rank that died last */
+    uint32_t reserved[20];
+    struct roster_peer peer[];
+};
+_Static_assert(sizeof(struct roster_peer) == 32, "shared layout");
+_Static_assert(sizeof(struct roster) % 64 == 0, "shared layout");
+
+static inline size_t roster_bytes(uint32_t size)
+{
+    return sizeof(struct roster) + size * sizeof(struct roster_peer);
+}
+
+static inline enum rh_peer_state roster_state(const struct roster *roster, int rank)
+{
+    return (enum rh_peer_state)atomic_load_explicit(&roster->peer[rank].state,
+                                                    memory_order_acquire);
+}
+
+/* One member's part of the board. */
+struct board_rank {
+    struct counters counters;
+    uint64_t reserved[8];
+};
+_Static_assert(sizeof(struct board_rank) == 1024, "shared layout");
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The agent: a thread of the owner that does to attached memory what only the owner can do. Peers
+ * reach it by a stream that the task manager connects; each request is one header, answered by one.
+ * What comes in is checked against the owner's own table, like every access.
+ */
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "nic/shm/shm_nic.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define CALLERS_MOST 4096
+#define STALL_S      5 /* a caller that stops in the middle of a request is cut off */
+
+struct wire_request {
+    uint32_t operation;
+    uint32_t sid;
+    uint64_t state; /* generation that the caller saw */
+    uint64_t offset;
+    uint64_t length;
+    struct nic_atomic_operands operands;
+};
+
+struct wire_reply {
+    int32_t code;
+    uint32_t reserved;
+    uint64_t old;
+};
+
+struct shm_agent {
+    pthread_t thread;
+    bool is_running;
+    int line; /* new callers arrive here */
+    int stop; /* eventfd */
+    struct pollfd *watched; /* line, stop, then callers */
+    nfds_t watched_count;
+    pthread_mutex_t lock; /* our own connections to other agents */
+    int *connection;      /* by rank; -1 if none yet */
+};
+
+/* ---- Streams -------------------------------------------------------------------------------- */
+
+static int send_all(int fd, const void *data, size_t length)
+{
+    const char *at = data;
+    while (length > 0) {
+        ssize_t sent = send(fd, at, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return sent < 0 ? -errno : -EPIPE;
+        at += sent;
+        length -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int receive_all(int fd, void *data, size_t length)
+{
+    char *at = data;
+    while (length > 0) {
+        ssize_t got = recv(fd, at, length, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : -EPIPE;
+        at += got;
+        length -= (size_t)got;
+    }
+    return 0;
+}
+
+static int discard(int fd, uint64_t length)
+{
+    char scrap[4096];
+    while (length > 0) {
+        size_t part = length < sizeof(scrap) ? (size_t)length : sizeof(scrap);
+        int result = receive_all(fd, scrap, part);
+        if (result < 0)
+            return result;
+        length -= part;
+    }
+    return 0;
+}
+
+static void limit_stalls(int fd, int64_t seconds)
+{
+    struct timeval limit = {.tv_sec = seconds};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+/* ---- Serving -------------------------------------------------------------------------------- */
+
+/* Where a request points, if our table allows it; NULL with *code set if not. */
+static char *checked_place(struct shm_nic *shm, const struct wire_request *request, int *code)
+{
+    unsigned needed = request->operation == SHM_AGENT_PUSH   ? RH_WRITE
+                      : request->operation == SHM_AGENT_PULL ? RH_READ
+                                                             : 0;
+    struct shm_entry *entry = shm_entry_find(shm, shm->door, request->sid);
+    uint64_t state = entry ? atomic_load(&entry->state) : 0;
+    *code = 0;
+    if (!entry || state != request->state || SHM_KIND(state) != NIC_SEGMENT_ATTACHED) {
+        *code = RH_ESTALE;
+        return NULL;
+    }
+    unsigned rights = atomic_load(&entry->rights);
+    uint64_t length = atomic_load(&entry->length);
+    if ((rights & needed) != needed || (needed == 0 && !(rights & (RH_ATOMIC | RH_WRITE))))
+        *code = RH_ERIGHTS;
+    else if (request->offset > length || request->length > length - request->offset)
+        *code = RH_EBOUNDS;
+    else if (needed == 0 && (request->length != 8 || request->offset % 8 != 0))
+        *code = RH_EINVALID;
+    return *code < 0 ? NULL
+                     : (char *)(uintptr_t)atomic_load(&entry->address) + request->offset;
+}
+
+/* Carry out one request; a negative result means the stream is of no use any more. */
+static int serve_request(struct shm_nic *shm, int fd, const struct wire_request *request)
+{
+    struct wire_reply reply = {0};
+    char *place = checked_place(shm, request, &reply.code);
+    int result = 0;
+    if (request->operation == SHM_AGENT_PUSH)
+        result = place ? receive_all(fd, place, request->length) : discard(fd, request->length);
+    else if (request->operation == SHM_AGENT_ATOMIC && place)
+        reply.old = shm_atomic_apply((_Atomic uint64_t *)(void *)place, &request->operands);
+    else if (request->operation != SHM_AGENT_PULL && place)
+        reply.code = RH_EINVALID;
+    if (result < 0)
+        return result;
+    shm_after_write(shm, shm->door); /* our own program may be waiting for it */
+    result = send_all(fd, &reply, sizeof(reply));
+    if (result == 0 && request->operation == SHM_AGENT_PULL && place)
+        result = send_all(fd, place, request->length);
+    return result;
+}
+
+static int serve_caller(struct shm_nic *shm, int fd)
+{
+    struct wire_request request;
+    int result = receive_all(fd, &request, sizeof(request));
+    if (result < 0)
+        return result;
+    /* The caller holds a hazard too, but it may die; ours keeps detach from passing us. */
+    _Atomic uint64_t *hazard = shm_hazard_set(shm, shm->nic.world->rank, request.sid);
+    result = serve_request(shm, fd, &request);
+    shm_hazard_clear(hazard);
+    return result;
+}
+
+static void accept_caller(struct shm_agent *agent)
+{
+    int32_t rank;
+    struct descriptor_message message = {.data = &rank, .length = sizeof(rank)};
+    int result = descriptor_receive(agent->line, &message, MSG_DONTWAIT);
+    if (result == -ECONNRESET) /* the task manager is gone: no more callers */
+        agent->watched[0].fd = -1;
+    if (result < 0)
+        return;
+    for (int i = 0; i < message.fd_count; i++) {
+        if (i > 0 || agent->watched_count >= CALLERS_MOST) {
+            close(message.fd[i]);
+            continue;
+        }
+        limit_stalls(message.fd[i], STALL_S);
+        agent->watched[agent->watched_count++] =
+            (struct pollfd){.fd = message.fd[i], .events = POLLIN};
+    }
+}
+
+static void *agent_main(void *context)
+{
+    struct shm_nic *shm = context;
+    struct shm_agent *agent = shm->agent;
+    for (;;) {
+        if (poll(agent->watched, agent->watched_count, -1) < 0 && errno != EINTR)
+            return NULL;
+        if (agent->watched[1].revents)
+            return NULL;
+        for (nfds_t i = 2; i < agent->watched_count; i++) {
+            if (!agent->watched[i].revents || serve_caller(shm, agent->watched[i].fd) == 0)
+                continue;
+            close(agent->watched[i].fd);
+            agent->watched[i--] = agent->watched[--agent->watched_count];
+        }
+        if (agent->watched[0].revents)
+            accept_caller(agent);
+    }
+}
+
+/* ---- Starting and stopping ------------------------------------------------------------------ */
+
+/* The program's signals are not for us. */
+static int start_thread(struct shm_nic *shm)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&shm->agent->thread, NULL, agent_main, shm);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the agent thread: %s",
+                         strerror(code));
+    shm->agent->is_running = true;
+    return 0;
+}
+
+static struct shm_agent *agent_create(int size)
+{
+    struct shm_agent *agent = calloc(1, sizeof(*agent));
+    int *connection = calloc((size_t)size, sizeof(*connection));
+    struct pollfd *watched = calloc(CALLERS_MOST, sizeof(*watched));
+    if (!agent || !connection || !watched) {
+        free(agent);
+        free(connection);
+        free(watched);
+        return NULL;
+    }
+    for (int rank = 0; rank < size; rank++)
+        connection[rank] = -1;
+    agent->connection = connection;
+    agent->watched = watched;
+    agent->line = agent->stop = -1;
+    pthread_mutex_init(&agent->lock, NULL);
+    return agent;
+}
+
+/* The part that only calls other agents needs no thread. */
+static int agent_prepare(struct shm_nic *shm)
+{
+    int result = 0;
+    pthread_mutex_lock(&shm->view_lock);
+    if (!shm->agent)
+        shm->agent = agent_create(shm->nic.world->size);
+    if (!shm->agent)
+        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the agent");
+    pthread_mutex_unlock(&shm->view_lock);
+    return result;
+}
+
+int shm_agent_start(struct shm_nic *shm)
+{
+    const struct nic_broker *broker = shm->nic.world->broker;
+    if (!broker)
+        return 0;
+    int result = agent_prepare(shm);
+    if (result < 0 || shm->agent->is_running)
+        return result;
+    struct shm_agent *agent = shm->agent;
+    result = broker->agent_line(broker->context, &agent->line);
+    if (result < 0)
+        return result;
+    agent->stop = eventfd(0, EFD_CLOEXEC);
+    agent->watched[0] = (struct pollfd){.fd = agent->line, .events = POLLIN};
+    agent->watched[1] = (struct pollfd){.fd = agent->stop, .events = POLLIN};
+    agent->watched_count = 2;
+    return start_thread(shm);
+}
+
+void shm_agent_stop(struct shm_nic *shm)
+{
+    struct shm_agent *agent = shm->agent;
+    if (!agent)
+        return;
+    if (agent->is_running) {
+        eventfd_write(agent->stop, 1);
+        pthread_join(agent->thread, NULL);
+    }
+    for (nfds_t i = 2; i < agent->watched_count; i++)
+        close(agent->watched[i].fd);
+    for (int rank = 0; rank < shm->nic.world->size; rank++) {
+        if (agent->connection[rank] >= 0)
+            close(agent->connection[rank]);
+    }
+    if (agent->line >= 0)
+        close(agent->line);
+    if (agent->stop >= 0)
+        close(agent->stop);
+    pthread_mutex_destroy(&agent->lock);
+    free(agent->connection);
+    free(agent->watched);
+    free(agent);
+    shm->agent = NULL;
+}
+
+/* ---- Calling -------------------------------------------------------------------------------- */
+
+static int connect_to(struct shm_nic *shm, int rank)
+{
+    const struct nic_broker *broker = shm->nic.world->broker;
+    struct shm_agent *agent = shm->agent;
+    if (agent->connection[rank] >= 0)
+        return 0;
+    int result = broker->agent_connect(broker->context, rank, &agent->connection[rank]);
+    if (result == 0)
+        limit_stalls(agent->connection[rank], 2 * STALL_S);
+    return result;
+}
+
+static int exchange(int fd, struct shm_agent_call *call, struct wire_reply *reply)
+{
+    struct wire_request request = {.operation = call->operation,
+                                   .sid = call->view->sid,
+                                   .state = call->view->state,
+                                   .offset = call->offset,
+                                   .length = call->length,
+                                   .operands = call->operands};
+    if (call->operation == SHM_AGENT_ATOMIC)
+        request.length = 8;
+    int result = send_all(fd, &request, sizeof(request));
+    if (result == 0 && call->operation == SHM_AGENT_PUSH)
+        result = send_all(fd, call->buffer, call->length);
+    if (result == 0)
+        result = receive_all(fd, reply, sizeof(*reply));
+    if (result == 0 && reply->code == 0 && call->operation == SHM_AGENT_PULL)
+        result = receive_all(fd, call->buffer, call->length);
+    return result;
+}
+
+static int agent_lost(struct shm_nic *shm, int rank, int code)
+{
+    close(shm->agent->connection[rank]);
+    shm->agent->connection[rank] = -1;
+    if (code == -EAGAIN)
+        return error_set(RH_ETIMEOUT, rank, "rank %d's agent does not answer; is it stopped?", rank);
+    return error_set(RH_EDEAD, rank, "rank %d's agent hung up; it has died or left", rank);
+}
+
+int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
+{
+    int rank = call->view->rank;
+    struct wire_reply reply = {0};
+    int result = agent_prepare(shm);
+    if (result < 0)
+        return result;
+    counter_add(&shm->nic.world->board->counters, COUNTER_AGENT, 1);
+    pthread_mutex_lock(&shm->agent->lock);
+    result = connect_to(shm, rank);
+    if (result == 0) {
+        result = exchange(shm->agent->connection[rank], call, &reply);
+        if (result < 0)
+            result = agent_lost(shm, rank, result);
+    }
+    pthread_mutex_unlock(&shm->agent->lock);
+    if (result < 0)
+        return result;
+    call->old = reply.old;
+    if (reply.code == RH_ESTALE)
+        return shm_refuse_stale(shm, rank, call->view->sid);
+    return reply.code == 0 ? 0
+                           : error_set(reply.code, rank, "rank %d's agent refused: %s", rank,
+                                       rh_error_name(reply.code));
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Moving bytes: push, pull, store and atomics. Allocated memory is mapped here and copied directly;
+ * attached memory is moved by the kernel (cross-memory attach), or by its owner's agent where the
+ * kernel forbids that.
+ */
+#include "base/error.h"
+#include "base/log.h"
+#include "nic/shm/shm_nic.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define CMA_CHUNK (1ULL << 30) /* the kernel moves at most 2 GiB at a time */
+
+/* Words that a peer polls must arrive whole, and after what was written before them. */
+static inline bool is_word(const void *address, size_t length)
+{
+    return length == 8 && ((uintptr_t)address & 7) == 0;
+}
+
+static inline void copy_in(char *target, const void *source, size_t length)
+{
+    if (likely(is_word(target, length))) {
+        uint64_t word;
+        memcpy(&word, source, sizeof(word));
+        __atomic_store_n((uint64_t *)(void *)target, word, __ATOMIC_RELEASE);
+        return;
+    }
+    memmove(target, source, length); /* a rank may push onto itself */
+}
+
+static inline void copy_out(void *target, const char *source, size_t length)
+{
+    if (is_word(source, length)) {
+        uint64_t word = __atomic_load_n((const uint64_t *)(const void *)source, __ATOMIC_ACQUIRE);
+        memcpy(target, &word, sizeof(word));
+        return;
+    }
+    memmove(target, source, length);
+}
+
+/* ---- Attached memory ------------------------------------------------------------------------ */
+
+struct attached_copy {
+    const struct shm_view *view;
+    uint64_t offset;
+    char *local;
+    size_t length;
+    bool is_push;
+};
+
+static int cma_failed(struct shm_nic *shm, const struct attached_copy *copy, int code)
+{
+    int rank = copy->view->rank;
+    if (code == ESRCH)
+        return error_set(RH_EDEAD, rank, "rank %d has died", rank);
+    if (code == EFAULT)
+        return error_set(-EFAULT, rank,
+                         "attached segment %u of rank %d, or the local buffer, is not mapped any "
+                         "more; detach before unmapping",
+                         copy->view->sid, rank);
+    if (code == EPERM || code == ENOSYS) {
+        if (!atomic_exchange(&shm->cma_forbidden, true))
+            log_info("the kernel forbids cross-memory attach (%s; see kernel.yama.ptrace_scope, or "
+                     "the container's seccomp profile): attached memory goes through its owner's "
+                     "agent, which is slower",
+                     strerror(code));
+        return RH_EAGAIN;
+    }
+    return error_set(-code, rank, "cross-memory attach to rank %d: %s", rank, strerror(code));
+}
+
+static int copy_by_kernel(struct shm_nic *shm, const struct attached_copy *copy)
+{
+    pid_t pid = atomic_load_explicit(&shm->nic.world->roster->peer[copy->view->rank].pid,
+                                     memory_order_relaxed);
+    size_t done = 0;
+    while (done < copy->length) {
+        size_t left = copy->length - done;
+        size_t chunk = left < CMA_CHUNK ? left : CMA_CHUNK;
+        struct iovec local = {.iov_base = copy->local + done, .iov_len = chunk};
+        struct iovec remote = {
+            .iov_base = (void *)(uintptr_t)(copy->view->address + copy->offset + done),
+            .iov_len = chunk};
+        ssize_t moved = copy->is_push ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
+                                      : process_vm_readv(pid, &local, 1, &remote, 1, 0);
+        if (moved <= 0)
+            return cma_failed(shm, copy, moved < 0 ? errno : EFAULT);
+        done += (size_t)moved;
+    }
+    return 0;
+}
+
+static int copy_by_agent(struct shm_nic *shm, const struct attached_copy *copy)
+{
+    struct shm_agent_call call = {.operation = copy->is_push ? SHM_AGENT_PUSH : SHM_AGENT_PULL,
+                                  .view = copy->view,
+                                  .offset = copy->offset,
+                                  .length = copy->length,
+                                  .buffer = copy->local};
+    return shm_agent_ask(shm, &call);
+}
+
+static int copy_attached_guarded(struct shm_nic *shm, const struct attached_copy *copy)
+{
+    const struct shm_view *view = copy->view;
+    if (!shm_view_is_current(view))
+        return shm_refuse_stale(shm, view->rank, view->sid);
+    if (view->base) { /* the owner is this process */
+        if (copy->is_push)
+            copy_in(view->base + copy->offset, copy->local, copy->length);
+        else
+            copy_out(copy->local, view->base + copy->offset, copy->length);
+        return 0;
+    }
+    if (!atomic_load_explicit(&shm->cma_forbidden, memory_order_relaxed)) {
+        int result = copy_by_kernel(shm, copy);
+        if (result != RH_EAGAIN)
+            return result;
+    }
+    return copy_by_agent(shm, copy);
+}
+
+static int copy_attached(struct shm_nic *shm, const struct attached_copy *copy)
+{
+    if (copy->length == 0)
+        return 0;
+    _Atomic uint64_t *hazard = shm_hazard_set(shm, copy->view->rank, copy->view->sid);
+    int result = copy_attached_guarded(shm, copy);
+    shm_hazard_clear(hazard);
+    return result;
+}
+
+/* ---- Push and pull -------------------------------------------------------------------------- */
+
+static inline int push_data(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
+                            const void *source, size_t length)
+{
+    if (likely(view->kind == NIC_SEGMENT_ALLOCATED)) {
+        copy_in(view->base + offset, source, length);
+        return 0;
+    }
+    struct attached_copy copy = {.view = view,
+                                 .offset = offset,
+                                 .local = (char *)(uintptr_t)source,
+                                 .length = length,
+                                 .is_push = true};
+    return copy_attached(shm, &copy);
+}
+
+static int refuse_queue(const struct shm_view *view)
+{
+    return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is a queue; use rh_append()",
+                     view->sid, view->rank);
+}
+
+static int refuse_alignment(struct rh_remote remote)
+{
+    return error_set(RH_EINVALID, remote.rank, "offset %llu is not aligned to 8 bytes",
+                     (unsigned long long)remote.offset);
+}
+
+static int atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
+                     const struct nic_atomic_operands *operands, uint64_t *old);
+
+/* Everything is checked before anything is written. */
+static int push_extra(struct shm_nic *shm, const struct shm_view *view, struct rh_remote target,
+                      const void *source, size_t length, const struct nic_extra *extra)
+{
+    const struct rh_notice *notice = extra->notice;
+    struct shm_view *word_view = NULL;
+    int result = 0;
+    if (notice) {
+        word_view = shm_view_check(shm, notice->word, 8, RH_WRITE, &result);
+        if (!word_view)
+            return result;
+        if (word_view->kind == NIC_SEGMENT_QUEUE)
+            return refuse_queue(word_view);
+        if (notice->word.offset % 8 != 0)
+            return refuse_alignment(notice->word);
+    }
+    result = push_data(shm, view, target.offset, source, length);
+    if (result < 0)
+        return result;
+    if (notice) {
+        struct nic_atomic_operands swap = {.operation = NIC_SWAP, .operand = notice->value};
+        uint64_t old;
+        if (likely(word_view->kind == NIC_SEGMENT_ALLOCATED))
+            copy_in(word_view->base + notice->word.offset, &notice->value, 8);
+        else
+            result = atomic_on(shm, word_view, notice->word.offset, &swap, &old);
+    }
+    shm_after_write(shm, view->door);
+    if (extra->done && result == 0)
+        __atomic_store_n(&extra->done->state, 1, __ATOMIC_RELEASE);
+    return result;
+}
+
+static inline int push(struct shm_nic *shm, struct rh_remote target, const void *source,
+                       size_t length, const struct nic_extra *extra)
+{
+    int result = 0;
+    struct shm_view *view = shm_view_check(shm, target, length, RH_WRITE, &result);
+    if (unlikely(!view))
+        return result;
+    if (unlikely(view->kind == NIC_SEGMENT_QUEUE))
+        return refuse_queue(view);
+    if (extra && (extra->notice || extra->done))
+        return push_extra(shm, view, target, source, length, extra);
+    result = push_data(shm, view, target.offset, source, length);
+    shm_after_write(shm, view->door);
+    return result;
+}
+
+int shm_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
+             const struct nic_extra *extra)
+{
+    struct guard_record *guard = guard_enter();
+    int result = push(shm_nic_of(nic), target, source, length, extra);
+    guard_leave(guard);
+    return result;
+}
+
+static inline int pull(struct shm_nic *shm, struct rh_remote source, void *target, size_t length,
+                       const struct nic_extra *extra)
+{
+    int result = 0;
+    struct shm_view *view = shm_view_check(shm, source, length, RH_READ, &result);
+    if (unlikely(!view))
+        return result;
+    if (view->kind == NIC_SEGMENT_QUEUE)
+        return refuse_queue(view);
+    if (likely(view->kind == NIC_SEGMENT_ALLOCATED)) {
+        copy_out(target, view->base + source.offset, length);
+        if (unlikely(!shm_view_is_current(view))) /* detached meanwhile: these may be no one's bytes */
+            return shm_refuse_stale(shm, view->rank, view->sid);
+    } else {
+        struct attached_copy copy = {
+            .view = view, .offset = source.offset, .local = target, .length = length};
+        result = copy_attached(shm, &copy);
+    }
+    if (extra && extra->done && result == 0)
+        __atomic_store_n(&extra->done->state, 1, __ATOMIC_RELEASE);
+    return result;
+}
+
+int shm_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
+             const struct nic_extra *extra)
+{
+    struct guard_record *guard = guard_enter();
+    int result = pull(shm_nic_of(nic), source, target, length, extra);
+    guard_leave(guard);
+    return result;
+}
+
+/* ---- Store ---------------------------------------------------------------------------------- */
+
+static int store_slow(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
+                      unsigned width)
+{
+    struct rh_remote target = view->remote;
+    target.offset += offset;
+    return shm_push(nic, target, &value, width, NULL); /* finds out what is wrong, or copies */
+}
+
+int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
+              unsigned width)
+{
+    struct shm_nic *shm = shm_nic_of(nic);
+    const struct shm_view *segment = view->handle;
+    if (unlikely(!view->pointer || !shm_view_is_current(segment) ||
+                 roster_state(nic->world->roster, view->remote.rank) >= RH_PEER_LEFT))
+        return store_slow(nic, view, offset, value, width);
+    char *target = (char *)view->pointer + offset;
+    switch (width) {
+    case 8:
+        __atomic_store_n((uint64_t *)(void *)target, value, __ATOMIC_RELEASE);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)(void *)target, (uint32_t)value, __ATOMIC_RELEASE);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)(void *)target, (uint16_t)value, __ATOMIC_RELEASE);
+        break;
+    default:
+        __atomic_store_n((uint8_t *)target, (uint8_t)value, __ATOMIC_RELEASE);
+    }
+    shm_after_write(shm, segment->door);
+    return 0;
+}
+
+/* ---- Atomics -------------------------------------------------------------------------------- */
+
+uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
+{
+    uint64_t expected = operands->expected;
+    switch (operands->operation) {
+    case NIC_FETCH_ADD:
+        return atomic_fetch_add(word, operands->operand);
+    case NIC_FETCH_OR:
+        return atomic_fetch_or(word, operands->operand);
+    case NIC_FETCH_AND:
+        return atomic_fetch_and(word, operands->operand);
+    case NIC_SWAP:
+        return atomic_exchange(word, operands->operand);
+    case NIC_COMPARE_SWAP:
+        atomic_compare_exchange_strong(word, &expected, operands->operand);
+        return expected;
+    }
+    return 0;
+}
+
+/* Only the owner can change its attached memory atomically towards its own threads. */
+static int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
+                              const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    int result = 0;
+    _Atomic uint64_t *hazard = shm_hazard_set(shm, view->rank, view->sid);
+    if (!shm_view_is_current(view)) {
+        result = shm_refuse_stale(shm, view->rank, view->sid);
+    } else if (view->base) {
+        *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
+    } else {
+        struct shm_agent_call call = {.operation = SHM_AGENT_ATOMIC,
+                                      .view = view,
+                                      .offset = offset,
+                                      .operands = *operands};
+        result = shm_agent_ask(shm, &call);
+        if (result == 0)
+            *old = call.old;
+    }
+    shm_hazard_clear(hazard);
+    return result;
+}
+
+static int atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
+                     const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    if (unlikely(view->kind != NIC_SEGMENT_ALLOCATED))
+        return atomic_on_attached(shm, view, offset, operands, old);
+    *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
+    return 0;
+}
+
+static inline int atomic(struct shm_nic *shm, struct rh_remote target,
+                         const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    int result = 0;
+    struct shm_view *view = shm_view_check(shm, target, 8, RH_ATOMIC, &result);
+    if (unlikely(!view))
+        return result;
+    if (unlikely(view->kind == NIC_SEGMENT_QUEUE))
+        return refuse_queue(view);
+    if (unlikely(target.offset % 8 != 0))
+        return refuse_alignment(target);
+    result = atomic_on(shm, view, target.offset, operands, old);
+    shm_after_write(shm, view->door);
+    return result;
+}
+
+int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
+               uint64_t *old)
+{
+    struct guard_record *guard = guard_enter();
+    int result = atomic(shm_nic_of(nic), target, operands, old);
+    guard_leave(guard);
+    return result;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The common memory, the doors in it, and hazards.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory_room.h"
+#include "base/settings.h"
+#include "nic/shm/shm_nic.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LAYOUT_VERSION 1u
+
+static size_t door_length(const struct shm_nic *shm)
+{
+    return sizeof(struct shm_door) + shm->entry_count * sizeof(struct shm_entry);
+}
+
+struct shm_door *shm_door_of(const struct shm_nic *shm, int rank)
+{
+    return (struct shm_door *)(shm->common->doors + (size_t)rank * door_length(shm));
+}
+
+static uint64_t process_token;
+
+static void make_process_token(void)
+{
+    if (getrandom(&process_token, sizeof(process_token), 0) != sizeof(process_token))
+        process_token = (uint64_t)getpid() << 32 ^ (uint64_t)clock_now_ns();
+    process_token |= 1; /* never 0, which marks an empty door */
+}
+
+uint64_t shm_process_token(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_process_token);
+    return process_token;
+}
+
+/* Twice as many entries as segments keeps searches short and remembers detached ones for a while. */
+static void choose_entry_count(struct shm_nic *shm)
+{
+    shm->segment_most = (uint32_t)setting_number(shm->nic.world->settings, SETTING_SEGMENTS);
+    shm->entry_count = 16;
+    while (shm->entry_count < 2 * shm->segment_most)
+        shm->entry_count *= 2;
+}
+
+static int common_descriptor(struct shm_nic *shm, int *fd)
+{
+    const struct nic_broker *broker = shm->nic.world->broker;
+    if (broker)
+        return broker->common(broker->context, shm->common_length, fd);
+    struct memory_shape shape = {.name = "rhinet-common", .length = shm->common_length};
+    int made = memory_create(&shape);
+    if (made < 0)
+        return made;
+    *fd = made;
+    return 0;
+}
+
+/* All members must cut the common memory the same way; the first one says how. */
+static int agree_on_layout(struct shm_nic *shm)
+{
+    uint64_t ours = (uint64_t)shm->entry_count << 32 | LAYOUT_VERSION;
+    uint64_t theirs = 0;
+    if (atomic_compare_exchange_strong(&shm->common->layout, &theirs, ours) || theirs == ours)
+        return 0;
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "rank %d has RHINET_SEGMENTS for %u entries, others for %u; give all ranks of a "
+                     "job the same value and the same rhinet",
+                     shm->nic.world->rank, shm->entry_count, (uint32_t)(theirs >> 32));
+}
+
+int shm_common_open(struct shm_nic *shm)
+{
+    int fd;
+    uint64_t length = 0;
+    choose_entry_count(shm);
+    shm->common_length =
+        sizeof(struct shm_common) + (size_t)shm->nic.world->size * door_length(shm);
+    int result = common_descriptor(shm, &fd);
+    if (result < 0)
+        return result;
+    void *address = MAP_FAILED;
+    if (memory_is_sealed(fd, &length) && length >= shm->common_length)
+        address = mmap(NULL, shm->common_length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (address == MAP_FAILED)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "cannot map the job's common memory (%zu bytes needed, %llu there); is "
+                         "RHINET_SEGMENTS the same on all ranks?",
+                         shm->common_length, (unsigned long long)length);
+    shm->common = address;
+    result = agree_on_layout(shm);
+    if (result < 0) {
+        shm_common_close(shm);
+        return result;
+    }
+    shm->door = shm_door_of(shm, shm->nic.world->rank);
+    atomic_store_explicit(&shm->door->process, shm_process_token(), memory_order_release);
+    return 0;
+}
+
+void shm_common_close(struct shm_nic *shm)
+{
+    munmap(shm->common, shm->common_length);
+    shm->common = NULL;
+}
+
+/* ---- Entries -------------------------------------------------------------------------------- */
+
+static uint32_t first_place(const struct shm_nic *shm, rh_sid sid)
+{
+    return (uint32_t)((uint64_t)sid * 0x9E3779B97F4A7C15ULL >> 40) & (shm->entry_count - 1);
+}
+
+struct shm_entry *shm_entry_find(const struct shm_nic *shm, struct shm_door *door, rh_sid sid)
+{
+    uint32_t at = first_place(shm, sid);
+    for (uint32_t i = 0; i < shm->entry_count; i++, at = (at + 1) & (shm->entry_count - 1)) {
+        struct shm_entry *entry = &door->entry[at];
+        if (atomic_load_explicit(&entry->state, memory_order_acquire) == 0)
+            return NULL; /* never used: the search ends */
+        if (atomic_load_explicit(&entry->sid, memory_order_acquire) == sid)
+            return entry;
+    }
+    return NULL;
+}
+
+struct shm_entry *shm_entry_place(const struct shm_nic *shm, struct shm_door *door, rh_sid sid)
+{
+    struct shm_entry *same = shm_entry_find(shm, door, sid);
+    if (same)
+        return same;
+    /* Prefer a fresh entry over forgetting a detached one, unless the table runs full. */
+    struct shm_entry *detached = NULL;
+    uint32_t at = first_place(shm, sid);
+    for (uint32_t i = 0; i < shm->entry_count; i++, at = (at + 1) & (shm->entry_count - 1)) {
+        struct shm_entry *entry = &door->entry[at];
+        uint64_t state = atomic_load_explicit(&entry->state, memory_order_relaxed);
+        if (state == 0)
+            return i < 16 || !detached ? entry : detached;
+        if (!detached && SHM_KIND(state) == 0)
+            detached = entry;
+    }
+    return detached;
+}
+
+/* ---- Hazards -------------------------------------------------------------------------------- */
+
+static uint64_t hazard_key(int rank, rh_sid sid)
+{
+    return (uint64_t)(uint32_t)(rank + 1) << 32 | sid;
+}
+
+_Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid)
+{
+    uint64_t key = hazard_key(rank, sid);
+    for (unsigned i = 0;; i++) {
+        _Atomic uint64_t *hazard = &shm->door->hazard[i % SHM_HAZARDS];
+        uint64_t none = 0;
+        /* seq_cst: the owner's change of generation and our look at it, which follows, are ordered
+         * with this; pairs with shm_hazard_wait(). */
+        if (atomic_compare_exchange_strong(hazard, &none, key))
+            return hazard;
+        if (i % SHM_HAZARDS == SHM_HAZARDS - 1)
+            sched_yield(); /* more threads at it than hazards: each is soon free again */
+    }
+}
+
+static bool hazard_is_set(struct shm_nic *shm, int rank, uint64_t key)
+{
+    struct shm_door *door = shm_door_of(shm, rank);
+    if (roster_state(shm->nic.world->roster, rank) != RH_PEER_JOINED)
+        return false; /* the dead do not copy */
+    for (unsigned i = 0; i < SHM_HAZARDS; i++) {
+        if (atomic_load_explicit(&door->hazard[i], memory_order_acquire) == key)
+            return true;
+    }
+    return false;
+}
+
+int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns)
+{
+    uint64_t key = hazard_key(shm->nic.world->rank, sid);
+    int64_t deadline = clock_deadline_ns(timeout_ns);
+    full_fence(); /* the entry's new state before the hazards; pairs with shm_hazard_set() */
+    for (int rank = 0; rank < shm->nic.world->size; rank++) {
+        for (unsigned spin = 0; hazard_is_set(shm, rank, key); spin++) {
+            if (clock_now_ns() > deadline)
+                return error_set(RH_ETIMEOUT, rank,
+                                 "rank %d is still copying memory of segment %u; is it stopped?",
+                                 rank, sid);
+            if (spin > 100)
+                sched_yield();
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The shared-memory NIC: opening, closing and its table of operations. How it works: shm_nic.h.
+ */
+#include "nic/shm/shm.h"
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "nic/shm/shm_nic.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Cores that this job's ranks share. A launcher that binds leaves each rank one core of its own. */
+static int core_count(int size)
+{
+    cpu_set_t allowed;
+    int count = 0;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        count = CPU_COUNT(&allowed);
+    if (count == 0 || (count == 1 && size > 1))
+        count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? count : 1;
+}
+
+static bool register_membarrier(const struct settings *settings)
+{
+    if (setting_number(settings, SETTING_MEMBARRIER) != 0) /* off */
+        return false;
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+static void configure(struct shm_nic *shm)
+{
+    const struct settings *settings = shm->nic.world->settings;
+    shm->spin_ns = (int64_t)setting_number(settings, SETTING_SPIN);
+    shm->huge_pages = setting_number(settings, SETTING_HUGE_PAGES) != 0;
+    shm->has_membarrier = register_membarrier(settings);
+    shm->oversubscribed = shm->nic.world->size > core_count(shm->nic.world->size);
+    atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
+}
+
+static int shm_open_nic(struct nic **nic, struct nic_world *world, const char *inner)
+{
+    if (inner)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC shm wraps nothing: drop \"(%s)\"", inner);
+    struct shm_nic *shm = calloc(1, sizeof(*shm));
+    if (!shm)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for NIC shm");
+    shm->nic.ops = &shm_ops;
+    shm->nic.world = world;
+    configure(shm);
+    int result = shm_views_open(shm);
+    if (result < 0)
+        goto free_shm;
+    result = shm_common_open(shm);
+    if (result < 0)
+        goto close_views;
+    pthread_mutex_init(&shm->view_lock, NULL);
+    pthread_mutex_init(&shm->lock, NULL);
+    *nic = &shm->nic;
+    return 0;
+close_views:
+    shm_views_close(shm);
+free_shm:
+    free(shm);
+    return result;
+}
+
+static void shm_close_nic(struct nic *nic)
+{
+    struct shm_nic *shm = shm_nic_of(nic);
+    shm_segments_close(shm);
+    shm_agent_stop(shm);
+    shm_views_close(shm);
+    shm_common_close(shm);
+    pthread_mutex_destroy(&shm->view_lock);
+    pthread_mutex_destroy(&shm->lock);
+    free(shm);
+}
+
+/* Every operation has reached the target's memory when it returns; what is left is to keep later
+ * ones from passing earlier ones. */
+static int shm_flush(struct nic *nic, int rank)
+{
+    full_fence();
+    if (rank != RH_ANY_RANK && roster_state(nic->world->roster, rank) >= RH_PEER_LEFT)
+        return nic_peer_gone(nic, rank, "flush");
+    return 0;
+}
+
+const struct nic_ops shm_ops = {
+    .name = "shm",
+    .help = "processes of one machine, by shared memory",
+    .open = shm_open_nic,
+    .close = shm_close_nic,
+    .segment_add = shm_segment_add,
+    .segment_remove = shm_segment_remove,
+    .view = shm_view,
+    .push = shm_push,
+    .pull = shm_pull,
+    .store = shm_store,
+    .atomic = shm_atomic,
+    .append = shm_append,
+    .queue_peek = shm_queue_peek,
+    .queue_release = shm_queue_release,
+    .flush = shm_flush,
+    .wait = shm_wait,
+    .wake = shm_wake,
+};

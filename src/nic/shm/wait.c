@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting: poll briefly, because waking a sleeper costs far more than a cache line's trip; then sleep
+ * on the bell. With more ranks than cores polling would keep the awaited rank from running, so the
+ * core is yielded between looks. A sleep is cut into slices, since plain stores through a pointer and
+ * deaths ring no bell.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "nic/shm/shm_nic.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOKS_PER_ROUND 256
+#define EAGER_ROUNDS    8 /* without pause instructions, which would delay the look */
+#define SLICE_FIRST_NS  (1 * NS_PER_MS)
+#define SLICE_LAST_NS   (16 * NS_PER_MS)
+
+void shm_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
+{
+    struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+void shm_wake_word(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void shm_ring(struct shm_nic *shm, struct shm_door *door)
+{
+    atomic_fetch_add(&door->bell, 1);
+    shm_wake_word(&door->bell);
+    counter_add(&shm->nic.world->board->counters, COUNTER_WAKE, 1);
+}
+
+int shm_wake(struct nic *nic, int rank)
+{
+    struct shm_nic *shm = shm_nic_of(nic);
+    full_fence(); /* the caller's plain stores before our look */
+    struct shm_door *door = shm_door_of(shm, rank);
+    if (atomic_load(&door->sleepers) != 0)
+        shm_ring(shm, door);
+    return 0;
+}
+
+void shm_publish_to_all(struct shm_nic *shm)
+{
+    if (shm->has_membarrier)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    else
+        full_fence();
+}
+
+static inline bool is_met(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    if (wait->word) {
+        uint64_t now = __atomic_load_n(wait->word, __ATOMIC_ACQUIRE);
+        switch (wait->when) {
+        case RH_EQUAL:
+            return now == wait->value;
+        case RH_NOT_EQUAL:
+            return now != wait->value;
+        case RH_AT_LEAST:
+            return now >= wait->value;
+        }
+    }
+    if (wait->queue)
+        return shm_queue_has_message(shm, wait->queue);
+    return __atomic_load_n(&wait->done->state, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* How long a wait has gone on, and how long it may. */
+struct patience {
+    int64_t started_ns;
+    int64_t deadline_ns;
+    int64_t slice_ns;
+    unsigned rounds;
+};
+
+void shm_rest(const struct shm_nic *shm)
+{
+    if (shm->oversubscribed)
+        sched_yield();
+    else
+        cpu_relax();
+}
+
+static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    for (unsigned i = 0; i < LOOKS_PER_ROUND; i++) {
+        if (is_met(shm, wait))
+            return true;
+    }
+    return false;
+}
+
+static bool spin_politely(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    unsigned looks = shm->oversubscribed ? 4 : LOOKS_PER_ROUND / 4;
+    for (unsigned i = 0; i < looks; i++) {
+        if (is_met(shm, wait))
+            return true;
+        shm_rest(shm);
+    }
+    return false;
+}
+
+static int64_t next_slice(struct patience *patience, int64_t now_ns)
+{
+    int64_t slice = patience->slice_ns;
+    if (slice < SLICE_LAST_NS)
+        patience->slice_ns = slice * 2;
+    int64_t left = patience->deadline_ns - now_ns;
+    return left < slice ? left : slice;
+}
+
+static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct patience *patience,
+                       int64_t now_ns)
+{
+    struct shm_door *door = shm->door;
+    atomic_fetch_add(&door->sleepers, 1);
+    shm_publish_to_all(shm); /* see shm_after_write() */
+    uint32_t seen = atomic_load(&door->bell);
+    if (!is_met(shm, wait)) {
+        counter_add(&shm->nic.world->board->counters, COUNTER_WAIT_SLEEP, 1);
+        shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
+    }
+    atomic_fetch_sub(&door->sleepers, 1);
+}
+
+static int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    struct patience patience = {.started_ns = clock_now_ns(), .slice_ns = SLICE_FIRST_NS};
+    patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
+                               ? INT64_MAX
+                               : patience.started_ns + wait->timeout_ns;
+    for (;; patience.rounds++) {
+        bool eager = patience.rounds < EAGER_ROUNDS && !shm->oversubscribed;
+        if (eager ? spin_eagerly(shm, wait) : spin_politely(shm, wait))
+            return 0;
+        int result = nic_wait_check(&shm->nic, wait->from);
+        if (result < 0) /* what a dead peer did before counts */
+            return is_met(shm, wait) ? 0 : result;
+        int64_t now = clock_now_ns();
+        if (now >= patience.deadline_ns)
+            return is_met(shm, wait) ? 0
+                                     : error_set(RH_ETIMEOUT, wait->from,
+                                                 "waited %.3g s in vain",
+                                                 (double)wait->timeout_ns / 1e9);
+        if (now - patience.started_ns >= shm->spin_ns)
+            sleep_once(shm, wait, &patience, now);
+    }
+}
+
+int shm_wait(struct nic *nic, const struct nic_wait *wait)
+{
+    struct shm_nic *shm = shm_nic_of(nic);
+    const struct nic_wait copy = *wait; /* lets the compiler keep it in registers */
+    if (is_met(shm, &copy))
+        return 0;
+    if (unlikely(copy.timeout_ns == 0)) {
+        int result = nic_wait_check(nic, copy.from);
+        return result < 0 ? result : RH_EAGAIN;
+    }
+    return spin_eagerly(shm, &copy) ? 0 : wait_slow(shm, &copy);
+}

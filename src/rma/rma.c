@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Remote memory for programs: each call checks what the NIC may take for granted, asks the NIC, and
+ * counts. The layer is thin on purpose: a push is two function calls away from its copy.
+ */
+#include "rma/rma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int rma_refuse_rank(const struct rh_job *job, int rank)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "rank %d is outside the job, which has ranks 0 to %d",
+                     rank, job->world.size - 1);
+}
+
+/* ---- Push and pull -------------------------------------------------------------------------- */
+
+static inline int push(struct rh_job *job, struct rh_remote target, const void *source,
+                       size_t length, const struct nic_extra *extra)
+{
+    if (unlikely(!rma_rank_is_valid(job, target.rank)))
+        return rma_refuse_rank(job, target.rank);
+    int result = job->nic->ops->push(job->nic, target, source, length, extra);
+    if (unlikely(result < 0))
+        return result;
+    counter_add(job->counters, COUNTER_PUSH, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return 0;
+}
+
+static inline int pull(struct rh_job *job, struct rh_remote source, void *target, size_t length,
+                       const struct nic_extra *extra)
+{
+    if (unlikely(!rma_rank_is_valid(job, source.rank)))
+        return rma_refuse_rank(job, source.rank);
+    int result = job->nic->ops->pull(job->nic, source, target, length, extra);
+    if (unlikely(result < 0))
+        return result;
+    counter_add(job->counters, COUNTER_PULL, 1);
+    counter_add(job->counters, COUNTER_PULL_BYTES, length);
+    return 0;
+}
+
+int rh_push(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+{
+    return push(job, target, source, length, NULL);
+}
+
+int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t length)
+{
+    return pull(job, source, target, length, NULL);
+}
+
+/* The flag may be set before the NIC's call returns, so it is cleared first, and put back if the
+ * operation never started. */
+int rh_push_start(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
+                  struct rh_done *done)
+{
+    int64_t before = done->state;
+    struct nic_extra extra = {.done = done};
+    done->state = 0;
+    int result = push(job, target, source, length, &extra);
+    if (result < 0)
+        done->state = before;
+    return result;
+}
+
+int rh_pull_start(struct rh_job *job, struct rh_remote source, void *target, size_t length,
+                  struct rh_done *done)
+{
+    int64_t before = done->state;
+    struct nic_extra extra = {.done = done};
+    done->state = 0;
+    int result = pull(job, source, target, length, &extra);
+    if (result < 0)
+        done->state = before;
+    return result;
+}
+
+int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
+                   const struct rh_notice *notice)
+{
+    struct nic_extra extra = {.notice = notice};
+    if (notice->word.rank != target.rank)
+        return error_set(RH_EINVALID, target.rank,
+                         "the data goes to rank %d but the notice to rank %d; both must be the same",
+                         target.rank, notice->word.rank);
+    return push(job, target, source, length, &extra);
+}
+
+int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+{
+    static const struct nic_extra extra = {.is_inline = true};
+    if (unlikely(length > RH_INLINE_MAX))
+        return error_set(RH_ETOOBIG, target.rank, "an inline push carries up to %d bytes, not %zu",
+                         RH_INLINE_MAX, length);
+    if (unlikely(!rma_rank_is_valid(job, target.rank)))
+        return rma_refuse_rank(job, target.rank);
+    int result = job->nic->ops->push(job->nic, target, source, length, &extra);
+    if (unlikely(result < 0))
+        return result;
+    counter_add(job->counters, COUNTER_INLINE, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return 0;
+}
+
+/* ---- Store and direct memory ---------------------------------------------------------------- */
+
+struct rh_page {
+    struct nic_view view;
+    struct rh_job *job;
+};
+
+int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length, struct rh_page **page)
+{
+    if (!rma_rank_is_valid(job, target.rank))
+        return rma_refuse_rank(job, target.rank);
+    struct rh_page *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(RH_ENOSPACE, target.rank, "no memory for a page handle");
+    int result = job->nic->ops->view(job->nic, target, length, RH_WRITE, &made->view);
+    if (result < 0) {
+        free(made);
+        return result;
+    }
+    made->job = job;
+    *page = made;
+    return 0;
+}
+
+void rh_page_close(struct rh_page *page)
+{
+    free(page);
+}
+
+static int refuse_store(const struct rh_page *page, uint64_t offset, unsigned width)
+{
+    const struct nic_view *view = &page->view;
+    if (width != 1 && width != 2 && width != 4 && width != 8)
+        return error_set(RH_EINVALID, view->remote.rank, "a store has 1, 2, 4 or 8 bytes, not %u",
+                         width);
+    if ((view->remote.offset + offset) % width != 0)
+        return error_set(RH_EINVALID, view->remote.rank, "offset %llu is not aligned to %u bytes",
+                         (unsigned long long)offset, width);
+    counter_add_exact(page->job->counters, COUNTER_DENIED_BOUNDS);
+    return error_set(RH_EBOUNDS, view->remote.rank,
+                     "a store of %u bytes at %llu does not fit the page of %llu", width,
+                     (unsigned long long)offset, (unsigned long long)view->length);
+}
+
+int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width)
+{
+    const struct nic_view *view = &page->view;
+    bool is_power = width - 1 < 8 && (width & (width - 1)) == 0;
+    if (unlikely(!is_power || ((view->remote.offset + offset) & (width - 1)) != 0 ||
+                 offset > view->length || width > view->length - offset))
+        return refuse_store(page, offset, width);
+    struct rh_job *job = page->job;
+    int result = job->nic->ops->store(job->nic, view, offset, value, width);
+    if (unlikely(result < 0))
+        return result;
+    counter_add(job->counters, COUNTER_STORE, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, width);
+    return 0;
+}
+
+void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length)
+{
+    struct nic_view view;
+    if (!rma_rank_is_valid(job, target.rank)) {
+        rma_refuse_rank(job, target.rank);
+        return NULL;
+    }
+    if (job->nic->ops->view(job->nic, target, length, RH_READ, &view) < 0)
+        return NULL;
+    return view.pointer;
+}
+
+int rh_wake(struct rh_job *job, int rank)
+{
+    if (!rma_rank_is_valid(job, rank))
+        return rma_refuse_rank(job, rank);
+    return job->nic->ops->wake(job->nic, rank);
+}
+
+/* ---- Atomics -------------------------------------------------------------------------------- */
+
+static inline int atomic(struct rh_job *job, struct rh_remote target,
+                         const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    uint64_t before;
+    if (unlikely(!rma_rank_is_valid(job, target.rank)))
+        return rma_refuse_rank(job, target.rank);
+    int result = job->nic->ops->atomic(job->nic, target, operands, &before);
+    if (unlikely(result < 0))
+        return result;
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    if (old)
+        *old = before;
+    return 0;
+}
+
+int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
+    return atomic(job, target, &operands, old);
+}
+
+int rh_fetch_or(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
+    return atomic(job, target, &operands, old);
+}
+
+int rh_fetch_and(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
+    return atomic(job, target, &operands, old);
+}
+
+int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
+    return atomic(job, target, &operands, old);
+}
+
+int rh_compare_swap(struct rh_job *job, struct rh_remote target, uint64_t expected,
+                    uint64_t desired, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {
+        .operation = NIC_COMPARE_SWAP, .operand = desired, .expected = expected};
+    return atomic(job, target, &operands, old);
+}
+
+/* ---- Order and waiting ---------------------------------------------------------------------- */
+
+int rh_flush(struct rh_job *job, int rank)
+{
+    if (rank != RH_ANY_RANK && !rma_rank_is_valid(job, rank))
+        return rma_refuse_rank(job, rank);
+    counter_add(job->counters, COUNTER_FLUSH, 1);
+    return job->nic->ops->flush(job->nic, rank);
+}
+
+int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
+{
+    if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
+        return rma_refuse_rank(job, wait->from);
+    if (unlikely(!wait->word || (uintptr_t)wait->word % 8 != 0 ||
+                 (unsigned)wait->when > RH_AT_LEAST))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "wait for the word at %p: it must be 8-byte aligned, the condition "
+                         "RH_EQUAL, RH_NOT_EQUAL or RH_AT_LEAST",
+                         (const void *)wait->word);
+    struct nic_wait request = {.word = wait->word,
+                               .when = wait->when,
+                               .value = wait->value,
+                               .from = wait->from,
+                               .timeout_ns = rma_timeout(job, wait->timeout_ns)};
+    counter_add(job->counters, COUNTER_WAIT, 1);
+    return job->nic->ops->wait(job->nic, &request);
+}
+
+static int done_result(const struct rh_done *done)
+{
+    int64_t state = __atomic_load_n(&done->state, __ATOMIC_ACQUIRE);
+    return state < 0 ? (int)state : 0;
+}
+
+int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
+{
+    struct nic_wait request = {
+        .done = done, .from = RH_ANY_RANK, .timeout_ns = rma_timeout(job, timeout_ns)};
+    counter_add(job->counters, COUNTER_WAIT, 1);
+    int result = job->nic->ops->wait(job->nic, &request);
+    return result < 0 ? result : done_result(done);
+}
+
+int rh_test_done(struct rh_job *job, struct rh_done *done)
+{
+    struct nic_wait request = {.done = done, .from = RH_ANY_RANK, .timeout_ns = 0};
+    int result = job->nic->ops->wait(job->nic, &request);
+    return result < 0 ? result : done_result(done);
+}
+
+/* ---- Counters ------------------------------------------------------------------------------- */
+
+int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
+{
+    for (int i = 0; i < COUNTER_COUNT; i++) {
+        if (strcmp(counter_spec(i)->name, name) == 0) {
+            *value = counter_read(job->counters, i);
+            return 0;
+        }
+    }
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "there is no counter \"%s\"; `rhinet info --counters` lists them", name);
+}

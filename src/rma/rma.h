@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of src/rma share: checks that come before the NIC is asked.
+ */
+#ifndef RMA_RMA_H
+#define RMA_RMA_H
+
+#include "base/error.h"
+#include "job/job.h"
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The refusal for a rank outside the job. */
+int rma_refuse_rank(const struct rh_job *job, int rank);
+
+static inline bool rma_rank_is_valid(const struct rh_job *job, int rank)
+{
+    return (unsigned)rank < (unsigned)job->world.size;
+}
+
+static inline int64_t rma_timeout(const struct rh_job *job, int64_t timeout_ns)
+{
+    return timeout_ns < 0 ? job->timeout_ns : timeout_ns;
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Segments: opening one's own to the job, and asking about a peer's.
+ */
+#include "base/clock.h"
+#include "rma/rma.h"
+
+#define RETRY_NS (200 * NS_PER_US)
+
+static int check_segment(const struct rh_segment *segment)
+{
+    if (segment->struct_size < sizeof(*segment))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "set segment.struct_size to sizeof(struct rh_segment)");
+    if (segment->length == 0 || segment->length > INT64_MAX)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "segment %u: a length of %llu makes no sense",
+                         segment->sid, (unsigned long long)segment->length);
+    if (segment->rights == 0 || (segment->rights & ~RH_ALL))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "segment %u: rights %#x; combine RH_READ, RH_WRITE and RH_ATOMIC",
+                         segment->sid, segment->rights);
+    if ((segment->flags & ~RH_HUGE_PAGES) || (segment->base && segment->flags))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "segment %u: flags %#x; RH_HUGE_PAGES is for allocated memory only",
+                         segment->sid, segment->flags);
+    if (segment->base && (uintptr_t)segment->base + segment->length < (uintptr_t)segment->base)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "segment %u: %p + %llu is beyond the address space", segment->sid,
+                         segment->base, (unsigned long long)segment->length);
+    return 0;
+}
+
+int rh_segment_create(struct rh_job *job, struct rh_segment *segment)
+{
+    int result = check_segment(segment);
+    if (result < 0)
+        return result;
+    struct nic_segment request = {.sid = segment->sid,
+                                  .kind = segment->base ? NIC_SEGMENT_ATTACHED
+                                                        : NIC_SEGMENT_ALLOCATED,
+                                  .rights = segment->rights,
+                                  .flags = segment->flags,
+                                  .base = segment->base,
+                                  .length = segment->length};
+    result = job->nic->ops->segment_add(job->nic, &request);
+    if (result == 0)
+        segment->base = request.base;
+    return result;
+}
+
+int rh_segment_alloc(struct rh_job *job, rh_sid sid, uint64_t length, void **base)
+{
+    struct rh_segment segment = {
+        .struct_size = sizeof(segment), .sid = sid, .length = length, .rights = RH_ALL};
+    int result = rh_segment_create(job, &segment);
+    if (result == 0)
+        *base = segment.base;
+    return result;
+}
+
+int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t length)
+{
+    struct rh_segment segment = {.struct_size = sizeof(segment),
+                                 .sid = sid,
+                                 .base = base,
+                                 .length = length,
+                                 .rights = RH_ALL};
+    if (!base)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "segment %u: no memory to attach (NULL)", sid);
+    return rh_segment_create(job, &segment);
+}
+
+int rh_segment_detach(struct rh_job *job, rh_sid sid)
+{
+    return job->nic->ops->segment_remove(job->nic, sid, job->timeout_ns);
+}
+
+/* Ask without being counted as a denied access. */
+static int look(struct rh_job *job, int rank, rh_sid sid, struct nic_view *view)
+{
+    return job->nic->ops->view(job->nic, rh_at(rank, sid, 0), 0, 0, view);
+}
+
+int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns)
+{
+    uint64_t never = 0;
+    struct nic_view view;
+    if (!rma_rank_is_valid(job, rank))
+        return rma_refuse_rank(job, rank);
+    int64_t deadline = clock_deadline_ns(rma_timeout(job, timeout_ns));
+    for (;;) {
+        int result = look(job, rank, sid, &view);
+        if (result != RH_ENOSEG && result != RH_ESTALE)
+            return result;
+        int64_t left = deadline - clock_now_ns();
+        if (left <= 0)
+            return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
+                             sid);
+        struct nic_wait pause = {.word = &never,
+                                 .when = RH_NOT_EQUAL,
+                                 .from = rank,
+                                 .timeout_ns = left < RETRY_NS ? left : RETRY_NS};
+        result = job->nic->ops->wait(job->nic, &pause);
+        if (result < 0 && result != RH_ETIMEOUT)
+            return result;
+    }
+}
+
+int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length)
+{
+    struct nic_view view;
+    if (!rma_rank_is_valid(job, rank))
+        return rma_refuse_rank(job, rank);
+    int result = look(job, rank, sid, &view);
+    if (result == 0)
+        *length = view.length;
+    return result;
+}

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the system tests share: starting `rhinet run`, and proving that nothing of it is left.
+
+Every job gets a marker in its environment, so that its processes are found in /proc wherever they
+went. Where we are root the tests see a /tmp and a /dev/shm of their own, so that "nothing new" means
+exactly that, whatever else this machine is doing.
+
+Times are bounds for detecting a hang and nothing else; they are generous on purpose.
+"""
+import ctypes
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+RHINET = os.environ["TEST_RHINET"]
+PROGRAMS = os.environ["TEST_PROGRAMS"]  # folder of the helper programs
+HANG_S = 30
+TEST_S = 240  # for one test, whatever it waits for
+MARKER = "SYSTEM_TEST_MARKER"
+WATCHED_FOLDERS = ("/tmp", "/dev/shm")
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def hide_folders():
+    """Give this process and its children an empty /tmp and /dev/shm; False where that cannot be."""
+    inside = [path for path in (RHINET, PROGRAMS, __file__) if path.startswith("/tmp/")]
+    if os.geteuid() != 0 or inside:
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    clone_newns, ms_rec, ms_private = 0x20000, 0x4000, 1 << 18
+    if libc.unshare(clone_newns) != 0:
+        return False
+    if libc.mount(b"none", b"/", None, ms_rec | ms_private, None) != 0:
+        return False
+    return all(libc.mount(b"tmpfs", folder.encode(), b"tmpfs", 0, b"mode=1777") == 0
+               for folder in WATCHED_FOLDERS)
+
+
+def folder_entries(is_hidden):
+    found = set()
+    for folder in WATCHED_FOLDERS:
+        names = os.listdir(folder)
+        found |= {os.path.join(folder, name) for name in names
+                  if is_hidden or "rhinet" in name}
+    return found
+
+
+def named_sockets():
+    with open("/proc/net/unix") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return {row[7] for row in rows if len(row) > 7 and "rhinet" in row[7]}
+
+
+def read_proc(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def all_pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def stat_fields(pid):
+    """State, parent, group, session of a process, or None."""
+    text = read_proc(pid, "stat").decode(errors="replace")
+    fields = text[text.rfind(")") + 2:].split()
+    return (fields[0], int(fields[1]), int(fields[2]), int(fields[3])) if len(fields) > 3 else None
+
+
+def children(pid):
+    return [one for one in all_pids() if (stat_fields(one) or (0, 0))[1] == pid]
+
+
+def name_of(pid):
+    return read_proc(pid, "comm").decode(errors="replace").strip()
+
+
+def ranks_of(launcher):
+    """Processes of the ranks: the launcher's children that are neither guard nor zombie."""
+    return [pid for pid in children(launcher)
+            if name_of(pid) != "rhinet-guard" and (stat_fields(pid) or "Z")[0] != "Z"]
+
+
+def guard_of(launcher):
+    return [pid for pid in children(launcher) if name_of(pid) == "rhinet-guard"]
+
+
+def marked(marker):
+    wanted = f"{MARKER}={marker}".encode()
+    return [pid for pid in all_pids() if wanted in read_proc(pid, "environ").split(b"\0")]
+
+
+def wait_until(condition, limit_s=HANG_S):
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.002)
+    return condition()
+
+
+def hang(*_):
+    raise TimeoutError(f"the test did not end within {TEST_S} s")
+
+
+class Job:
+    """A `rhinet run` under way. Use as a context: it is killed if the test fails."""
+
+    def __init__(self, *arguments, terminal=False, **options):
+        self.marker = uuid.uuid4().hex
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("RHINET_")}
+        environment.update(options.pop("environment", {}))
+        environment[MARKER] = self.marker
+        words = [RHINET, "run", *map(str, arguments)]
+        self.terminal = None
+        if terminal:
+            self.pid, self.terminal = pty.fork()
+            if self.pid == 0:
+                try:
+                    os.execve(RHINET, words, environment)
+                finally:
+                    os._exit(127)
+            return
+        usual = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                 "stderr": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(words, env=environment, **{**usual, **options})
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in marked(self.marker):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.terminal is not None:
+            os.close(self.terminal)
+            try:
+                os.waitpid(self.pid, 0)
+            except ChildProcessError:
+                pass
+        else:
+            self.process.communicate()
+
+    def finish(self, limit_s=HANG_S, **options):
+        """Status as a shell would say, stdout, stderr."""
+        out, err = self.process.communicate(timeout=limit_s, **options)
+        return self.process.returncode, out, err
+
+
+class SystemTest(unittest.TestCase):
+    """After every test: no process, no file, no named socket."""
+
+    is_hidden = None
+
+    @classmethod
+    def setUpClass(cls):
+        if SystemTest.is_hidden is None:
+            SystemTest.is_hidden = hide_folders()
+
+    def setUp(self):
+        signal.signal(signal.SIGALRM, hang)
+        signal.alarm(TEST_S)
+        self.addCleanup(signal.alarm, 0)
+        self.jobs = []
+        self.entries_before = folder_entries(self.is_hidden)
+        self.sockets_before = named_sockets()
+        self.addCleanup(self.check_nothing_left)
+
+    def start(self, *arguments, **options):
+        job = Job(*arguments, **options)
+        self.jobs.append(job)
+        return self.enterContext(job) if hasattr(self, "enterContext") else job.__enter__()
+
+    def run_job(self, *arguments, text_in=None, limit_s=HANG_S, **options):
+        if text_in is not None:
+            options["stdin"] = subprocess.PIPE
+        job = self.start(*arguments, **options)
+        status, out, err = job.finish(limit_s, input=text_in)
+        self.check_job_gone(job)
+        return status, out, err
+
+    def check_job_gone(self, job, limit_s=HANG_S):
+        left = wait_until(lambda: not marked(job.marker), limit_s)
+        names = [(pid, name_of(pid)) for pid in marked(job.marker)]
+        self.assertTrue(left, f"still running: {names}")
+
+    def check_nothing_left(self):
+        for job in self.jobs:
+            self.check_job_gone(job)
+        self.assertEqual(folder_entries(self.is_hidden) - self.entries_before, set())
+        self.assertEqual(named_sockets() - self.sockets_before, set())
+
+
+def temporary_folder(test):
+    """A folder for files of the test itself, gone before the check for leftovers."""
+    path = os.path.join(PROGRAMS, f"files-{uuid.uuid4().hex}")
+    os.mkdir(path)
+    test.addCleanup(shutil.rmtree, path, True)
+    return path
+
+
+def main():
+    unittest.main(verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])

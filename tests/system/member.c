@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A member of a job for the system tests.
+ *   hello  joins, says its rank, leaves
+ *   idle   opens a segment, says "ready", then sleeps in a wait until somebody ends it
+ *   crash  as idle, but rank 0 touches memory that is not there
+ */
+#include <rhinet/rma.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SID 1
+
+static int idle(struct rh_job *job, bool crashes)
+{
+    void *base;
+    if (rh_segment_alloc(job, SID, 4096, &base) < 0) {
+        fprintf(stderr, "%s\n", rh_error_text());
+        return 1;
+    }
+    printf("ready %d %d\n", rh_rank(job), (int)getpid());
+    fflush(stdout);
+    if (crashes && rh_rank(job) == 0) {
+        volatile int *nowhere = (volatile int *)(uintptr_t)16;
+        *nowhere = 1;
+    }
+    struct rh_wait wait = {
+        .word = base, .value = 1, .from = RH_ANY_RANK, .timeout_ns = RH_TIMEOUT_LONGEST};
+    return rh_wait_word(job, &wait) < 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct rh_job *job;
+    const char *mode = argc > 1 ? argv[1] : "hello";
+    if (rh_join(&job, NULL) < 0) {
+        fprintf(stderr, "cannot join: %s\n", rh_error_text());
+        return 1;
+    }
+    int status = 0;
+    if (strcmp(mode, "hello") == 0)
+        printf("rank %d of %d\n", rh_rank(job), rh_size(job));
+    else
+        status = idle(job, strcmp(mode, "crash") == 0);
+    rh_leave(job);
+    return status;
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Includes go one way, as the architecture says: lower never includes higher, and nobody includes
+what another module keeps to itself."""
+
+import re
+
+from source import without_comments
+
+# What each module may include besides itself.
+BELOW = {
+    "base": [],
+    "route": ["base"],
+    "sim": ["base"],
+    "nic": ["base"],
+    "nic/martini": ["base", "nic", "sim"],
+    "job": ["base", "nic"],
+    "rma": ["base", "nic", "job"],
+    "msg": ["base", "nic", "job", "rma"],
+    "dsm": ["base", "nic", "job", "rma", "msg"],
+    "cache": ["base", "nic", "job", "rma", "msg"],
+    "provider": ["base", "nic", "job", "rma", "msg"],
+}
+
+# What a module shows to the others; one that is not listed shows all its headers.
+SHOWN = {
+    "nic": ["nic/nic.h", "nic/roster.h"],
+    "job": ["job/job.h", "job/launch.h", "job/manager.h"],
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def module_of(path):
+    """Module of a path below src/; a NIC with rules of its own is a module of its own."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in BELOW else parts[0]
+
+
+def is_hidden(path, target):
+    """Whether target (below src/) is kept from path: in a sub-folder that path is not in, unless it
+    is the header that the sub-folder is named for; or in another module that does not show it."""
+    folder = target.rsplit("/", 1)[0]
+    if "/" in folder:
+        face = f"{folder}/{folder.rsplit('/', 1)[1]}.h"
+        return not path.startswith(folder + "/") and target != face
+    shown = SHOWN.get(folder)
+    return shown is not None and path.split("/")[0] != folder and target not in shown
+
+
+def judge(tree, path, target):
+    """What is wrong with source file path including "target", or None."""
+    inside = path[len("src/"):]
+    if "src/" + target not in tree.paths:
+        return f'"{target}" is not a path below src/'
+    own, other = module_of(inside), module_of(target)
+    # The module's list of its sub-folders (nic.c of NICs) may name the face of each.
+    is_parent = own == other.split("/")[0]
+    if own != "cli" and other != own and not is_parent and other not in BELOW.get(own, []):
+        return f"{own} must not include {target}: {other} is not below it"
+    if is_hidden(inside, target):
+        return f"{target} is private to {target.rsplit('/', 1)[0]}"
+    return None
+
+
+def check(tree):
+    for path in tree.c_files():
+        top = path.split("/")[0]
+        text = without_comments(tree.text(path))
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            quoted, target = match[1] == '"', match[2]
+            fault = None
+            if top in ("include", "examples") and quoted:
+                fault = f'{top}/ shows what users write: <rhinet/...> only, not "{target}"'
+            elif top == "src" and quoted:
+                fault = judge(tree, path, target)
+            if fault:
+                yield f"{path}:{line}: {fault}"

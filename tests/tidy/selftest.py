@@ -1,0 +1,357 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The checks checked: each must stay silent on a small sound tree, and speak up, once, about each
+violation that is put into it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_format
+import check_functions
+import check_headers
+import check_layers
+import check_manual
+import check_symbols
+import check_text
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import tap
+from source import Tree, code_only, public_functions
+
+SPDX = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
+MAN = '.\\" SPDX-License-Identifier: BSD-3-Clause\n'
+
+SOUND = {
+    "include/rhinet/a.h": SPDX + "#include <stddef.h>\nint rh_one(size_t length);\n"
+                                 "static inline int rh_two(void)\n{\n    return rh_one(2);\n}\n",
+    "src/base/text.h": SPDX + "int text(void);\n",
+    "src/nic/nic.h": SPDX + '#include "base/text.h"\n',
+    "src/nic/inner.h": SPDX,
+    "src/nic/nic.c": SPDX + '#include "nic/inner.h"\n#include "nic/shm/shm.h"\n',
+    "src/nic/shm/shm.h": SPDX,
+    "src/nic/shm/ring.h": SPDX,
+    "src/nic/shm/shm.c": SPDX + '#include "nic/shm/ring.h"\n',
+    "src/job/job.h": SPDX + '#include "nic/nic.h"\n',
+    "src/cli/main.c": SPDX + 'struct c t[] = {{.name = "run", "  -n, --ranks N  x\\n"}};\n',
+    "src/base/settings.c": SPDX + 'const char *n[] = {"RHINET_NIC"};\n',
+    "src/librhinet.map": SPDX + "RHINET_0.1 {\nglobal:\n    rh_one;\nlocal:\n    *;\n};\n",
+    "examples/hello.c": SPDX + "#include <rhinet/a.h>\n",
+    "man/rh_one.3": MAN + ".TH RH_ONE 3\n.SH NAME\nrh_one \\- does one\n",
+    "man/rhinet-run.1": MAN + ".TH RUN 1\n.SH NAME\nrhinet\\-run \\- x\n"
+                              ".B \\-n\n\\fB\\-\\-ranks\\fR\n",
+    "man/rhinet.7": MAN + ".TH RHINET 7\n.SH NAME\nrhinet \\- x\n.B RHINET_NIC\n",
+    "tools/setup": "#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n",
+    "Makefile": "# SPDX-License-Identifier: BSD-3-Clause\n",
+    ".clang-format": "# SPDX-License-Identifier: BSD-3-Clause\nBasedOnStyle: LLVM\n",
+}
+
+LONG_BODY = "int f(void)\n{\n" + "    g();\n" * 70 + "}\n"
+FITTING_BODY = "int f(void)\n{\n" + "    g();\n" * 67 + "}\n"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="tidy-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for path, text in SOUND.items():
+            self.write(path, text)
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def findings(self, module):
+        return list(module.check(Tree(self.root)))
+
+    def silent(self, module):
+        self.assertEqual(self.findings(module), [])
+
+    def speaks(self, module, *words, count=1):
+        """Exactly count findings, the first of which has all the words."""
+        found = self.findings(module)
+        self.assertEqual(len(found), count, found)
+        for word in words:
+            self.assertIn(word, found[0])
+
+
+class Layers(Case):
+    def include(self, path, target):
+        self.write(path, SPDX + f'#include "{target}"\n')
+
+    def test_sound(self):
+        self.silent(check_layers)
+
+    def test_lower_includes_higher(self):
+        self.include("src/base/text.c", "nic/nic.h")
+        self.speaks(check_layers, "src/base/text.c:2", "base must not include nic/nic.h")
+
+    def test_side_by_side(self):
+        self.include("src/route/table.c", "nic/nic.h")
+        self.speaks(check_layers, "route must not include")
+
+    def test_private_of_subfolder(self):
+        self.include("src/job/join.c", "nic/shm/ring.h")
+        self.speaks(check_layers, "private to nic/shm")
+
+    def test_private_of_subfolder_from_its_parent(self):
+        self.include("src/nic/other.c", "nic/shm/ring.h")
+        self.speaks(check_layers, "private to nic/shm")
+
+    def test_private_of_module(self):
+        self.include("src/job/join.c", "nic/inner.h")
+        self.speaks(check_layers, "private to nic")
+
+    def test_private_even_for_cli(self):
+        self.include("src/cli/top.c", "nic/inner.h")
+        self.speaks(check_layers, "private to nic")
+
+    def test_cli_includes_all_that_is_shown(self):
+        self.include("src/cli/top.c", "job/job.h")
+        self.silent(check_layers)
+
+    def test_relative_path(self):
+        self.include("src/nic/shm/shm.c", "ring.h")
+        self.speaks(check_layers, "not a path below src/")
+
+    def test_simulated_controller(self):
+        self.write("src/sim/engine.h", SPDX)
+        self.include("src/nic/martini/martini.c", "sim/engine.h")
+        self.silent(check_layers)
+        self.include("src/nic/shm/x.c", "sim/engine.h")
+        self.speaks(check_layers, "nic must not include sim/engine.h")
+
+    def test_sim_does_not_know_the_nic(self):
+        self.include("src/sim/chip.c", "nic/nic.h")
+        self.speaks(check_layers, "sim must not include")
+
+    def test_public_header_and_example(self):
+        self.include("include/rhinet/b.h", "base/text.h")
+        self.include("examples/ring.c", "base/text.h")
+        self.speaks(check_layers, "<rhinet/...> only", count=2)
+
+    def test_in_comment(self):
+        self.write("src/base/text.c", SPDX + '/*\n#include "nic/nic.h"\n*/\n')
+        self.silent(check_layers)
+
+    def test_unknown_module_has_nothing_below(self):
+        self.include("src/newcomer/x.c", "base/text.h")
+        self.speaks(check_layers, "newcomer must not include")
+
+
+class Text(Case):
+    def test_sound(self):
+        self.silent(check_text)
+
+    def test_licence(self):
+        for path in ("src/base/x.c", "tools/x.sh", "tests/x.py", "src/meson.build", "man/x.3"):
+            with self.subTest(path):
+                self.write(path, "\n")
+                self.speaks(check_text, path, "SPDX")
+                (self.root / path).unlink()
+
+    def test_licence_of_script_without_suffix(self):
+        self.write("tools/other", "#!/bin/sh\necho\n")
+        self.speaks(check_text, "tools/other:2", "SPDX")
+
+    def test_other_licence(self):
+        self.write("src/base/x.c", "/* SPDX-License-Identifier: GPL-2.0 */\n")
+        self.speaks(check_text, "SPDX")
+
+    def test_length(self):
+        self.write("src/base/x.c", SPDX + "/*" + "x" * 96 + "*/\n")
+        self.silent(check_text)
+        self.write("src/base/x.c", SPDX + "/*" + "x" * 97 + "*/\n")
+        self.speaks(check_text, "src/base/x.c:2", "101 characters")
+
+    def test_tab(self):
+        self.write("src/base/x.c", SPDX + "int\tx;\n")
+        self.speaks(check_text, "src/base/x.c:2", "tab")
+
+    def test_trailing_space(self):
+        self.write("tools/setup", SOUND["tools/setup"] + "x \n")
+        self.speaks(check_text, "tools/setup:3", "space")
+
+    def test_build_output_is_not_ours(self):
+        self.write("build-x/x.c", "\t\n")
+        self.silent(check_text)
+
+
+class Functions(Case):
+    def test_sound(self):
+        self.silent(check_functions)
+
+    def test_length(self):
+        self.write("src/base/x.c", SPDX + FITTING_BODY)
+        self.silent(check_functions)
+        self.write("src/base/x.c", SPDX + "int x;\n\n" + LONG_BODY + FITTING_BODY)
+        self.speaks(check_functions, "src/base/x.c:4", "73 lines")
+
+    def test_head_of_several_lines_counts(self):
+        body = FITTING_BODY.replace("f(void)", "f(int a,\n      int b)")
+        self.write("src/base/x.c", SPDX + body)
+        self.speaks(check_functions, "71 lines")
+
+    def test_long_table_is_no_function(self):
+        self.write("src/base/x.c", SPDX + "int t[] = {\n" + "    1,\n" * 100 + "};\n")
+        self.silent(check_functions)
+
+    def test_banned(self):
+        for name in check_functions.BANNED:
+            with self.subTest(name):
+                self.write("src/base/x.c", SPDX + f"int f(void)\n{{\n    {name} (a);\n}}\n")
+                self.speaks(check_functions, "src/base/x.c:4", name, "banned")
+
+    def test_not_banned(self):
+        calls = 'snprintf(a); m->system(a); m.gets(a); /* strcpy(a) */ p("atoi(a)"); my_system(a);'
+        self.write("src/base/x.c", SPDX + f"int f(void)\n{{\n    {calls}\n}}\n")
+        self.silent(check_functions)
+
+
+class Format(Case):
+    def setUp(self):
+        super().setUp()
+        try:
+            check_format.find_tool()
+        except check_format.Missing as reason:
+            self.skipTest(str(reason))
+        for path in Tree(self.root).c_files():
+            subprocess.run([check_format.find_tool(), "-i", self.root / path], check=True)
+
+    def test_sound(self):
+        self.silent(check_format)
+
+    def test_ugly(self):
+        self.write("src/base/x.c", SPDX + "int  x ;\n")
+        self.speaks(check_format, "src/base/x.c:2", "clang-format")
+
+
+class Headers(Case):
+    def test_sound(self):
+        self.silent(check_headers)
+
+    def test_public_needs_another(self):
+        self.write("include/rhinet/b.h", SPDX + "int rh_b(uint64_t x);\n")
+        self.speaks(check_headers, "include/rhinet/b.h", "c99", count=3)
+
+    def test_public_not_c99(self):
+        self.write("include/rhinet/b.h", SPDX + '_Static_assert(1, "c11");\n')
+        self.speaks(check_headers, "c99", count=2)
+
+    def test_public_not_c_plus_plus(self):
+        self.write("include/rhinet/b.h", SPDX + "int rh_b(int class);\n")
+        self.speaks(check_headers, "c++17")
+
+    def test_internal_needs_another(self):
+        self.write("src/base/x.h", SPDX + "int x(bool y);\n")
+        self.speaks(check_headers, "src/base/x.h", "gnu17")
+
+
+class Symbols(Case):
+    def setUp(self):
+        super().setUp()
+        os.environ.pop(check_symbols.LIBRARY_VARIABLE, None)
+
+    def build(self, source, script):
+        """A library of our own, whose exports we know."""
+        self.write("lib.c", source)
+        self.write("lib.map", script)
+        library = self.root / "lib.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", f"-Wl,--version-script={self.root}/lib.map",
+                        "-o", library, self.root / "lib.c"], check=True)
+        os.environ[check_symbols.LIBRARY_VARIABLE] = str(library)
+
+    def test_declared(self):
+        self.assertEqual(public_functions(Tree(self.root)), {"rh_one"})
+        self.silent(check_symbols)
+
+    def test_library_agrees(self):
+        self.build("int rh_one(void){return 1;} int hidden(void){return 2;}",
+                   SOUND["src/librhinet.map"])
+        self.silent(check_symbols)
+
+    def test_header_without_list(self):
+        self.write("include/rhinet/b.h", SPDX + "void *rh_new(int a,\n             int b);\n")
+        self.speaks(check_symbols, "rh_new is in the headers but not in the list")
+
+    def test_attribute_after_declaration(self):
+        self.write("include/rhinet/b.h", SPDX + "int rh_new(int a) __attribute__((pure));\n")
+        self.speaks(check_symbols, "rh_new")
+
+    def test_list_without_header(self):
+        self.write("src/librhinet.map",
+                   SOUND["src/librhinet.map"].replace("rh_one;", "rh_one;\n    rh_gone;"))
+        self.speaks(check_symbols, "rh_gone is in the list but not in the headers")
+
+    def test_library_exports_more(self):
+        self.build("int rh_one(void){return 1;} int extra(void){return 2;}", "{global: *;};")
+        self.speaks(check_symbols, "extra is in the library but not in the list")
+
+    def test_library_exports_less(self):
+        self.build("int other(void){return 1;}", "{local: *;};")
+        self.speaks(check_symbols, "rh_one is in the list but not in the library")
+
+
+class Manual(Case):
+    def test_sound(self):
+        self.silent(check_manual)
+
+    def test_function_without_page(self):
+        self.write("include/rhinet/b.h", SPDX + "int rh_new(int a);\n")
+        self.speaks(check_manual, "no page has rh_new")
+
+    def test_group_page_with_alias(self):
+        self.write("include/rhinet/b.h", SPDX + "int rh_new(int a);\n")
+        text = SOUND["man/rh_one.3"].replace("rh_one \\-", "rh_one, rh_new \\-")
+        self.write("man/rh_one.3", text)
+        self.write("man/rh_new.3", MAN + ".so man3/rh_one.3\n")
+        self.silent(check_manual)
+
+    def test_alias_leads_nowhere(self):
+        self.write("man/rh_x.3", MAN + ".so man3/rh_none.3\n")
+        self.speaks(check_manual, "rh_none.3, which is not there")
+
+    def test_alias_leads_astray(self):
+        self.write("man/rh_x.3", MAN + ".so man3/rh_one.3\n")
+        self.speaks(check_manual, "does not have rh_x")
+
+    def test_page_without_function(self):
+        self.write("man/rh_old.3", MAN + ".TH RH_OLD 3\n.SH NAME\nrh_old \\- was\n")
+        self.speaks(check_manual, "rh_old has a page but is not in the headers")
+
+    def test_command_without_page(self):
+        (self.root / "man/rhinet-run.1").unlink()
+        self.speaks(check_manual, "subcommand run has no page")
+
+    def test_option_not_explained(self):
+        text = SOUND["man/rhinet-run.1"].replace("\\-\\-ranks", "\\-\\-ranksome")
+        self.write("man/rhinet-run.1", text)
+        self.speaks(check_manual, "does not explain --ranks")
+
+    def test_setting_not_explained(self):
+        self.write("src/base/settings.c", SPDX + 'x = {"RHINET_NIC", "RHINET_NEW"};\n')
+        self.speaks(check_manual, "does not explain RHINET_NEW")
+
+    def test_setting_that_is_none(self):
+        self.write("man/rhinet.7", SOUND["man/rhinet.7"] + ".B RHINET_OLD\n")
+        self.speaks(check_manual, "RHINET_OLD is not a setting")
+
+    def test_unsound_page(self):
+        self.write("man/rhinet.7", SOUND["man/rhinet.7"] + ".NOSUCH macro\n")
+        self.speaks(check_manual, "man/rhinet.7", "NOSUCH")
+
+
+class Source(unittest.TestCase):
+    def test_code_only(self):
+        text = 'a("x // y", \'"\'); // c\n/* d\n"e" */ f;'
+        code = code_only(text)
+        self.assertEqual(len(code), len(text))
+        self.assertEqual("".join(code.split()), "a(,);f;")
+        self.assertEqual(code.count("\n"), 2)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -9,7 +9,7 @@
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
-#   make format       clang-format on all C files
+#   make format       format all C files
 
 PREFIX ?= /usr/local
 
@@ -17,7 +17,8 @@ all: build
 
 build/build.ninja:
 	@tools/setup build
-	meson setup build --prefix=$(PREFIX)
+	@mkdir -p build
+	@meson setup build --prefix=$(PREFIX) >build/setup.log || { cat build/setup.log; exit 1; }
 
 build: build/build.ninja
 	@tools/setup build
@@ -43,7 +44,7 @@ install: build
 
 format:
 	@tools/setup test
-	find src include tests examples bench -name '*.[ch]' | xargs clang-format-14 -i
+	@tools/format
 
 clean:
 	rm -rf build build-clang build-asan build-tsan

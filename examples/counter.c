@@ -5,6 +5,8 @@
  *
  *     rhinet run -n 4 counter
  */
+#include "check.h"
+
 #include <rhinet/rma.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,14 +22,6 @@ struct board {
     uint64_t primes;
     uint64_t ranks_done;
 };
-
-static void check(int result)
-{
-    if (result >= 0)
-        return;
-    fprintf(stderr, "counter: %s\n", rh_error_text());
-    exit(1);
-}
 
 static bool is_prime(uint64_t number)
 {

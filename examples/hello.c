@@ -4,6 +4,8 @@
  *
  *     rhinet run -n 3 hello
  */
+#include "check.h"
+
 #include <rhinet/rma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +16,6 @@ struct mailbox {
     uint64_t has_mail; /* the notice: written after the text */
     char text[56];
 };
-
-static void check(int result)
-{
-    if (result >= 0)
-        return;
-    fprintf(stderr, "hello: %s\n", rh_error_text());
-    exit(1);
-}
 
 int main(void)
 {

@@ -6,6 +6,8 @@
  *
  * One place for the token is enough: it comes back only after it has been everywhere else.
  */
+#include "check.h"
+
 #include <rhinet/rma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +19,6 @@ struct place {
     uint64_t lap;  /* the notice: which lap the token is on */
     uint64_t hops; /* the token: how far it has come */
 };
-
-static void check(int result)
-{
-    if (result >= 0)
-        return;
-    fprintf(stderr, "ring: %s\n", rh_error_text());
-    exit(1);
-}
 
 static double now_s(void)
 {

@@ -23,9 +23,9 @@ struct rh_job;
 #define RH_ANY_RANK (-1) /* whichever rank; in flushes, every rank */
 
 /* Timeouts are relative and in nanoseconds. */
-#define RH_TIMEOUT_DEFAULT ((int64_t)-1)    /* the setting RHINET_TIMEOUT, 60 s unless changed */
-#define RH_TIMEOUT_NONE    ((int64_t)0)     /* look once, do not wait */
-#define RH_TIMEOUT_LONGEST (INT64_MAX)      /* for ever, but a death still ends the wait */
+#define RH_TIMEOUT_DEFAULT ((int64_t)-1) /* the setting RHINET_TIMEOUT, 60 s unless changed */
+#define RH_TIMEOUT_NONE    ((int64_t)0)  /* look once, do not wait */
+#define RH_TIMEOUT_LONGEST (INT64_MAX)   /* for ever, but a death still ends the wait */
 #define RH_MILLISECONDS(n) ((int64_t)(n)*1000000)
 
 /* Optional wishes for rh_join(). Zero the struct, set struct_size, then what you want to change. */

@@ -14,7 +14,7 @@ struct descriptor_message {
     void *data;
     size_t length; /* exactly this many bytes are sent and accepted */
     int fd[DESCRIPTORS_MAX];
-    int fd_count; /* received ones are the caller's, close-on-exec */
+    int fd_count;   /* received ones are the caller's, close-on-exec */
     int sender_pid; /* received: as the kernel says, if the socket has SO_PASSCRED; else 0 */
 };
 

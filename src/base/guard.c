@@ -24,9 +24,9 @@ static void thread_ends(void *record)
 
 static void prepare(void)
 {
-    has_membarrier =
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-        pthread_key_create(&record_key, thread_ends) == 0;
+    has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ==
+                         0 &&
+                     pthread_key_create(&record_key, thread_ends) == 0;
 }
 
 static struct guard_record *reuse_record(void)
@@ -43,7 +43,8 @@ static struct guard_record *reuse_record(void)
 struct guard_record *guard_register(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static struct guard_record spare; /* no memory: threads share this one, which then never rests */
+    static struct guard_record
+        spare; /* no memory: threads share this one, which then never rests */
     pthread_once(&once, prepare);
     struct guard_record *record = reuse_record();
     if (!record) {
@@ -71,8 +72,7 @@ bool guard_idle(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     struct guard_record *record = atomic_load_explicit(&records, memory_order_acquire);
     for (; record; record = record->next) {
-        if (record != guard_mine &&
-            atomic_load_explicit(&record->depth, memory_order_acquire) != 0)
+        if (record != guard_mine && atomic_load_explicit(&record->depth, memory_order_acquire) != 0)
             return false;
     }
     return true;

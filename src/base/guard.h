@@ -40,7 +40,8 @@ static inline struct guard_record *guard_enter(void)
 static inline void guard_leave(struct guard_record *mine)
 {
     uint32_t depth = atomic_load_explicit(&mine->depth, memory_order_relaxed);
-    atomic_store_explicit(&mine->depth, depth - 1, memory_order_release); /* pairs with guard_idle */
+    atomic_store_explicit(&mine->depth, depth - 1,
+                          memory_order_release); /* pairs with guard_idle */
 }
 
 /* True if no thread is inside just now: what was out of the tables before this call is nobody's any

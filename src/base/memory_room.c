@@ -142,10 +142,11 @@ uint64_t memory_room(const char **limit)
 
 static int no_room(const struct memory_shape *shape, uint64_t room, const char *limit)
 {
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                     "%s needs %llu KiB of memory, but %s leaves %llu KiB; free some or ask for less",
-                     shape->name, (unsigned long long)shape->length / 1024, limit,
-                     (unsigned long long)room / 1024);
+    return error_set(
+        RH_ENOSPACE, ERROR_NO_RANK,
+        "%s needs %llu KiB of memory, but %s leaves %llu KiB; free some or ask for less",
+        shape->name, (unsigned long long)shape->length / 1024, limit,
+        (unsigned long long)room / 1024);
 }
 
 static int reserve(int fd, const struct memory_shape *shape)

@@ -28,30 +28,34 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                       .kind = SETTING_DURATION,
                       .initial = "200us",
                       .most = 10000000000,
-                      .help = "how long a wait polls before it sleeps; with more ranks than cores it "
-                              "yields the core meanwhile"},
+                      .help =
+                          "how long a wait polls before it sleeps; with more ranks than cores it "
+                          "yields the core meanwhile"},
     [SETTING_SEGMENTS] = {.name = "RHINET_SEGMENTS",
                           .kind = SETTING_NUMBER,
                           .initial = "256",
                           .least = 8,
                           .most = 65536,
                           .help = "segments and queues a process may have at a time"},
-    [SETTING_HUGE_PAGES] = {.name = "RHINET_HUGE_PAGES",
-                            .kind = SETTING_CHOICE,
-                            .initial = "no",
-                            .choices = "no|try",
-                            .help = "try: back large allocated segments by huge pages if there are any"},
+    [SETTING_HUGE_PAGES] =
+        {.name = "RHINET_HUGE_PAGES",
+         .kind = SETTING_CHOICE,
+         .initial = "no",
+         .choices = "no|try",
+         .help = "try: back large allocated segments by huge pages if there are any"},
     [SETTING_CMA] = {.name = "RHINET_CMA",
                      .kind = SETTING_CHOICE,
                      .initial = "auto",
                      .choices = "auto|off",
-                     .help = "off: move attached memory through the owner's agent thread instead of "
-                             "the kernel's cross-memory attach"},
-    [SETTING_MEMBARRIER] = {.name = "RHINET_MEMBARRIER",
-                            .kind = SETTING_CHOICE,
-                            .initial = "auto",
-                            .choices = "auto|off",
-                            .help = "off: a fence in every push instead of membarrier(2) before a sleep"},
+                     .help =
+                         "off: move attached memory through the owner's agent thread instead of "
+                         "the kernel's cross-memory attach"},
+    [SETTING_MEMBARRIER] =
+        {.name = "RHINET_MEMBARRIER",
+         .kind = SETTING_CHOICE,
+         .initial = "auto",
+         .choices = "auto|off",
+         .help = "off: a fence in every push instead of membarrier(2) before a sleep"},
     [SETTING_FAULT] = {.name = "RHINET_FAULT",
                        .kind = SETTING_TEXT,
                        .initial = "",
@@ -66,7 +70,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                             .kind = SETTING_NUMBER,
                             .initial = "0",
                             .most = 1 << 20,
-                            .help = "connection to the task manager; set by the launcher, not by you"},
+                            .help =
+                                "connection to the task manager; set by the launcher, not by you"},
 };
 
 const struct setting_spec *setting_spec(enum setting which)
@@ -89,8 +94,9 @@ static int choice_index(const char *choices, const char *text)
 
 static int bad_value(const struct setting_spec *spec, const char *text, const char *allowed)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "%s=%s: expected %s; unset it for the default (%s)",
-                     spec->name, text, allowed, spec->initial);
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "%s=%s: expected %s; unset it for the default (%s)", spec->name, text, allowed,
+                     spec->initial);
 }
 
 static int parse_value(const struct setting_spec *spec, const char *text, uint64_t *number)

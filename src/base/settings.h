@@ -36,7 +36,7 @@ struct setting_spec {
 
 struct settings {
     struct {
-        char text[256]; /* as written; for SETTING_CHOICE one of the choices */
+        char text[256];  /* as written; for SETTING_CHOICE one of the choices */
         uint64_t number; /* SETTING_NUMBER; SETTING_DURATION in ns; SETTING_CHOICE: which one */
         int from_environment;
     } value[SETTING_COUNT];

@@ -23,22 +23,24 @@ const struct cli_command cli_commands[] = {
      .help = "watch the processes of a running job",
      .usage = "[JOB] [OPTION...]",
      .options =
-        "      --once           print one table and end\n"
-        "      --json           print one JSON object per sample\n"
-        "      --interval S     time between samples, 1s unless given\n"},
+        "      --once             print one table and end\n"
+        "      --json             print one JSON object per sample\n"
+        "      --interval S       time between samples, 1s unless given\n"},
     {.name = "info", .run = cli_info,
      .help = "show this machine, the NICs, the settings, or a running job",
      .usage = "[JOB] [OPTION...]",
      .options =
-        "      --settings       every RHINET_ variable: value, origin, meaning\n"
-        "      --counters       every counter and its meaning\n"
-        "      --json           print JSON instead of text\n"},
+        "      --settings         every RHINET_ variable: value, origin, meaning\n"
+        "      --counters         every counter and its meaning\n"
+        "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
      .help = "measure remote memory against the machine's own limits",
      .usage = "rma [OPTION...]",
      .options =
-        "      --quick          fewer rounds\n"
-        "      --json FILE      one JSON object per line to FILE, - for stdout\n"},
+        "      --quick            fewer rounds\n"
+        "      --rounds N         how many rounds\n"
+        "      --only NAME,...    only these measurements\n"
+        "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

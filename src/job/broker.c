@@ -97,8 +97,8 @@ static int broker_common(void *context, uint64_t length, int *fd)
 
 static int broker_publish(void *context, rh_sid sid, unsigned rights, int fd)
 {
-    struct exchange exchange = {
-        .request = {.kind = REQUEST_PUBLISH, .sid = sid, .rights = rights}, .send_fd = fd};
+    struct exchange exchange = {.request = {.kind = REQUEST_PUBLISH, .sid = sid, .rights = rights},
+                                .send_fd = fd};
     return job_exchange(context, &exchange);
 }
 

@@ -11,7 +11,7 @@
 struct job_memory {
     int roster_fd; /* the maker's; -1 for a member, which needs them no longer once mapped */
     int board_fd;
-    struct roster *roster; /* writable for the maker, read-only for a member */
+    struct roster *roster;    /* writable for the maker, read-only for a member */
     struct board_rank *board; /* an array, one per rank */
     uint32_t size;
 };

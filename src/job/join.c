@@ -40,11 +40,12 @@ static int check_manager_socket(int fd)
     int type = 0;
     socklen_t length = sizeof(type);
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_SEQPACKET)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                         "descriptor %d is not the launcher's connection (%s); something between "
-                         "`rhinet run` and this program closed it, or unset RHINET_MANAGER_FD to run "
-                         "alone",
-                         fd, type ? "other kind" : strerror(errno));
+        return error_set(
+            RH_EREFUSED, ERROR_NO_RANK,
+            "descriptor %d is not the launcher's connection (%s); something between "
+            "`rhinet run` and this program closed it, or unset RHINET_MANAGER_FD to run "
+            "alone",
+            fd, type ? "other kind" : strerror(errno));
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* what this program starts is not a member */
     return 0;
 }
@@ -191,8 +192,7 @@ int rh_peer_state(const struct rh_job *job, int rank)
 
 int rh_deaths_acknowledge(struct rh_job *job)
 {
-    uint32_t deaths =
-        atomic_load_explicit(&job->world.roster->death_count, memory_order_acquire);
+    uint32_t deaths = atomic_load_explicit(&job->world.roster->death_count, memory_order_acquire);
     atomic_store_explicit(&job->world.deaths_known, deaths, memory_order_relaxed);
     return (int)deaths;
 }

@@ -41,6 +41,18 @@ void launch_say(struct launcher *launcher, const char *format, ...)
         (void)!write(STDERR_FILENO, line, (size_t)used); /* nobody is left to tell */
 }
 
+const char *launch_advice(int error)
+{
+    switch (error) {
+    case -EAGAIN:
+        return "; is the limit on processes (ulimit -u) reached?";
+    case -EMFILE:
+        return "; raise the limit on descriptors (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
 /* ---- Set-up --------------------------------------------------------------------------------- */
 
 /* A closed stdin, stdout or stderr would be reused for something of ours, and then written to. */
@@ -57,7 +69,9 @@ static int open_null(void)
 
 static void raise_descriptor_limit(struct rlimit *before)
 {
-    getrlimit(RLIMIT_NOFILE, before);
+    *before = (struct rlimit){.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    if (getrlimit(RLIMIT_NOFILE, before) != 0)
+        return;
     struct rlimit most = {.rlim_cur = before->rlim_max, .rlim_max = before->rlim_max};
     setrlimit(RLIMIT_NOFILE, &most);
 }
@@ -116,7 +130,8 @@ static int allocate(struct launcher *launcher)
     if (result == 0 && options->label)
         result = launch_output_create(&launcher->output, options->size);
     if (result)
-        launch_say(launcher, "cannot start the job: %s", strerror(-result));
+        launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
+                   launch_advice(result));
     return result ? result : create_manager(launcher);
 }
 
@@ -132,7 +147,8 @@ static int set_up(struct launcher *launcher, const struct launch_options *option
     };
     launcher->plan.null_fd = open_null();
     if (launcher->plan.null_fd < 0) {
-        launch_say(launcher, "cannot open /dev/null: %s", strerror(-launcher->plan.null_fd));
+        launch_say(launcher, "cannot open /dev/null: %s%s", strerror(-launcher->plan.null_fd),
+                   launch_advice(launcher->plan.null_fd));
         return launcher->plan.null_fd;
     }
     raise_descriptor_limit(&launcher->plan.descriptors);

@@ -105,9 +105,10 @@ bool launch_guard_died(struct launch_guard *guard_process)
 
 void launch_guard_stop(struct launch_guard *guard_process)
 {
-    if (guard_process->pid == 0)
+    int pid = guard_process->pid;
+    if (pid == 0)
         return;
-    kill(guard_process->pid, SIGKILL); /* it must not act on the end of file that follows */
-    waitpid(guard_process->pid, NULL, 0);
-    forget(guard_process);
+    kill(pid, SIGKILL);
+    forget(guard_process); /* if the signal did not reach it, the end of file does */
+    waitpid(pid, NULL, 0);
 }

@@ -180,6 +180,9 @@ struct launcher {
 void launch_say(struct launcher *launcher, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What to do about an error, to follow its name; "" if we do not know. */
+const char *launch_advice(int error);
+
 /* Start all ranks. On failure it has been said, launcher->status is set and the job is ending. */
 void launch_ranks_start(struct launcher *launcher);
 

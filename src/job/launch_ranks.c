@@ -59,18 +59,6 @@ static int start_rank(struct launcher *launcher, int rank, bool *is_exec_error)
     return 0;
 }
 
-static const char *start_advice(int error)
-{
-    switch (error) {
-    case -EAGAIN:
-        return "; is the limit on processes (ulimit -u) reached?";
-    case -EMFILE:
-        return "; raise the limit on descriptors (ulimit -n)";
-    default:
-        return "";
-    }
-}
-
 void launch_ranks_start(struct launcher *launcher)
 {
     for (int rank = 0; rank < launcher->options->size; rank++) {
@@ -82,7 +70,7 @@ void launch_ranks_start(struct launcher *launcher)
                 status = launch_path_refuse(launcher->plan.path, result);
             else
                 launch_say(launcher, "cannot start rank %d: %s%s", rank, strerror(-result),
-                           start_advice(result));
+                           launch_advice(result));
             launch_ranks_end(launcher, SIGKILL, status);
             return;
         }

@@ -33,7 +33,8 @@ int launch_signals_open(struct launch_signals *signals)
     sigaction(SIGCHLD, &usual, NULL);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, &signals->pipe_before);
-    sigprocmask(SIG_BLOCK, &set, &signals->mask_before);
+    if (sigprocmask(SIG_BLOCK, &set, &signals->mask_before) != 0)
+        return -errno;
     signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return signals->fd < 0 ? -errno : 0;
 }

@@ -95,10 +95,10 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     for (int rank = 0; rank < options->size; rank++)
         members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1};
     made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    int result = made->poll_fd < 0 ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                                               "no descriptor left for the task manager: %s",
-                                               strerror(errno))
-                                   : populate(made, options);
+    int result = made->poll_fd < 0
+                     ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                                 "no descriptor left for the task manager: %s", strerror(errno))
+                     : populate(made, options);
     if (result < 0) {
         manager_destroy(made);
         return result;

@@ -7,9 +7,9 @@
 #include "base/memory_room.h"
 #include "job/manager_state.h"
 
-#include <rhinet/rma.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <rhinet/rma.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     struct member *member = &manager->members[rank];
     struct roster_peer *peer = &manager->memory.roster->peer[rank];
     if (member->has_joined) {
-        refuse(answer, RH_EREFUSED, "rank %d has joined already; one process of it may, once", rank);
+        refuse(answer, RH_EREFUSED, "rank %d has joined already; one process of it may, once",
+               rank);
         return;
     }
     member->has_joined = true;
@@ -114,12 +115,12 @@ static void publish(struct member *member, const struct request *request,
     else {
         int fd = fcntl(message->fd[0], F_DUPFD_CLOEXEC, 0);
         if (fd < 0) {
-            refuse(answer, RH_ENOSPACE, "the task manager has no descriptor left: %s; raise ulimit -n",
-                   strerror(errno));
+            refuse(answer, RH_ENOSPACE,
+                   "the task manager has no descriptor left: %s; raise ulimit -n", strerror(errno));
             return;
         }
-        member->offers[member->offer_count++] =
-            (struct offer){.sid = request->sid, .rights = request->rights, .fd = fd};
+        member->offers[member->offer_count++] = (struct offer){
+            .sid = request->sid, .rights = request->rights, .fd = fd};
     }
 }
 

@@ -11,11 +11,11 @@
 #define PROTOCOL_VERSION 1u
 
 enum request_kind {
-    REQUEST_HELLO = 1, /* reply: identity; descriptors: roster (read-only), board */
-    REQUEST_COMMON,    /* length; reply descriptor: the node's common memory */
-    REQUEST_PUBLISH,   /* sid, rights, descriptor */
-    REQUEST_WITHDRAW,  /* sid */
-    REQUEST_FETCH,     /* rank, sid; reply descriptor: the segment */
+    REQUEST_HELLO = 1,     /* reply: identity; descriptors: roster (read-only), board */
+    REQUEST_COMMON,        /* length; reply descriptor: the node's common memory */
+    REQUEST_PUBLISH,       /* sid, rights, descriptor */
+    REQUEST_WITHDRAW,      /* sid */
+    REQUEST_FETCH,         /* rank, sid; reply descriptor: the segment */
     REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line */
     REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
     REQUEST_LEAVE

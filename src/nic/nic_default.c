@@ -27,7 +27,8 @@ static int default_store(struct nic *nic, const struct nic_view *view, uint64_t 
     target.offset += offset;
     return nic->ops->push(nic, target, &value, width, &inline_push); /* little endian */
 }
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "default_store takes the low bytes first");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "default_store takes the low bytes first");
 
 static int default_atomic(struct nic *nic, struct rh_remote target,
                           const struct nic_atomic_operands *operands, uint64_t *old)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* Ask the NIC whether [remote, remote + length) may be accessed. */
-static int check_range(struct rh_job *job, struct rh_remote remote, uint64_t length, unsigned rights)
+static int check_range(struct rh_job *job, struct rh_remote remote, uint64_t length,
+                       unsigned rights)
 {
     struct nic_view view;
     if (!rma_rank_is_valid(job, remote.rank))
@@ -167,7 +168,8 @@ int64_t rh_push_diff(struct rh_job *job, struct rh_remote target, const void *so
     size_t at = result == 0 ? scan(now, before, 0, length, false) : length;
     while (at < length) {
         size_t end = scan(now, before, at, length, true);
-        result = rh_push(job, rh_at(target.rank, target.sid, target.offset + at), now + at, end - at);
+        result = rh_push(job, rh_at(target.rank, target.sid, target.offset + at), now + at,
+                         end - at);
         if (result < 0)
             return result;
         memcpy(before + at, now + at, end - at);

@@ -10,8 +10,9 @@
 
 int rma_refuse_rank(const struct rh_job *job, int rank)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "rank %d is outside the job, which has ranks 0 to %d",
-                     rank, job->world.size - 1);
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "rank %d is outside the job, which has ranks 0 to %d", rank,
+                     job->world.size - 1);
 }
 
 /* ---- Push and pull -------------------------------------------------------------------------- */
@@ -83,9 +84,10 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
 {
     struct nic_extra extra = {.notice = notice};
     if (notice->word.rank != target.rank)
-        return error_set(RH_EINVALID, target.rank,
-                         "the data goes to rank %d but the notice to rank %d; both must be the same",
-                         target.rank, notice->word.rank);
+        return error_set(
+            RH_EINVALID, target.rank,
+            "the data goes to rank %d but the notice to rank %d; both must be the same",
+            target.rank, notice->word.rank);
     return push(job, target, source, length, &extra);
 }
 
@@ -112,7 +114,8 @@ struct rh_page {
     struct rh_job *job;
 };
 
-int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length, struct rh_page **page)
+int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
+                 struct rh_page **page)
 {
     if (!rma_rank_is_valid(job, target.rank))
         return rma_refuse_rank(job, target.rank);

@@ -160,8 +160,7 @@ static void stale(struct test *test)
 static void stale_page(struct test *test)
 {
     struct rh_page *page = NULL;
-    test_alloc(test, 1, LENGTH);
-    test_barrier(test);
+    canaries(test, RH_ALL);
     CHECK_OK(rh_page_open(test->job, rh_at(test_next(test), 1, 0), LENGTH, &page));
     CHECK_OK(rh_store(page, 0, 7, 8));
     test_barrier(test);
@@ -169,12 +168,11 @@ static void stale_page(struct test *test)
     test_barrier(test);
     CHECK_CODE(rh_store(page, 0, 7, 8), RH_ESTALE);
     test_barrier(test);
-    unsigned char *base = test_alloc(test, 1, LENGTH);
-    test_barrier(test);
+    unsigned char *base = canaries(test, RH_ALL);
     CHECK_CODE(rh_store(page, 0, 7, 8), RH_ESTALE);
     rh_page_close(page);
     test_barrier(test);
-    CHECK_FILLED(base, LENGTH, 0);
+    CHECK_FILLED(base, LENGTH, CANARY);
 }
 
 static const char *const denial_counters[] = {"denied_segment", "denied_stale", "denied_bounds",
@@ -278,6 +276,7 @@ const struct test_case rights_cases[] = {
     {.name = "rights-stale", .run = stale},
     {.name = "rights-stale-attached", .run = stale, .argument = 1},
     {.name = "rights-stale-page", .run = stale_page},
+    {.name = "rights-stale-page-attached", .run = stale_page, .argument = 1},
     {.name = "rights-denials-counted", .run = denials},
     {.name = "rights-bad-rank", .run = bad_rank},
     {.name = "rights-wrong-kind", .run = wrong_kind},

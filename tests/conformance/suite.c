@@ -106,19 +106,29 @@ static int send_report(struct test *test, size_t index, const struct check *chec
                           sizeof(report) - skipped, &notice);
 }
 
-/* Worse outcomes win; of two failures the one that is not about another rank's. */
+/* How much an outcome has to say. A rank that only saw another give up knows least. */
+static int weight(enum check_outcome outcome, const char *text)
+{
+    switch (outcome) {
+    case CHECK_PASSED:
+        return 0;
+    case CHECK_SKIPPED:
+        return 2;
+    case CHECK_UNSUPPORTED:
+        return 3;
+    default:
+        return strstr(text, "gave up") ? 1 : 4;
+    }
+}
+
+/* Of all ranks' outcomes the weightiest counts. */
 static void merge(struct check *verdict, uint64_t outcome, const char *text, int rank)
 {
-    static const int badness[] = {
-        [CHECK_PASSED] = 0, [CHECK_SKIPPED] = 1, [CHECK_UNSUPPORTED] = 2, [CHECK_FAILED] = 3};
-    int new_badness = outcome <= CHECK_SKIPPED ? badness[outcome] : 3;
-    bool is_echo = strstr(verdict->text, "gave up") != NULL;
-    if (new_badness < badness[verdict->outcome] ||
-        (new_badness == badness[verdict->outcome] && !is_echo))
+    enum check_outcome known = outcome <= CHECK_SKIPPED ? (enum check_outcome)outcome
+                                                        : CHECK_FAILED;
+    if (weight(known, text) <= weight(verdict->outcome, verdict->text))
         return;
-    if (new_badness == 0)
-        return;
-    verdict->outcome = outcome <= CHECK_SKIPPED ? (enum check_outcome)outcome : CHECK_FAILED;
+    verdict->outcome = known;
     snprintf(verdict->text, sizeof(verdict->text), "rank %d: %.380s", rank, text);
 }
 

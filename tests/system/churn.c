@@ -44,14 +44,20 @@ static void fail(struct churn *churn, const char *what, int code)
     exit(3);
 }
 
-/* What a call may return: 0; full, empty or a short timeout; or a death, which must be a true one. */
+/* What a call may return: 0; full, empty or a short timeout; stale, from a survivor that is through
+ * and about to leave; or a death, which must be a true one. */
 static void check(struct churn *churn, const char *what, int result)
 {
     if (result >= 0 || result == RH_EAGAIN || result == RH_ETIMEOUT)
         return;
     int rank = rh_error_rank();
-    if (result != RH_EDEAD || rank < 0 || rank >= churn->size || rank == churn->rank)
+    bool is_peer = rank >= 0 && rank < churn->size && rank != churn->rank;
+    if ((result != RH_EDEAD && result != RH_ESTALE) || !is_peer)
         fail(churn, what, result);
+    if (result == RH_ESTALE) {
+        churn->is_gone[rank] = true;
+        return;
+    }
     int state = rh_peer_state(churn->job, rank);
     if (state != RH_PEER_DIED && state != RH_PEER_LEFT)
         fail(churn, "a rank was called dead that is not", result);

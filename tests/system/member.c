@@ -3,11 +3,12 @@
  * A member of a job for the system tests.
  *   hello  joins, says its rank, leaves
  *   idle   opens a segment, says "ready", then sleeps in a wait until somebody ends it
- *   crash  as idle, but rank 0 touches memory that is not there
+ *   crash  as idle, but rank 0 touches memory that it may not
  */
 #include <rhinet/rma.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define SID 1
@@ -22,8 +23,8 @@ static int idle(struct rh_job *job, bool crashes)
     printf("ready %d %d\n", rh_rank(job), (int)getpid());
     fflush(stdout);
     if (crashes && rh_rank(job) == 0) {
-        volatile int *nowhere = (volatile int *)(uintptr_t)16;
-        *nowhere = 1;
+        char *guarded = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *guarded = 1;
     }
     struct rh_wait wait = {
         .word = base, .value = 1, .from = RH_ANY_RANK, .timeout_ns = RH_TIMEOUT_LONGEST};

@@ -224,7 +224,7 @@ class Surroundings(harness.SystemTest):
         self.assertEqual((status, out), (0, "[0] one\n[0] two\n"))
 
     def test_stdin_from_a_terminal(self):
-        job = self.start("-n", 2, "sh", "-c", "read x && echo got $x", terminal=True)
+        job = self.start("-n", 2, "sh", "-c", "read x && echo got $x; true", terminal=True)
         os.write(job.terminal, b"word\n")
         text = b""
         while b"got word" not in text:

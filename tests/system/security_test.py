@@ -10,7 +10,8 @@ import harness
 from harness import children, program
 
 STRANGER = 65534
-PTRACE_ATTACH = 16
+PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+WAIT_ALL = 0x40000000
 SYS_PIDFD_OPEN, SYS_PIDFD_GETFD = 434, 438
 DENIED = (errno.EPERM, errno.EACCES)
 
@@ -43,6 +44,14 @@ def denied_list(path):
     return False
 
 
+def denied_trace(pid):
+    if denied(libc.ptrace, PTRACE_ATTACH, pid, None, None):
+        return True
+    os.waitpid(pid, WAIT_ALL)  # let it go on
+    libc.ptrace(PTRACE_DETACH, pid, None, None)
+    return False
+
+
 def attack(pid, fds, address):
     """What a stranger tries on one process of the job; returns what he got away with."""
     word = ctypes.create_string_buffer(8)
@@ -55,7 +64,7 @@ def attack(pid, fds, address):
         "read memory": denied_open(f"/proc/{pid}/mem", os.O_RDONLY),
         "write memory": denied_open(f"/proc/{pid}/mem", os.O_RDWR),
         "read environment": denied_open(f"/proc/{pid}/environ", os.O_RDONLY),
-        "trace": denied(libc.ptrace, PTRACE_ATTACH, pid, None, None),
+        "trace": denied_trace(pid),
         "cross-memory read": denied(libc.process_vm_readv, pid, ctypes.byref(here), 1,
                                     ctypes.byref(there), 1, 0),
         "cross-memory write": denied(libc.process_vm_writev, pid, ctypes.byref(here), 1,

@@ -47,11 +47,21 @@ def check_functions(tree, pages):
         yield f"man: {name} has a page but is not in the headers"
 
 
+def parsed_options(tree, name):
+    """The long options that a subcommand's source gives to getopt."""
+    for path in (f"src/cli/{name}.c", f"{name}/{name}.c"):
+        if path in tree.paths:
+            yield from re.findall(r'\{"([\w-]+)", \w+_argument,', tree.text(path))
+
+
 def check_commands(tree, pages):
-    text = without_comments(tree.text(COMMANDS))
-    entries = re.split(r'\.name = "', text)[1:]
+    table = without_comments(tree.text(COMMANDS)).partition("};")[0]
+    entries = re.split(r'\.name = "', table)[1:]
     for entry in entries:
         name = entry.split('"')[0]
+        for option in sorted(set(parsed_options(tree, name)) - {"help"}):
+            if f"--{option} " not in entry:
+                yield f"{COMMANDS}:1: --{option} of {name} is not in the table of subcommands"
         page = f"rhinet-{name}.1"
         if page not in pages:
             yield f"{COMMANDS}:1: subcommand {name} has no page man/{page}"
@@ -78,7 +88,7 @@ def check_pages(tree, pages):
     for path in pages.values():
         if alias_of(tree.text(path)):
             continue
-        run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(tree.root / path)],
+        run = subprocess.run(["groff", "-t", "-man", "-Tutf8", "-ww", "-z", str(tree.root / path)],
                              capture_output=True, text=True, check=False)
         for line in run.stderr.strip().split("\n") if run.stderr.strip() else []:
             yield f"{path}: {line.split(':', 1)[-1].strip()}"

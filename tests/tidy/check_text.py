@@ -7,7 +7,8 @@ LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
 def check_licence(tree, path):
     lines = tree.lines(path)
-    first = 1 if lines[0].startswith("#!") and len(lines) > 1 else 0
+    # A script's interpreter and a page's preprocessors must stand first.
+    first = 1 if lines[0].startswith(("#!", "'\\\" ")) and len(lines) > 1 else 0
     if LICENCE not in lines[first]:
         yield f"{path}:{first + 1}: must begin with {LICENCE}"
 

@@ -331,6 +331,11 @@ class Manual(Case):
         self.write("man/rhinet-run.1", text)
         self.speaks(check_manual, "does not explain --ranks")
 
+    def test_option_not_in_the_table(self):
+        self.write("src/cli/run.c", SPDX + 'o[] = {{"ranks", required_argument, 0, 1},\n'
+                                           '       {"new", no_argument, 0, 2}};\n')
+        self.speaks(check_manual, "--new of run is not in the table")
+
     def test_setting_not_explained(self):
         self.write("src/base/settings.c", SPDX + 'x = {"RHINET_NIC", "RHINET_NEW"};\n')
         self.speaks(check_manual, "does not explain RHINET_NEW")

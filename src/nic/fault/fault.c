@@ -257,6 +257,26 @@ static int fault_pull(struct nic *nic, struct rh_remote source, void *target, si
     return result;
 }
 
+static bool view_equal(const struct nic_view *a, const struct nic_view *b)
+{
+    return a->remote.rank == b->remote.rank && a->remote.sid == b->remote.sid &&
+           a->remote.offset == b->remote.offset && a->length == b->length &&
+           a->pointer == b->pointer && a->handle == b->handle;
+}
+
+/* A view that would be another today is stale: then the store itself says so, at once. */
+static int hold_store(struct fault *fault, struct fault_held *held)
+{
+    struct nic_view now;
+    const struct nic_view *view = &held->view;
+    int result = fault->inner->ops->view(fault->inner, view->remote, view->length, RH_WRITE, &now);
+    if (result < 0)
+        return result;
+    if (!view_equal(view, &now))
+        return 0;
+    return fault_hold_add(&fault->hold, held) ? 1 : 0;
+}
+
 static int store_after_strike(struct fault *fault, struct fault_held *held,
                               const struct fault_plan *plan)
 {
@@ -275,9 +295,7 @@ static int store_after_strike(struct fault *fault, struct fault_held *held,
                             held->store_width);
         break;
     case FAULT_REORDER:
-        held->target.offset += held->store_offset;
-        held->length = held->store_width;
-        result = hold_push(fault, held);
+        result = hold_store(fault, held);
         break;
     default:
         break;
@@ -434,13 +452,6 @@ static int fault_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
     struct fault *fault = fault_of(nic);
     fault_hold_release(&fault->hold); /* a held push may come from the segment's memory */
     return fault->inner->ops->segment_remove(fault->inner, sid, timeout_ns);
-}
-
-static bool view_equal(const struct nic_view *a, const struct nic_view *b)
-{
-    return a->remote.rank == b->remote.rank && a->remote.sid == b->remote.sid &&
-           a->remote.offset == b->remote.offset && a->length == b->length &&
-           a->pointer == b->pointer && a->handle == b->handle;
 }
 
 /* Views live until close, so equal ones share one entry: the list grows with the program's distinct

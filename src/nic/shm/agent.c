@@ -39,8 +39,8 @@ struct wire_reply {
 struct shm_agent {
     pthread_t thread;
     bool is_running;
-    int line; /* new callers arrive here */
-    int stop; /* eventfd */
+    int line;               /* new callers arrive here */
+    int stop;               /* eventfd */
     struct pollfd *watched; /* line, stop, then callers */
     nfds_t watched_count;
     pthread_mutex_t lock; /* our own connections to other agents */
@@ -122,8 +122,7 @@ static char *checked_place(struct shm_nic *shm, const struct wire_request *reque
         *code = RH_EBOUNDS;
     else if (needed == 0 && (request->length != 8 || request->offset % 8 != 0))
         *code = RH_EINVALID;
-    return *code < 0 ? NULL
-                     : (char *)(uintptr_t)atomic_load(&entry->address) + request->offset;
+    return *code < 0 ? NULL : (char *)(uintptr_t)atomic_load(&entry->address) + request->offset;
 }
 
 /* Carry out one request; a negative result means the stream is of no use any more. */
@@ -175,8 +174,8 @@ static void accept_caller(struct shm_agent *agent)
             continue;
         }
         limit_stalls(message.fd[i], STALL_S);
-        agent->watched[agent->watched_count++] =
-            (struct pollfd){.fd = message.fd[i], .events = POLLIN};
+        agent->watched[agent->watched_count++] = (struct pollfd){.fd = message.fd[i],
+                                                                 .events = POLLIN};
     }
 }
 
@@ -334,7 +333,8 @@ static int agent_lost(struct shm_nic *shm, int rank, int code)
     close(shm->agent->connection[rank]);
     shm->agent->connection[rank] = -1;
     if (code == -EAGAIN)
-        return error_set(RH_ETIMEOUT, rank, "rank %d's agent does not answer; is it stopped?", rank);
+        return error_set(RH_ETIMEOUT, rank, "rank %d's agent does not answer; is it stopped?",
+                         rank);
     return error_set(RH_EDEAD, rank, "rank %d's agent hung up; it has died or left", rank);
 }
 

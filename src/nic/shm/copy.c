@@ -234,7 +234,8 @@ static inline int pull(struct shm_nic *shm, struct rh_remote source, void *targe
         return refuse_queue(view);
     if (likely(view->kind == NIC_SEGMENT_ALLOCATED)) {
         copy_out(target, view->base + source.offset, length);
-        if (unlikely(!shm_view_is_current(view))) /* detached meanwhile: these may be no one's bytes */
+        if (unlikely(
+                !shm_view_is_current(view))) /* detached meanwhile: these may be no one's bytes */
             return shm_refuse_stale(shm, view->rank, view->sid);
     } else {
         struct attached_copy copy = {
@@ -260,8 +261,13 @@ int shm_pull(struct nic *nic, struct rh_remote source, void *target, size_t leng
 static int store_slow(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
                       unsigned width)
 {
+    const struct shm_view *segment = view->handle;
     struct rh_remote target = view->remote;
     target.offset += offset;
+    /* the SID may have come back: that is another segment, and not the one that was checked */
+    if (roster_state(nic->world->roster, target.rank) < RH_PEER_LEFT &&
+        !shm_view_is_current(segment))
+        return shm_refuse_stale(shm_nic_of(nic), target.rank, target.sid);
     return shm_push(nic, target, &value, width, NULL); /* finds out what is wrong, or copies */
 }
 
@@ -323,10 +329,8 @@ static int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view, 
     } else if (view->base) {
         *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
     } else {
-        struct shm_agent_call call = {.operation = SHM_AGENT_ATOMIC,
-                                      .view = view,
-                                      .offset = offset,
-                                      .operands = *operands};
+        struct shm_agent_call call = {
+            .operation = SHM_AGENT_ATOMIC, .view = view, .offset = offset, .operands = *operands};
         result = shm_agent_ask(shm, &call);
         if (result == 0)
             *old = call.old;

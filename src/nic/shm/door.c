@@ -72,10 +72,11 @@ static int agree_on_layout(struct shm_nic *shm)
     uint64_t theirs = 0;
     if (atomic_compare_exchange_strong(&shm->common->layout, &theirs, ours) || theirs == ours)
         return 0;
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "rank %d has RHINET_SEGMENTS for %u entries, others for %u; give all ranks of a "
-                     "job the same value and the same rhinet",
-                     shm->nic.world->rank, shm->entry_count, (uint32_t)(theirs >> 32));
+    return error_set(
+        RH_EINVALID, ERROR_NO_RANK,
+        "rank %d has RHINET_SEGMENTS for %u entries, others for %u; give all ranks of a "
+        "job the same value and the same rhinet",
+        shm->nic.world->rank, shm->entry_count, (uint32_t)(theirs >> 32));
 }
 
 int shm_common_open(struct shm_nic *shm)
@@ -83,8 +84,8 @@ int shm_common_open(struct shm_nic *shm)
     int fd;
     uint64_t length = 0;
     choose_entry_count(shm);
-    shm->common_length =
-        sizeof(struct shm_common) + (size_t)shm->nic.world->size * door_length(shm);
+    shm->common_length = sizeof(struct shm_common) +
+                         (size_t)shm->nic.world->size * door_length(shm);
     int result = common_descriptor(shm, &fd);
     if (result < 0)
         return result;

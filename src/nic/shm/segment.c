@@ -83,8 +83,8 @@ static bool shares_process(const struct shm_nic *shm)
 {
     int same = 0;
     for (int rank = 0; rank < shm->nic.world->size && same < 2; rank++) {
-        uint64_t process =
-            atomic_load_explicit(&shm_door_of(shm, rank)->process, memory_order_relaxed);
+        uint64_t process = atomic_load_explicit(&shm_door_of(shm, rank)->process,
+                                                memory_order_relaxed);
         same += process == shm_process_token();
     }
     return same > 1;
@@ -131,9 +131,10 @@ static void announce(struct shm_nic *shm, const struct nic_segment *wanted,
 static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
 {
     if (*find_segment(shm, wanted->sid))
-        return error_set(RH_EEXIST, ERROR_NO_RANK,
-                         "this process already has a segment %u; detach it first or take another SID",
-                         wanted->sid);
+        return error_set(
+            RH_EEXIST, ERROR_NO_RANK,
+            "this process already has a segment %u; detach it first or take another SID",
+            wanted->sid);
     struct shm_entry *entry = shm_entry_place(shm, shm->door, wanted->sid);
     if (!entry || shm->segment_count >= shm->segment_most)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,

@@ -16,7 +16,7 @@
  *   door.c     the common memory and the doors          view.c   peers' segments: look up, map, check
  *                                                       view_table.c  keeping and retiring them
  *   segment.c  own segments: add, remove                copy.c   push, pull, store, atomics
- *   queue.c    append and receive                       wait.c   spin, yield, sleep
+ *   queue_*.c  append and receive                       wait.c   spin, yield, sleep
  *   agent.c    what only the owner can do: atomics on attached memory, and copies where the kernel
  *              forbids cross-memory attach
  */
@@ -30,7 +30,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
-#define CACHE_LINE 64
+#define CACHE_LINE  64
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -45,7 +45,7 @@ struct shm_entry {
     _Atomic uint32_t sid;
     _Atomic uint32_t rights;
     _Atomic uint64_t length;
-    _Atomic uint64_t address; /* in the owner's memory */
+    _Atomic uint64_t address;  /* in the owner's memory */
     _Atomic uint32_t was_seen; /* a peer has looked it up, so it may be in use */
 };
 _Static_assert(sizeof(struct shm_entry) == CACHE_LINE, "one entry, one cache line");
@@ -58,14 +58,15 @@ _Static_assert(sizeof(struct shm_entry) == CACHE_LINE, "one entry, one cache lin
 struct shm_door {
     /* Written by the owner when it goes to sleep, read by peers after every write to it. */
     alignas(CACHE_LINE) _Atomic uint32_t sleepers;
-    alignas(CACHE_LINE) _Atomic uint32_t bell; /* the futex they sleep on */
+    alignas(CACHE_LINE) _Atomic uint32_t bell;    /* the futex they sleep on */
     alignas(CACHE_LINE) _Atomic uint64_t process; /* who owns it: see shm_process_token() */
     _Atomic uint64_t hazard[SHM_HAZARDS];
     alignas(CACHE_LINE) struct shm_entry entry[]; /* open addressing by SID */
 };
 
 struct shm_common {
-    alignas(CACHE_LINE) _Atomic uint64_t layout; /* entries per door << 32 | version; first writes */
+    alignas(
+        CACHE_LINE) _Atomic uint64_t layout; /* entries per door << 32 | version; first writes */
     alignas(CACHE_LINE) char doors[];
 };
 
@@ -81,11 +82,11 @@ struct shm_view {
     unsigned rights;
     enum nic_segment_kind kind;
     uint64_t length;
-    char *base;              /* directly reachable memory, or NULL */
-    uint64_t address;        /* in the owner's process, for attached memory */
-    uint64_t mapped_length;  /* what to unmap; 0 if not mapped by us */
+    char *base;                  /* directly reachable memory, or NULL */
+    uint64_t address;            /* in the owner's process, for attached memory */
+    uint64_t mapped_length;      /* what to unmap; 0 if not mapped by us */
     _Atomic uint64_t head_known; /* queues: how far the receiver is, at least */
-    _Atomic bool is_pinned;  /* handed out to the layer above, which may keep it until close */
+    _Atomic bool is_pinned;      /* handed out to the layer above, which may keep it until close */
     struct shm_view *next, *previous; /* list of all */
 };
 
@@ -228,8 +229,7 @@ static inline bool shm_view_is_current(const struct shm_view *view)
     return atomic_load_explicit(&view->entry->state, memory_order_acquire) == view->state;
 }
 
-static inline struct shm_view *shm_view_find(struct shm_nic *shm, int rank, rh_sid sid,
-                                             int *result)
+static inline struct shm_view *shm_view_find(struct shm_nic *shm, int rank, rh_sid sid, int *result)
 {
     struct shm_view_table *table = atomic_load_explicit(&shm->views, memory_order_acquire);
     size_t at = shm_view_hash(rank, sid) & table->mask;
@@ -274,7 +274,7 @@ int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
 /* The operation itself, on memory that is reachable. */
 uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands);
 
-/* ---- queue.c -------------------------------------------------------------------------------- */
+/* ---- queue_send.c, queue_receive.c -------------------------------------------------------------------------------- */
 
 struct shm_queue;
 

@@ -97,6 +97,9 @@ static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait
     for (unsigned i = 0; i < LOOKS_PER_ROUND; i++) {
         if (is_met(shm, wait))
             return true;
+        /* A sender needs the line twice, to claim and to publish: do not snatch it in between. */
+        if (wait->queue)
+            cpu_relax();
     }
     return false;
 }
@@ -151,8 +154,7 @@ static int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
         int64_t now = clock_now_ns();
         if (now >= patience.deadline_ns)
             return is_met(shm, wait) ? 0
-                                     : error_set(RH_ETIMEOUT, wait->from,
-                                                 "waited %.3g s in vain",
+                                     : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
                                                  (double)wait->timeout_ns / 1e9);
         if (now - patience.started_ns >= shm->spin_ns)
             sleep_once(shm, wait, &patience, now);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The senders' side of append. How it works: queue_layout.h.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "nic/shm/queue_layout.h"
+
+#include <string.h>
+
+#define FETCH_AHEAD   8               /* slots; a stream of messages finds its lines waiting */
+#define FULL_SLICE_NS (4 * NS_PER_MS) /* how long a sender sleeps before it looks by itself */
+
+/* ThreadSanitizer cannot look into the instruction, so it gets the two-step path. */
+#if defined(__x86_64__) && !HAS_THREAD_SANITIZER
+#define SHM_HAS_DOUBLE_CAS 1
+#else
+#define SHM_HAS_DOUBLE_CAS 0
+#endif
+
+struct double_word {
+    uint64_t low, high;
+};
+
+#if SHM_HAS_DOUBLE_CAS
+/* The first 16 bytes of a slot, if they still are as seen. */
+static inline bool double_compare_swap(void *slot, struct double_word *seen,
+                                       const struct double_word *fresh)
+{
+    bool swapped;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(swapped), "+m"(*(struct double_word *)slot), "+a"(seen->low),
+                       "+d"(seen->high)
+                     : "b"(fresh->low), "c"(fresh->high)
+                     : "memory");
+    return swapped;
+}
+#endif
+
+/* Whether the receiver has finished with what lay in number's slot before. */
+static inline bool has_space(struct shm_queue *queue, struct shm_view *view, uint64_t number)
+{
+    uint64_t known = atomic_load_explicit(&view->head_known, memory_order_relaxed);
+    if (likely(number < known + queue->slot_count))
+        return true;
+    /* acquire: the receiver's last look at the slot is over; pairs with shm_queue_release() */
+    known = atomic_load_explicit(&queue->head, memory_order_acquire);
+    atomic_store_explicit(&view->head_known, known, memory_order_relaxed);
+    return number < known + queue->slot_count;
+}
+
+/* Ask for a line to write to, before it is needed: a plain look would fetch it for reading only, and
+ * claiming it would cost a second trip. */
+static inline void fetch_for_writing(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+/* Where to look for the next free number; its lines are on their way when this returns. */
+static inline uint64_t first_number(struct shm_queue *queue, struct shm_view *view)
+{
+    uint64_t known = atomic_load_explicit(&view->head_known, memory_order_relaxed);
+    uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
+    if (unlikely(at < known))
+        at = known; /* set back by a sender that slept in between */
+    fetch_for_writing(number_slot(queue, at));
+    fetch_for_writing(number_slot(queue, at + FETCH_AHEAD));
+    return at;
+}
+
+/* Not atomic together: the hint may be set back; then the next sender walks. */
+static inline void move_tail(struct shm_queue *queue, uint64_t number)
+{
+    if (likely(atomic_load_explicit(&queue->tail, memory_order_relaxed) <= number))
+        atomic_store_explicit(&queue->tail, number + 1, memory_order_relaxed);
+}
+
+/* Take the next free number. False if the queue is full. */
+static inline bool claim(struct shm_queue *queue, struct shm_view *view, int rank, uint64_t *number)
+{
+    for (uint64_t at = first_number(queue, view); has_space(queue, view, at);) {
+        struct slot *slot = number_slot(queue, at);
+        uint64_t round = number_round(queue, at);
+        uint64_t header = atomic_load_explicit(&slot->header, memory_order_acquire);
+        if (header_round(header) >= round) { /* taken: the hint is behind */
+            at++;
+            continue;
+        }
+        if (likely(atomic_compare_exchange_strong_explicit(
+                &slot->header, &header, make_header(round, LENGTH_IN_SLOT, rank, SLOT_CLAIMED),
+                memory_order_acquire, memory_order_relaxed))) {
+            move_tail(queue, at);
+            *number = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline bool append_claimed(struct shm_queue *queue, struct shm_view *view, int rank,
+                                  const void *data, size_t length)
+{
+    uint64_t number;
+    if (unlikely(!claim(queue, view, rank, &number)))
+        return false;
+    struct slot *slot = number_slot(queue, number);
+    slot->length = (uint32_t)length;
+    memcpy(message_place(queue, number, length), data, length);
+    uint64_t header = make_header(number_round(queue, number), LENGTH_IN_SLOT, rank,
+                                  SLOT_PUBLISHED);
+    /* release: whoever sees "published" sees the message; pairs with receivable() */
+    atomic_store_explicit(&slot->header, header, memory_order_release);
+    return true;
+}
+
+#if SHM_HAS_DOUBLE_CAS
+/* At most 8 bytes: claimed, written and published in one go, so that the polling receiver cannot
+ * take the line away in between, which would cost another trip. */
+static inline bool append_word(struct shm_queue *queue, struct shm_view *view, int rank,
+                               const void *data, size_t length)
+{
+    struct double_word fresh = {0, 0};
+    memcpy(&fresh.high, data, length);
+    for (uint64_t at = first_number(queue, view); has_space(queue, view, at);) {
+        struct slot *slot = number_slot(queue, at);
+        uint64_t round = number_round(queue, at);
+        struct double_word seen;
+        seen.low = atomic_load_explicit(&slot->header, memory_order_acquire);
+        memcpy(&seen.high, slot->data, sizeof(seen.high)); /* torn or old: then the swap fails */
+        if (header_round(seen.low) >= round) {
+            at++;
+            continue;
+        }
+        fresh.low = make_header(round, (unsigned)length, rank, SLOT_PUBLISHED);
+        if (likely(double_compare_swap(&slot->header, &seen, &fresh))) {
+            move_tail(queue, at);
+            return true;
+        }
+    }
+    return false;
+}
+#endif
+
+static inline bool append_once(struct shm_queue *queue, struct shm_view *view, int rank,
+                               const void *data, size_t length)
+{
+#if SHM_HAS_DOUBLE_CAS
+    if (length <= LENGTH_CODE_MOST)
+        return append_word(queue, view, rank, data, length);
+#endif
+    return append_claimed(queue, view, rank, data, length);
+}
+
+/* One look at a full queue: 0 if there is space now, else why not to go on waiting, else RH_EAGAIN. */
+static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
+                          int64_t now_ns, int64_t deadline_ns)
+{
+    if (has_space(queue, view, atomic_load_explicit(&queue->tail, memory_order_relaxed)))
+        return 0;
+    if (roster_state(shm->nic.world->roster, view->rank) >= RH_PEER_LEFT)
+        return nic_peer_gone(&shm->nic, view->rank, "append");
+    if (!shm_view_is_current(view))
+        return shm_refuse_stale(shm, view->rank, view->sid);
+    if (now_ns >= deadline_ns)
+        return error_set(RH_ETIMEOUT, view->rank,
+                         "queue %u of rank %d stayed full (%u messages); does it receive?",
+                         view->sid, view->rank, queue->slot_count);
+    return RH_EAGAIN;
+}
+
+/* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared by
+ * the receiver when it rings, so a sender that dies asleep leaves nothing behind. */
+static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
+                          int64_t deadline_ns)
+{
+    int64_t started_ns = clock_now_ns();
+    for (int64_t now_ns = started_ns;; now_ns = clock_now_ns()) {
+        int result = look_for_space(shm, view, queue, now_ns, deadline_ns);
+        if (result != RH_EAGAIN)
+            return result;
+        if (now_ns - started_ns < shm->spin_ns) {
+            shm_rest(shm);
+            continue;
+        }
+        atomic_store_explicit(&queue->senders_waiting, 1, memory_order_relaxed);
+        shm_publish_to_all(shm);
+        uint32_t seen = atomic_load(&queue->head_futex);
+        result = look_for_space(shm, view, queue, now_ns, deadline_ns);
+        if (result != RH_EAGAIN)
+            return result;
+        shm_sleep(&queue->head_futex, seen, FULL_SLICE_NS);
+    }
+}
+
+static int check_queue(const struct shm_view *view, size_t length)
+{
+    const struct shm_queue *queue = (const void *)view->base;
+    if (view->kind != NIC_SEGMENT_QUEUE)
+        return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is not a queue", view->sid,
+                         view->rank);
+    if (length > queue->slot_length)
+        return error_set(RH_ETOOBIG, view->rank,
+                         "message of %zu bytes; queue %u of rank %d takes up to %u", length,
+                         view->sid, view->rank, queue->slot_length);
+    return 0;
+}
+
+static int queue_full(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
+                      int64_t *deadline_ns, int64_t timeout_ns)
+{
+    if (timeout_ns == 0)
+        return error_set(RH_EAGAIN, view->rank, "queue %u of rank %d is full", view->sid,
+                         view->rank);
+    if (*deadline_ns == 0)
+        *deadline_ns = clock_deadline_ns(timeout_ns);
+    return wait_for_space(shm, view, queue, *deadline_ns);
+}
+
+static inline int append(struct shm_nic *shm, struct rh_remote target, const void *data,
+                         size_t length, int64_t timeout_ns)
+{
+    struct nic *nic = &shm->nic;
+    int result = 0;
+    struct shm_view *view = shm_view_find(shm, target.rank, target.sid, &result);
+    if (unlikely(!view))
+        return result;
+    if (unlikely(view->kind != NIC_SEGMENT_QUEUE ||
+                 length > ((struct shm_queue *)(void *)view->base)->slot_length))
+        return check_queue(view, length);
+    struct shm_queue *queue = (void *)view->base;
+    int64_t deadline_ns = 0;
+    while (unlikely(!append_once(queue, view, nic->world->rank, data, length))) {
+        if (deadline_ns == 0)
+            counter_add(&nic->world->board->counters, COUNTER_APPEND_FULL, 1);
+        result = queue_full(shm, view, queue, &deadline_ns, timeout_ns);
+        if (result < 0)
+            return result;
+    }
+    shm_after_write(shm, view->door);
+    return 0;
+}
+
+int shm_append(struct nic *nic, struct rh_remote target, const void *data, size_t length,
+               int64_t timeout_ns)
+{
+    struct guard_record *guard = guard_enter();
+    int result = append(shm_nic_of(nic), target, data, length, timeout_ns);
+    guard_leave(guard);
+    return result;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the examples do with an error: say what the library says about it, and end. Calls return 0 or
- * more, or a negative error; rh_error_text() is the sentence that explains the last one.
+ * What the examples do with an error: say what the library says about it, and end. Calls return 0
+ * or more, or a negative error; rh_error_text() is the sentence that explains the last one.
  */
 #ifndef EXAMPLES_CHECK_H
 #define EXAMPLES_CHECK_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Halo exchange: heat spreads over a plate that is cut into tiles, one per rank. In each step a rank
- * pushes its borders into its neighbours' halos. Two copies of the tile, old and new, take turns: a
- * neighbour may be one step ahead and write our other copy, but not two, as it needs our border.
+ * Halo exchange: heat spreads over a plate that is cut into tiles, one per rank. In each step a
+ * rank pushes its borders into its neighbours' halos. Two copies of the tile, old and new, take
+ * turns: a neighbour may be one step ahead and write our other copy, but not two, as it needs our
+ * border for that.
+ *
+ *     rhinet run -n 4 halo
  */
 #include "check.h"
 #include "heat.h"

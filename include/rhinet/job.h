@@ -42,7 +42,7 @@ struct rh_join_options {
 int rh_join(struct rh_job **job, const struct rh_join_options *options);
 
 /* Leave: detaches all segments and frees the job. Peers that still use this rank's memory or wait
- * for it get RH_EDEAD ("has left"). Always frees; returns the first problem met, if any. */
+ * for it get RH_EDEAD ("has left"). Does not fail. */
 int rh_leave(struct rh_job *job);
 
 int rh_rank(const struct rh_job *job);

@@ -27,6 +27,9 @@ extern "C" {
 
 typedef uint32_t rh_sid;
 
+/* SIDs from here on belong to rhinet's own layers (messages and above). */
+#define RH_SID_RESERVED 0xffff0000u
+
 struct rh_remote {
     int rank;
     rh_sid sid;
@@ -73,13 +76,16 @@ int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t lengt
 
 /* Close a segment. When this returns no peer writes into attached memory any more, and memory that
  * was allocated is gone; peers that use the SID afterwards get RH_ESTALE.
- * Errors: RH_ENOSEG, RH_ETIMEOUT (a peer was stopped in the middle of a transfer). */
+ * Errors: RH_ENOSEG, RH_EINVALID (it is a queue), RH_ETIMEOUT (a peer was stopped in the middle of a
+ * transfer). */
 int rh_segment_detach(struct rh_job *job, rh_sid sid);
 
-/* Wait until a peer has opened a segment. Errors: RH_EDEAD, RH_ETIMEOUT. */
+/* Wait until a peer has opened a segment or queue. Errors: RH_EDEAD, RH_ETIMEOUT, RH_EAGAIN (timeout
+ * 0). */
 int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns);
 
-/* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD. */
+/* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD, RH_EINVALID (it is
+ * a queue). */
 int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length);
 
 /* ---- Done flags ----------------------------------------------------------------------------- */
@@ -88,9 +94,11 @@ int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length
  * target, a negative error when it failed. Must stay in place until then. */
 struct rh_done {
     int64_t state;
+    int rank; /* the peer; set when the operation starts */
 };
 
-/* Wait for a done flag, return the operation's result. Errors: RH_ETIMEOUT, or the operation's. */
+/* Wait for a done flag, return the operation's result. Errors: RH_ETIMEOUT, RH_EDEAD, or the
+ * operation's. */
 int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns);
 
 /* Look once, without waiting: RH_EAGAIN while under way, else the operation's result. */
@@ -151,8 +159,9 @@ void rh_page_close(struct rh_page *page);
  * to the width; each store arrives whole. Does not wait for the target (use rh_flush). */
 int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width);
 
-/* A pointer to remote memory where the NIC allows loads and stores on it, else NULL (which is not
- * an error: use push and pull). Valid until the peer detaches the segment or this process leaves.
+/* A pointer to remote memory where the NIC allows loads and stores on it, else NULL: then use push
+ * and pull. Needs RH_READ; without RH_WRITE the memory is mapped for reading only, and a store there
+ * is a fault. Valid until the peer detaches the segment or this process leaves.
  * A sleeping target does not notice plain stores at once: call rh_wake() after a batch of them. */
 void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length);
 int rh_wake(struct rh_job *job, int rank);
@@ -252,9 +261,20 @@ struct rh_wait {
     int64_t timeout_ns; /* RH_TIMEOUT_DEFAULT, or 0: look once */
 };
 
-/* What the writer wrote before the word is visible when this returns 0.
- * Errors: RH_ETIMEOUT, RH_EDEAD (see rh_deaths_acknowledge), RH_EINVALID. */
+/* What the writer wrote before the word is visible when this returns 0. A named rank's leaving ends
+ * the wait too; with RH_ANY_RANK only deaths do.
+ * Errors: RH_ETIMEOUT, RH_EAGAIN (timeout 0), RH_EDEAD (see rh_deaths_acknowledge), RH_EINVALID. */
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait);
+
+/* Wait until a condition of the program's own holds, which looks at memory of this process that peers
+ * write: it is asked again and again, must be quick and must not wait itself. Errors as above. */
+struct rh_until {
+    bool (*is_met)(void *context);
+    void *context;
+    int from;
+    int64_t timeout_ns;
+};
+int rh_wait_until(struct rh_job *job, const struct rh_until *until);
 
 /* ---- Counters ------------------------------------------------------------------------------- */
 

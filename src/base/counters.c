@@ -26,6 +26,14 @@ static const struct counter_spec specs[COUNTER_COUNT] = {
     [COUNTER_DENIED_RIGHTS] = {"denied_rights", "operations refused: access not granted"},
     [COUNTER_DENIED_DEAD] = {"denied_dead", "operations refused: peer died or left"},
     [COUNTER_FAULT] = {"fault", "faults injected by the fault NIC"},
+    [COUNTER_MSG_INLINE] = {"msg_inline", "messages sent inside their descriptor"},
+    [COUNTER_MSG_PUSH] = {"msg_push", "messages sent by push into the receiver's buffer"},
+    [COUNTER_MSG_RING] = {"msg_ring", "messages sent by pushes through a ring of blocks"},
+    [COUNTER_MSG_PULL] = {"msg_pull", "messages that the receiver pulled from our memory"},
+    [COUNTER_MSG_BYTES] = {"msg_bytes", "bytes sent in messages"},
+    [COUNTER_MSG_RECEIVED] = {"msg_received", "messages received"},
+    [COUNTER_MSG_UNEXPECTED] = {"msg_unexpected", "messages that came before their receive"},
+    [COUNTER_MSG_BLOCKED] = {"msg_blocked", "messages that waited for the receiver's buffers"},
 };
 
 const struct counter_spec *counter_spec(enum counter which)

@@ -5,6 +5,7 @@
 #include "base/descriptor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -37,18 +38,23 @@ int descriptor_send(int socket, const struct descriptor_message *message, int fl
     return (size_t)sent == message->length ? 0 : -EIO;
 }
 
-/* Keeps what fits, closes the rest: a peer cannot fill our table of descriptors. */
-static void take_descriptors(const struct cmsghdr *item, struct descriptor_message *message)
+/* Keeps what fits, closes the rest: a peer cannot fill our table of descriptors. False if there were
+ * more than a message may have. */
+static bool take_descriptors(const struct cmsghdr *item, struct descriptor_message *message)
 {
+    bool fits = true;
     int count = (int)((item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     for (int i = 0; i < count; i++) {
         int fd;
         memcpy(&fd, CMSG_DATA(item) + (size_t)i * sizeof(int), sizeof(fd));
         if (message->fd_count < DESCRIPTORS_MAX)
             message->fd[message->fd_count++] = fd;
-        else
+        else {
             close(fd);
+            fits = false;
+        }
     }
+    return fits;
 }
 
 int descriptor_receive(int socket, struct descriptor_message *message, int flags)
@@ -61,6 +67,7 @@ int descriptor_receive(int socket, struct descriptor_message *message, int flags
                             .msg_controllen = sizeof(control)};
     message->fd_count = 0;
     message->sender_pid = 0;
+    bool fits = true;
     ssize_t got;
     do
         got = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
@@ -71,7 +78,7 @@ int descriptor_receive(int socket, struct descriptor_message *message, int flags
         if (item->cmsg_level != SOL_SOCKET)
             continue;
         if (item->cmsg_type == SCM_RIGHTS)
-            take_descriptors(item, message);
+            fits = take_descriptors(item, message) && fits;
         if (item->cmsg_type == SCM_CREDENTIALS) {
             struct ucred sender;
             memcpy(&sender, CMSG_DATA(item), sizeof(sender));
@@ -80,7 +87,7 @@ int descriptor_receive(int socket, struct descriptor_message *message, int flags
     }
     if (got == 0 && message->fd_count == 0)
         return -ECONNRESET;
-    if ((size_t)got == message->length && !(header.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
+    if (fits && (size_t)got == message->length && !(header.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
         return 0;
     while (message->fd_count > 0)
         close(message->fd[--message->fd_count]);

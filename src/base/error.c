@@ -67,6 +67,6 @@ const char *rh_error_name(int code)
         if (names[i].code == code)
             return names[i].name;
     }
-    const char *name = code < 0 ? strerrordesc_np(-code) : NULL;
+    const char *name = code < 0 && code > -4096 ? strerrordesc_np(-code) : NULL;
     return name ? name : "unknown error";
 }

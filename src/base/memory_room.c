@@ -16,6 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
 #define HUGE_PAGE_LENGTH (2ULL << 20)
 #define SEALS            (F_SEAL_SHRINK | F_SEAL_GROW)
 
@@ -122,6 +126,8 @@ uint64_t memory_room(const char **limit)
     *limit = "this machine's available memory";
     uint64_t room = 1024 * (keyed_number("/proc/meminfo", "MemAvailable:") +
                             keyed_number("/proc/meminfo", "SwapFree:"));
+    if (room == 0)
+        room = UINT64_MAX; /* nobody tells us: the kernel will */
     char groups[4096];
     if (!read_small_file("/proc/self/cgroup", groups, sizeof(groups)))
         return room;
@@ -169,7 +175,9 @@ static int reserve(int fd, const struct memory_shape *shape)
                          "%s: not enough free huge pages for %llu bytes; raise vm.nr_hugepages",
                          shape->name, (unsigned long long)length);
     if (result < 0)
-        return no_room(shape, room, strerror(errno));
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "%s: cannot reserve %llu KiB of memory: %s; free some or ask for less",
+                         shape->name, (unsigned long long)length / 1024, strerror(errno));
     return 0;
 }
 
@@ -191,6 +199,11 @@ int memory_create(const struct memory_shape *shape)
         return result;
     }
     return fd;
+}
+
+void memory_seal_read_only(int fd)
+{
+    fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 }
 
 bool memory_is_sealed(int fd, uint64_t *length)

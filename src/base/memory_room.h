@@ -23,6 +23,10 @@ struct memory_shape {
  * Returns a close-on-exec descriptor, the caller's. Errors: RH_ENOSPACE, RH_EREFUSED. */
 int memory_create(const struct memory_shape *shape);
 
+/* From here on only mappings that exist already can write it, whoever holds or re-opens the
+ * descriptor. Kernels before 5.1 lack this seal; then members of a job are trusted. */
+void memory_seal_read_only(int fd);
+
 /* Whether a descriptor that came from elsewhere is such memory: sealed against resizing. Gives its
  * length. */
 bool memory_is_sealed(int fd, uint64_t *length);

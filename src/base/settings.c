@@ -61,6 +61,13 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                        .initial = "",
                        .help = "faults for the fault NIC, for example seed=7,delay=0.1:200us; see "
                                "rhinet(7)"},
+    [SETTING_MSG_WAY] = {.name = "RHINET_MSG_WAY",
+                         .kind = SETTING_CHOICE,
+                         .initial = "auto",
+                         .choices = "auto|push|ring|pull",
+                         .help = "how messages too long for a descriptor travel: push into the "
+                                 "receiver's buffer, ring of blocks, pull from the sender; auto "
+                                 "goes by length and NIC"},
     [SETTING_LOG] = {.name = "RHINET_LOG",
                      .kind = SETTING_CHOICE,
                      .initial = "warning",

@@ -134,15 +134,15 @@ static void row_huge_pages(struct table *table, const struct machine *machine)
 
 static void row_cma(struct table *table, const struct machine *machine)
 {
+    char yama[64] = "";
+    if (machine->ptrace_scope > 0)
+        snprintf(yama, sizeof(yama), ", kernel.yama.ptrace_scope is %d", machine->ptrace_scope);
     row(table, "cross-memory attach");
     if (machine->cma_error == 0)
         table_cell(table, "permitted");
-    else if (machine->ptrace_scope > 0)
-        table_cell(table, "refused by default (%s); sysctl kernel.yama.ptrace_scope is %d",
-                   strerrordesc_np(machine->cma_error), machine->ptrace_scope);
     else
-        table_cell(table, "refused (%s); attached memory moves through its owner's agent thread",
-                   strerrordesc_np(machine->cma_error));
+        table_cell(table, "refused (%s%s); attached memory moves through its owner's agent thread",
+                   strerrordesc_np(machine->cma_error), yama);
 }
 
 void machine_print(FILE *out, const struct machine *machine)

@@ -90,7 +90,7 @@ static int set_bind(struct launch_options *options, const char *text)
     return 0;
 }
 
-/* For the ranks; that the launcher sees it too is as with env(1), which also searches the new PATH. */
+/* For the ranks. The launcher sees it too, as with env(1), which also searches the new PATH. */
 static int set_variable(char *text)
 {
     char *equals = strchr(text, '=');

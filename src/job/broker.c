@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "job/job.h"
+#include "job/exchange.h"
 
 #include <errno.h>
 #include <poll.h>

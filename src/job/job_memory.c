@@ -8,16 +8,11 @@
 #include "base/memory_room.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 static size_t board_bytes(uint32_t size)
 {
@@ -69,9 +64,7 @@ int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
     if (!memory->roster || !memory->board)
         goto failed;
     fill(memory->roster, size, job_id);
-    /* From here on nobody, not even a member that re-opens its descriptor, can write the roster
-     * except through our mapping. Kernels before 5.1 lack the seal; then members are trusted. */
-    fcntl(memory->roster_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    memory_seal_read_only(memory->roster_fd);
     return 0;
 failed:
     job_memory_release(memory);

@@ -3,7 +3,7 @@
  * Joining and leaving a job, and what a member may ask about it.
  */
 #include "base/error.h"
-#include "job/job.h"
+#include "job/exchange.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +101,7 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     job->counters = &job->world.board->counters;
     const char *nic = options && options->nic ? options->nic
                                               : setting_text(&job->settings, SETTING_NIC);
+    snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
     return nic_open(&job->nic, nic, &job->world);
 }
 
@@ -181,7 +182,7 @@ uint64_t rh_job_id(const struct rh_job *job)
 
 const char *rh_nic_name(const struct rh_job *job)
 {
-    return job->nic->ops->name;
+    return job->nic_name;
 }
 
 int rh_peer_state(const struct rh_job *job, int rank)

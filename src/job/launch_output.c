@@ -2,9 +2,9 @@
  *
  * Labelled output: each rank writes into pipes, and whole lines come out behind "[rank] ".
  *
- * Nothing here blocks, whoever reads our output: lines wait in a bounded sink, a full sink stops the
- * reading of the pipes, and so the ranks wait in their own writes, as they would without us. A line
- * that is longer than LINE_MAX_BYTES is broken into several, so that memory stays bounded too.
+ * Nothing here blocks, whoever reads our output: lines wait in a bounded sink, a full sink stops
+ * the reading of the pipes, and so the ranks wait in their own writes, as they would without us. A
+ * line that is longer than LINE_MAX_BYTES is broken into several, so that memory is bounded too.
  */
 #include "job/launch_parts.h"
 

@@ -135,7 +135,7 @@ struct launch_input {
     size_t start, used;
 };
 
-/* If stdin is a terminal: *child_fd is what rank 0 is to read, and the caller's to close; else -1. */
+/* If stdin is a terminal: *child_fd is what rank 0 is to read, the caller's to close; else -1. */
 int launch_input_open(struct launch_input *input, int *child_fd);
 void launch_input_close(struct launch_input *input);
 

@@ -51,7 +51,7 @@ int launch_path_find(const char *program, char *path, size_t path_size)
             result = check_executable(path);
         if (result == 0)
             return 0;
-        if (result == -EACCES)
+        if (result == -EACCES && access(path, F_OK) == 0) /* not merely a closed folder */
             refused = result;
         if (folders[length] == '\0')
             return refused;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KILL_AFTER_NS   (300 * NS_PER_MS) /* for tidying up after SIGTERM; all are gone within 1 s */
+#define KILL_AFTER_NS   (300 * NS_PER_MS) /* to tidy up after SIGTERM; all are gone within 1 s */
 #define OUTPUT_AFTER_NS (600 * NS_PER_MS)
 
 static void close_if_open(int fd)

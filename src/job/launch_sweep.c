@@ -19,7 +19,7 @@
 
 #define SWEEP_NS (NS_PER_S / 2) /* a process that the kernel cannot end is not waited for */
 
-/* Parent of a process, or -1. The name in the file may hold anything, so look behind its last ')'. */
+/* Parent of a process, or -1. The name in the file may hold anything: look behind its last ')'. */
 static int parent_of(const char *pid_text)
 {
     char path[64];

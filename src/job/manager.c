@@ -26,19 +26,24 @@ static void close_once(int *fd)
     *fd = -1;
 }
 
+/* The member's process is known by what the kernel says, not by what it says itself. Asked for only
+ * while its first request is awaited: a socket with this option gets an abstract name when it sends. */
+static void ask_for_identity(struct member *member, int yes)
+{
+    setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+}
+
 static int member_open(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
     int pair[2];
-    int yes = 1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,
                          "no descriptor left for rank %d of %d: %s; raise ulimit -n", rank,
                          manager->size, strerror(errno));
     member->fd = pair[0];
     member->child_fd = pair[1];
-    /* The member's process is known by what the kernel says, not by what it says itself. */
-    setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+    ask_for_identity(member, true);
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
@@ -109,6 +114,8 @@ int manager_create(struct manager **manager, const struct manager_options *optio
 
 void manager_destroy(struct manager *manager)
 {
+    if (!manager)
+        return;
     for (int rank = 0; rank < manager->size; rank++) {
         struct member *member = &manager->members[rank];
         manager_drop_offers(member);
@@ -190,7 +197,9 @@ static void serve_member(struct manager *manager, int rank)
     struct descriptor_message reply = {
         .data = &answer.reply, .length = sizeof(answer.reply), .fd_count = answer.fd_count};
     memcpy(reply.fd, answer.fd, sizeof(reply.fd));
+    ask_for_identity(member, false);
     result = descriptor_send(member->fd, &reply, MSG_DONTWAIT);
+    ask_for_identity(member, !member->has_joined);
     for (int i = 0; answer.given && i < answer.fd_count; i++)
         close(answer.fd[i]);
     if (result < 0) { /* it asks without reading answers: no use talking to it */

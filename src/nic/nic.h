@@ -85,6 +85,7 @@ struct nic_segment {
 struct nic_view {
     struct rh_remote remote;
     uint64_t length;
+    enum nic_segment_kind kind;
     void *pointer; /* where loads and stores reach it directly, else NULL */
     void *handle;  /* the NIC's own */
 };
@@ -104,15 +105,17 @@ struct nic_atomic_operands {
     uint64_t expected; /* NIC_COMPARE_SWAP only */
 };
 
-/* What a wait is for: exactly one of word, done and queue. */
+/* What a wait is for: exactly one of word, done, queue and is_met. */
 struct nic_wait {
     const uint64_t *word; /* meets (when, value) */
     enum rh_when when;
     uint64_t value;
-    struct rh_done *done; /* is set */
-    void *queue;          /* holds a message */
-    int from;             /* peer that will cause it, or RH_ANY_RANK */
-    int64_t timeout_ns;   /* 0: look once. Never negative here. */
+    struct rh_done *done;          /* is set */
+    void *queue;                   /* holds a message */
+    bool (*is_met)(void *context); /* says so; quick, does not wait */
+    void *context;
+    int from;           /* peer that will cause it, or RH_ANY_RANK */
+    int64_t timeout_ns; /* 0: look once. Never negative here. */
 };
 
 struct nic_ops {
@@ -170,7 +173,8 @@ struct nic_ops {
     int (*append)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                   int64_t timeout_ns);
 
-    /* Oldest message of an own queue (`queue` is the segment's base), without waiting. RH_EAGAIN if
+    /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making what
+     * progress that needs. RH_EAGAIN if
      * there is none. The data stays in place until release. */
     int (*queue_peek)(struct nic *nic, void *queue, struct rh_arrival *arrival);
     void (*queue_release)(struct nic *nic, void *queue);

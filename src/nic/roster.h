@@ -2,7 +2,7 @@
  *
  * Memory that says who is in a job and how they fare.
  *
- * The roster is written by the task manager only; members hold a read-only descriptor, so no
+ * The roster is written by the task manager only; it is sealed against every other writer, so no
  * process can forge another's state. The board is the other way round: each member writes its own
  * part (counters), and the launcher and `rhinet top` read it. Both are memfds: they have no name in
  * the file system and vanish with their last holder.

@@ -68,7 +68,7 @@ int rh_queue_next(struct rh_queue *queue, struct rh_arrival *arrival, int64_t ti
 {
     struct rh_job *job = queue->job;
     int result = job->nic->ops->queue_peek(job->nic, queue->memory, arrival);
-    if (result != RH_EAGAIN)
+    if (result != RH_EAGAIN || timeout_ns == 0)
         return result;
     struct nic_wait request = {
         .queue = queue->memory, .from = RH_ANY_RANK, .timeout_ns = rma_timeout(job, timeout_ns)};

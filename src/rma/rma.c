@@ -58,24 +58,24 @@ int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t le
 int rh_push_start(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
                   struct rh_done *done)
 {
-    int64_t before = done->state;
+    struct rh_done before = *done;
     struct nic_extra extra = {.done = done};
-    done->state = 0;
+    *done = (struct rh_done){.rank = target.rank};
     int result = push(job, target, source, length, &extra);
     if (result < 0)
-        done->state = before;
+        *done = before;
     return result;
 }
 
 int rh_pull_start(struct rh_job *job, struct rh_remote source, void *target, size_t length,
                   struct rh_done *done)
 {
-    int64_t before = done->state;
+    struct rh_done before = *done;
     struct nic_extra extra = {.done = done};
-    done->state = 0;
+    *done = (struct rh_done){.rank = source.rank};
     int result = pull(job, source, target, length, &extra);
     if (result < 0)
-        done->state = before;
+        *done = before;
     return result;
 }
 
@@ -265,6 +265,18 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     return job->nic->ops->wait(job->nic, &request);
 }
 
+int rh_wait_until(struct rh_job *job, const struct rh_until *until)
+{
+    if (unlikely(until->from != RH_ANY_RANK && !rma_rank_is_valid(job, until->from)))
+        return rma_refuse_rank(job, until->from);
+    struct nic_wait request = {.is_met = until->is_met,
+                               .context = until->context,
+                               .from = until->from,
+                               .timeout_ns = rma_timeout(job, until->timeout_ns)};
+    counter_add(job->counters, COUNTER_WAIT, 1);
+    return job->nic->ops->wait(job->nic, &request);
+}
+
 static int done_result(const struct rh_done *done)
 {
     int64_t state = __atomic_load_n(&done->state, __ATOMIC_ACQUIRE);
@@ -274,7 +286,9 @@ static int done_result(const struct rh_done *done)
 int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
 {
     struct nic_wait request = {
-        .done = done, .from = RH_ANY_RANK, .timeout_ns = rma_timeout(job, timeout_ns)};
+        .done = done, .from = done->rank, .timeout_ns = rma_timeout(job, timeout_ns)};
+    if (!rma_rank_is_valid(job, done->rank))
+        return rma_refuse_rank(job, done->rank);
     counter_add(job->counters, COUNTER_WAIT, 1);
     int result = job->nic->ops->wait(job->nic, &request);
     return result < 0 ? result : done_result(done);
@@ -282,7 +296,9 @@ int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
 
 int rh_test_done(struct rh_job *job, struct rh_done *done)
 {
-    struct nic_wait request = {.done = done, .from = RH_ANY_RANK, .timeout_ns = 0};
+    struct nic_wait request = {.done = done, .from = done->rank, .timeout_ns = 0};
+    if (!rma_rank_is_valid(job, done->rank))
+        return rma_refuse_rank(job, done->rank);
     int result = job->nic->ops->wait(job->nic, &request);
     return result < 0 ? result : done_result(done);
 }

@@ -70,15 +70,24 @@ int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t lengt
     return rh_segment_create(job, &segment);
 }
 
-int rh_segment_detach(struct rh_job *job, rh_sid sid)
-{
-    return job->nic->ops->segment_remove(job->nic, sid, job->timeout_ns);
-}
-
 /* Ask without being counted as a denied access. */
 static int look(struct rh_job *job, int rank, rh_sid sid, struct nic_view *view)
 {
     return job->nic->ops->view(job->nic, rh_at(rank, sid, 0), 0, 0, view);
+}
+
+static int refuse_queue(rh_sid sid)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "%u is a queue, which has no length and is closed by rh_queue_destroy()", sid);
+}
+
+int rh_segment_detach(struct rh_job *job, rh_sid sid)
+{
+    struct nic_view view;
+    if (look(job, job->world.rank, sid, &view) == 0 && view.kind == NIC_SEGMENT_QUEUE)
+        return refuse_queue(sid);
+    return job->nic->ops->segment_remove(job->nic, sid, job->timeout_ns);
 }
 
 int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns)
@@ -93,6 +102,8 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
         if (result != RH_ENOSEG && result != RH_ESTALE)
             return result;
         int64_t left = deadline - clock_now_ns();
+        if (timeout_ns == 0)
+            return RH_EAGAIN;
         if (left <= 0)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
                              sid);
@@ -112,7 +123,10 @@ int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length
     if (!rma_rank_is_valid(job, rank))
         return rma_refuse_rank(job, rank);
     int result = look(job, rank, sid, &view);
-    if (result == 0)
-        *length = view.length;
-    return result;
+    if (result < 0)
+        return result;
+    if (view.kind == NIC_SEGMENT_QUEUE)
+        return refuse_queue(sid);
+    *length = view.length;
+    return 0;
 }

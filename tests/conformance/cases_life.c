@@ -69,25 +69,27 @@ static void recreate(struct test *test)
 static void recreate_in_use(struct test *test)
 {
     uint64_t *flag = test_alloc(test, 9, 8);
+    size_t part = 512; /* each rank writes its own */
+    uint64_t length = part * (uint64_t)test->size, offset = part * (uint64_t)test->rank;
     if (test->rank == 0)
-        test_alloc(test, 3, 4096);
+        test_alloc(test, 3, length);
     test_barrier(test);
-    uint64_t *mine = test_buffer(test, 4096);
+    uint64_t *mine = test_buffer(test, part);
     if (test->rank == 0) {
         for (int round = 0; round < 200; round++) {
             test_detach(test, 3);
-            test_alloc(test, 3, 4096);
+            test_alloc(test, 3, length);
         }
         for (int rank = 1; rank < test->size; rank++)
             test_signal(test, rh_at(rank, 9, 0), 1);
     } else {
         while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
-            int result = rh_push(test->job, rh_at(0, 3, 0), mine, 4096);
+            int result = rh_push(test->job, rh_at(0, 3, offset), mine, part);
             if (result != 0 && result != RH_ESTALE)
                 FAIL("expected success or RH_ESTALE, got %s: %s", rh_error_name(result),
                      rh_error_text());
         }
-        CHECK_OK(rh_push(test->job, rh_at(0, 3, 0), mine, 4096));
+        CHECK_OK(rh_push(test->job, rh_at(0, 3, offset), mine, part));
     }
 }
 

@@ -116,11 +116,40 @@ static void destroy_while_full(struct test *test)
     }
 }
 
+/* Destroyed and made again while all others append: each append arrives or is told RH_ESTALE. */
+static void destroy_in_use(struct test *test)
+{
+    uint64_t *flag = test_alloc(test, 9, 8);
+    uint32_t slot_length = (uint32_t)test->running->argument;
+    struct rh_queue *queue = test->rank == 0 ? test_queue(test, SID, 64, slot_length) : NULL;
+    unsigned char *local = test_buffer(test, slot_length);
+    struct rh_arrival arrival;
+    test_barrier(test);
+    if (test->rank == 0) {
+        for (int round = 0; round < 300; round++) {
+            for (int i = 0; i < 50 && rh_queue_next(queue, &arrival, RH_MILLISECONDS(1)) == 0; i++)
+                rh_queue_release(queue);
+            test_queue_destroy(test, queue);
+            queue = test_queue(test, SID, 64, slot_length);
+        }
+        for (int rank = 1; rank < test->size; rank++)
+            test_signal(test, rh_at(rank, 9, 0), 1);
+    }
+    while (test->rank != 0 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+        int result = rh_append_try(test->job, 0, SID, local, slot_length);
+        if (result != 0 && result != RH_ESTALE && result != RH_EAGAIN)
+            FAIL("expected success, RH_ESTALE or RH_EAGAIN, got %s: %s", rh_error_name(result),
+                 rh_error_text());
+    }
+}
+
 const struct test_case queue_full_cases[] = {
     {.name = "full-exact-room", .run = exact_room},
     {.name = "full-one-by-one", .run = one_by_one},
     {.name = "full-blocks-and-resumes", .run = blocks_and_resumes},
     {.name = "full-destroy-pending", .run = destroy_pending},
     {.name = "full-destroy-while-full", .run = destroy_while_full},
+    {.name = "full-destroy-in-use", .run = destroy_in_use, .argument = 8},
+    {.name = "full-destroy-in-use-long", .run = destroy_in_use, .argument = 5000},
     {.name = NULL},
 };

@@ -5,6 +5,7 @@
 #include "conformance.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int wait_for(struct test *test, const uint64_t *word, enum rh_when when, uint64_t value,
@@ -119,6 +120,44 @@ static void attached_word(struct test *test)
         test_await(test, words, 1, test_previous(test));
     test_signal(test, rh_at(test_next(test), 1, 0), 1);
     test_await(test, words, 1, test_previous(test));
+}
+
+#define WAKES 31
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* A sleeper is woken by the write itself. A NIC that only looks again from time to time would pass
+ * all other cases; here it would take half its interval, while a wake-up takes a tenth of a
+ * millisecond. The median of many, and far from both. */
+static void woken_not_polled(struct test *test)
+{
+    uint64_t *words = test_alloc(test, 1, 64);
+    int64_t taken_ns[WAKES];
+    test_barrier(test);
+    for (int round = 0; round < WAKES && test->rank < 2; round++) {
+        if (test->rank == 0) {
+            test_sleep_us(40000);
+            test_signal(test, rh_at(1, 1, 0), (uint64_t)test_now_ns());
+        } else {
+            uint64_t before = __atomic_load_n(words, __ATOMIC_RELAXED);
+            struct rh_wait wait = {.word = words,
+                                   .when = RH_NOT_EQUAL,
+                                   .value = before,
+                                   .from = 0,
+                                   .timeout_ns = TEST_WAIT_NS};
+            CHECK_OK(rh_wait_word(test->job, &wait));
+            taken_ns[round] = test_now_ns() - (int64_t)__atomic_load_n(words, __ATOMIC_RELAXED);
+        }
+    }
+    if (test->rank != 1)
+        return;
+    qsort(taken_ns, WAKES, sizeof(taken_ns[0]), compare_times);
+    if (taken_ns[WAKES / 2] > RH_MILLISECONDS(3))
+        FAIL("waking a sleeper took %.1f ms", (double)taken_ns[WAKES / 2] / 1e6);
 }
 
 #define PING_PONGS 10000
@@ -253,6 +292,7 @@ const struct test_case wait_cases[] = {
     {.name = "wait-looks-once", .run = looks_once},
     {.name = "wait-invalid", .run = invalid},
     {.name = "wait-wakes-sleeper", .run = wakes_sleeper},
+    {.name = "wait-woken-not-polled", .run = woken_not_polled},
     {.name = "wait-attached-word", .run = attached_word},
     {.name = "wait-no-lost-wake-up", .run = no_lost_wake_up},
     {.name = "wait-ring", .run = ring},

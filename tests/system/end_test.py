@@ -88,16 +88,17 @@ class LeftBehind(harness.SystemTest):
                     self.assertEqual(status, 0)
 
     def test_no_zombie_is_kept_of_strangers(self):
-        job = self.start("-n", 1, "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (setsid true &) ; done; "
-                                              "echo up; sleep 1000")
+        job = self.start("-n", 1, "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do "
+                         "(setsid true &); done; echo up; sleep 1000")
         job.process.stdout.readline()
-        # Several may end at once and be told of once: the launcher need not reap all before its end.
+        # Several may end at once and be told of once: the launcher need not reap all at once.
         self.assertTrue(wait_until(lambda: len(children(job.pid)) < 2 + 8))
         os.kill(job.pid, signal.SIGTERM)
         job.finish()
 
     def test_ended_ranks_keep_their_number(self):
-        job = self.start("-n", 4, "sh", "-c", "read x; sleep 0.2; [ \"$x\" ] && exec sleep 1000; true",
+        script = 'read x; sleep 0.2; [ "$x" ] && exec sleep 1000; true'
+        job = self.start("-n", 4, "sh", "-c", script,
                          stdin=harness.subprocess.PIPE)
         job.process.stdin.write("stay\n")
         job.process.stdin.flush()

@@ -2,8 +2,8 @@
 """What the system tests share: starting `rhinet run`, and proving that nothing of it is left.
 
 Every job gets a marker in its environment, so that its processes are found in /proc wherever they
-went. Where we are root the tests see a /tmp and a /dev/shm of their own, so that "nothing new" means
-exactly that, whatever else this machine is doing.
+went. Where we are root the tests see a /tmp and a /dev/shm of their own, so that "nothing new"
+means exactly that, whatever else this machine is doing.
 
 Times are bounds for detecting a hang and nothing else; they are generous on purpose.
 """

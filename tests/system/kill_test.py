@@ -71,7 +71,8 @@ class Kill(harness.SystemTest):
                 job, victim = self.kill_one(size)
                 status, _, err = job.finish()
                 self.assertEqual(status, 128 + signal.SIGKILL, err)
-                self.assertIn(f"(pid {victim}) was killed by signal 9 (Killed); ending the job", err)
+                self.assertIn(f"(pid {victim}) was killed by signal 9 (Killed); ending the job",
+                              err)
                 self.check_job_gone(job)
 
     def test_every_kind_of_wait(self):

@@ -27,7 +27,8 @@ class Status(harness.SystemTest):
     def test_first_failing_rank_decides(self):
         status, _, err = self.run_job("-n", 3, "sh", "-c", "exit 7")
         self.assertEqual(status, 7)
-        self.assertRegex(err, r"^rhinet run: rank \d \(pid \d+\) ended with status 7; ending the job$")
+        self.assertRegex(err, r"^rhinet run: rank \d \(pid \d+\) ended with status 7; "
+                              r"ending the job$")
 
     def test_failure_ends_the_others(self):
         status, _, err = self.run_job("-n", 4, "sh", "-c", "read x && exit 3; exec sleep 1000",
@@ -45,10 +46,12 @@ class Status(harness.SystemTest):
 
     def test_survive_lets_the_others_finish(self):
         status, out, err = self.run_job("-n", 4, "--survive", "sh", "-c",
-                                        "read x && kill -9 $$; sleep 0.2; echo done", text_in="go\n")
+                                        "read x && kill -9 $$; sleep 0.2; echo done",
+                                        text_in="go\n")
         self.assertEqual(status, 128 + 9)
         self.assertEqual(out, "done\n" * 3)
-        self.assertRegex(err, r"rank 0 \(pid \d+\) was killed by signal 9 \(Killed\); the others go on")
+        self.assertRegex(err, r"rank 0 \(pid \d+\) was killed by signal 9 \(Killed\); "
+                              r"the others go on")
 
     def test_timeout(self):
         status, _, err = self.run_job("-n", 2, "--timeout", "0.2", "sleep", "1000")

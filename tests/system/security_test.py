@@ -69,11 +69,11 @@ def attack(pid, fds, address):
                                     ctypes.byref(there), 1, 0),
         "cross-memory write": denied(libc.process_vm_writev, pid, ctypes.byref(here), 1,
                                      ctypes.byref(there), 1, 0),
-        "signal": denied(libc.kill, pid, int(signal.SIGTERM)),
     }
     for fd in fds:
         tries[f"open descriptor {fd}"] = denied_open(f"/proc/{pid}/fd/{fd}", os.O_RDWR)
         tries[f"take descriptor {fd}"] = denied(libc.syscall, SYS_PIDFD_GETFD, pidfd, fd, 0)
+    tries["signal"] = denied(libc.kill, pid, int(signal.SIGTERM))  # last: the owner's ends it
     return [what for what, was_denied in tries.items() if not was_denied]
 
 

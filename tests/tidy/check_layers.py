@@ -70,7 +70,8 @@ def check(tree):
             line = text.count("\n", 0, match.start()) + 1
             quoted, target = match[1] == '"', match[2]
             fault = None
-            if top in ("include", "examples") and quoted:
+            is_beside = top == "examples" and f"examples/{target}" in tree.paths
+            if top in ("include", "examples") and quoted and not is_beside:
                 fault = f'{top}/ shows what users write: <rhinet/...> only, not "{target}"'
             elif top == "src" and quoted:
                 fault = judge(tree, path, target)

@@ -133,6 +133,11 @@ class Layers(Case):
         self.include("examples/ring.c", "base/text.h")
         self.speaks(check_layers, "<rhinet/...> only", count=2)
 
+    def test_example_with_a_header_beside_it(self):
+        self.write("examples/check.h", SPDX)
+        self.include("examples/ring.c", "check.h")
+        self.silent(check_layers)
+
     def test_in_comment(self):
         self.write("src/base/text.c", SPDX + '/*\n#include "nic/nic.h"\n*/\n')
         self.silent(check_layers)

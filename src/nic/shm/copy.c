@@ -28,7 +28,8 @@ static inline void copy_in(char *target, const void *source, size_t length)
         __atomic_store_n((uint64_t *)(void *)target, word, __ATOMIC_RELEASE);
         return;
     }
-    memmove(target, source, length); /* a rank may push onto itself */
+    if (length > 0)
+        memmove(target, source, length); /* a rank may push onto itself */
 }
 
 static inline void copy_out(void *target, const char *source, size_t length)
@@ -38,7 +39,8 @@ static inline void copy_out(void *target, const char *source, size_t length)
         memcpy(target, &word, sizeof(word));
         return;
     }
-    memmove(target, source, length);
+    if (length > 0)
+        memmove(target, source, length);
 }
 
 /* ---- Attached memory ------------------------------------------------------------------------ */
@@ -123,7 +125,7 @@ static int copy_attached_guarded(struct shm_nic *shm, const struct attached_copy
     return copy_by_agent(shm, copy);
 }
 
-static int copy_attached(struct shm_nic *shm, const struct attached_copy *copy)
+static rare_path int copy_attached(struct shm_nic *shm, const struct attached_copy *copy)
 {
     if (copy->length == 0)
         return 0;
@@ -150,13 +152,13 @@ static inline int push_data(struct shm_nic *shm, const struct shm_view *view, ui
     return copy_attached(shm, &copy);
 }
 
-static int refuse_queue(const struct shm_view *view)
+static rare_path int refuse_queue(const struct shm_view *view)
 {
     return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is a queue; use rh_append()",
                      view->sid, view->rank);
 }
 
-static int refuse_alignment(struct rh_remote remote)
+static rare_path int refuse_alignment(struct rh_remote remote)
 {
     return error_set(RH_EINVALID, remote.rank, "offset %llu is not aligned to 8 bytes",
                      (unsigned long long)remote.offset);
@@ -166,15 +168,16 @@ static int atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t 
                      const struct nic_atomic_operands *operands, uint64_t *old);
 
 /* Everything is checked before anything is written. */
-static int push_extra(struct shm_nic *shm, const struct shm_view *view, struct rh_remote target,
-                      const void *source, size_t length, const struct nic_extra *extra)
+static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view,
+                                struct rh_remote target, const void *source, size_t length,
+                                const struct nic_extra *extra)
 {
     const struct rh_notice *notice = extra->notice;
     struct shm_view *word_view = NULL;
     int result = 0;
     if (notice) {
         word_view = shm_view_check(shm, notice->word, 8, RH_WRITE, &result);
-        if (!word_view)
+        if (unlikely(!word_view))
             return result;
         if (word_view->kind == NIC_SEGMENT_QUEUE)
             return refuse_queue(word_view);
@@ -319,8 +322,9 @@ uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operan
 }
 
 /* Only the owner can change its attached memory atomically towards its own threads. */
-static int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
-                              const struct nic_atomic_operands *operands, uint64_t *old)
+static rare_path int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view,
+                                        uint64_t offset, const struct nic_atomic_operands *operands,
+                                        uint64_t *old)
 {
     int result = 0;
     _Atomic uint64_t *hazard = shm_hazard_set(shm, view->rank, view->sid);

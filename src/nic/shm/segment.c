@@ -75,6 +75,8 @@ static int bring_memory(struct shm_nic *shm, const struct nic_segment *wanted,
         return result;
     if (is_queue)
         shm_queue_format(segment->base, wanted->shape);
+    if (!(wanted->rights & (RH_WRITE | RH_ATOMIC)))
+        memory_seal_read_only(segment->fd);
     return broker ? broker->publish(broker->context, wanted->sid, wanted->rights, segment->fd) : 0;
 }
 
@@ -101,7 +103,8 @@ static void release_memory(struct shm_nic *shm, struct shm_segment *segment)
             munmap(segment->base, segment->mapped_length);
     }
     if (segment->fd >= 0) {
-        /* Peers may have it mapped until they next look; the pages need not wait for them. */
+        /* Peers may have it mapped until they next look; the pages need not wait for them, unless the
+         * memory is sealed for reading only. */
         fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                   (off_t)segment->mapped_length);
         close(segment->fd);

@@ -33,6 +33,7 @@
 #define CACHE_LINE  64
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+#define rare_path   __attribute__((noinline)) /* keeps its registers and locals off the usual path */
 
 /* ---- Common memory -------------------------------------------------------------------------- */
 

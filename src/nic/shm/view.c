@@ -231,6 +231,7 @@ static int look_up(struct shm_nic *shm, struct rh_remote remote, uint64_t length
         atomic_store_explicit(&found->is_pinned, true, memory_order_relaxed);
     view->remote = remote;
     view->length = rights ? length : found->length;
+    view->kind = found->kind;
     view->handle = found;
     view->pointer = found->kind == NIC_SEGMENT_ALLOCATED && rights && found->base
                         ? found->base + remote.offset

@@ -71,6 +71,8 @@ static inline bool is_met(struct shm_nic *shm, const struct nic_wait *wait)
             return now >= wait->value;
         }
     }
+    if (wait->is_met)
+        return wait->is_met(wait->context);
     if (wait->queue)
         return shm_queue_has_message(shm, wait->queue);
     return __atomic_load_n(&wait->done->state, __ATOMIC_ACQUIRE) != 0;
@@ -90,6 +92,27 @@ void shm_rest(const struct shm_nic *shm)
         sched_yield();
     else
         cpu_relax();
+}
+
+/* A loop per condition: what stands between two looks is latency. */
+static inline bool spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value)
+{
+    unsigned looks = LOOKS_PER_ROUND;
+    switch (when) {
+    case RH_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+            looks--;
+        break;
+    case RH_NOT_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+            looks--;
+        break;
+    case RH_AT_LEAST:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
+            looks--;
+        break;
+    }
+    return looks > 0;
 }
 
 static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait)
@@ -138,7 +161,7 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
     atomic_fetch_sub(&door->sleepers, 1);
 }
 
-static int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
+static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
 {
     struct patience patience = {.started_ns = clock_now_ns(), .slice_ns = SLICE_FIRST_NS};
     patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
@@ -161,7 +184,7 @@ static int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
     }
 }
 
-int shm_wait(struct nic *nic, const struct nic_wait *wait)
+static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait)
 {
     struct shm_nic *shm = shm_nic_of(nic);
     const struct nic_wait copy = *wait; /* lets the compiler keep it in registers */
@@ -172,4 +195,14 @@ int shm_wait(struct nic *nic, const struct nic_wait *wait)
         return result < 0 ? result : RH_EAGAIN;
     }
     return spin_eagerly(shm, &copy) ? 0 : wait_slow(shm, &copy);
+}
+
+/* The wait for a word that will soon be there comes first and straight. */
+int shm_wait(struct nic *nic, const struct nic_wait *wait)
+{
+    if (unlikely(!wait->word || wait->timeout_ns == 0))
+        return wait_otherwise(nic, wait);
+    if (likely(spin_on_word(wait->word, wait->when, wait->value)))
+        return 0;
+    return wait_slow(shm_nic_of(nic), wait);
 }

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Send and receive: the structs that its files share. How it works is told in msg.h.
+ */
+#ifndef MSG_MAIL_H
+#define MSG_MAIL_H
+
+#include "msg/msg.h"
+
+/* ---- What travels --------------------------------------------------------------------------- */
+
+#define SLOT_INLINE   48 /* bytes of a message inside a slot */
+#define LANE_COUNT    4  /* senders of one receiver that get a lane */
+#define LANE_SLOTS    64
+#define LANE_BLOCKS   8 /* of which this many at a time may have a block */
+#define BLOCK_LENGTH  8192
+#define INBOX_SLOTS   128
+#define INBOX_LENGTH  2048 /* longest message that is appended whole */
+#define INBOX_CREDIT  32   /* messages of one sender that may lie unreceived */
+#define HELD_MOST     1024 /* unexpected messages of one lane before it is left alone */
+#define STREAM_COUNT  4    /* large messages that one receiver takes in at a time */
+#define STREAM_BLOCKS 8
+#define STREAM_BLOCK  32768
+#define SENDS_MOST    1024 /* announced messages of one sender at a time */
+#define LANE_AFTER    4    /* messages to one receiver before a lane is asked for */
+
+/* Values of RHINET_MSG_WAY. */
+enum way { WAY_AUTO, WAY_PUSH, WAY_RING, WAY_PULL };
+
+enum slot_kind {
+    SLOT_INLINED = 1, /* the message is in the slot */
+    SLOT_BLOCK,       /* in the lane's block, or behind the head in the inbox */
+    SLOT_ANNOUNCE,    /* it is large: see struct announcement */
+    SLOT_PROCEED,     /* to a sender: stream it, see struct go_ahead */
+    SLOT_FINISHED     /* to a sender: it was pulled */
+};
+
+/* Without the number this is also what is appended to an inbox. */
+struct slot_head {
+    int32_t tag;
+    uint16_t kind;
+    uint16_t length; /* of what follows */
+};
+
+struct slot {
+    alignas(64) uint64_t number; /* position in the lane + 1; the notice, so it arrives last */
+    struct slot_head head;
+    char data[SLOT_INLINE];
+};
+_Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
+
+struct announcement {
+    uint64_t length;
+    uint32_t send_id;  /* the sender's number for it */
+    uint32_t pull_sid; /* where to pull it from, or 0: it must be streamed */
+};
+
+struct go_ahead {
+    uint32_t send_id;
+    uint32_t stream;
+    uint64_t first_chunk; /* chunks are numbered on from here */
+};
+
+/* ---- Memory that peers write ---------------------------------------------------------------- */
+
+struct lanes {
+    alignas(64) uint64_t taken; /* lanes asked for so far; may exceed LANE_COUNT */
+    struct {
+        alignas(64) uint64_t owner; /* rank + 1 | messages it sent by the inbox before << 32 */
+    } info[LANE_COUNT];
+    struct slot slot[LANE_COUNT][LANE_SLOTS];
+    char block[LANE_COUNT][LANE_BLOCKS][BLOCK_LENGTH];
+};
+
+/* What receivers give back to this sender. */
+struct returns {
+    uint64_t chunks_done[SENDS_MOST];
+    struct {
+        alignas(64) uint64_t lane_done;
+        uint64_t inbox_done;
+    } peer[];
+};
+
+struct stream_memory {
+    alignas(64) uint64_t arrived[STREAM_BLOCKS]; /* chunk number + 1 in this block */
+    char block[STREAM_BLOCKS][STREAM_BLOCK];
+};
+
+/* ---- This process --------------------------------------------------------------------------- */
+
+struct list {
+    struct rh_request *first, *last;
+};
+
+/* A rank we exchange messages with. */
+struct peer {
+    /* As receiver of ours. */
+    bool is_open;        /* its mailbox is there */
+    bool wants_no_lane;  /* all lanes were taken */
+    int lane;            /* ours there, or -1 */
+    uint64_t lane_next;  /* slots used so far */
+    uint64_t inbox_sent; /* messages appended so far, for which we need credit */
+    uint32_t sent;
+    struct list pending; /* sends that could not start yet, in order */
+    /* As sender to us. */
+    uint64_t inbox_taken; /* messages received by the inbox, arrival order */
+    uint64_t inbox_done;  /* of which consumed */
+    uint32_t held;        /* unexpected messages of its that we keep */
+};
+
+/* A lane as its receiver sees it. */
+struct lane_in {
+    int source; /* -1: nobody's yet */
+    uint64_t next;
+    uint64_t returned;
+};
+
+enum request_kind { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_CONTROL };
+
+enum request_state {
+    STATE_PENDING,   /* send: not announced; receive: posted, unmatched */
+    STATE_ANNOUNCED, /* send: the receiver knows of it */
+    STATE_MATCHED,   /* receive: large message, waiting for a stream */
+    STATE_STREAMING,
+    STATE_COMPLETE
+};
+
+struct rh_request {
+    struct rh_msg *msg;
+    enum request_kind kind_of;
+    enum request_state state;
+    int rank;
+    int tag;
+    char *buffer;
+    size_t length; /* to send, or room */
+    int result;
+    struct rh_status status;
+    uint32_t send_id;
+    struct announcement announced; /* receive: what was matched */
+    uint32_t stream;
+    uint64_t first_chunk;
+    uint64_t chunk; /* next to push or to copy out */
+    struct slot control;
+    struct rh_request *next, *previous;
+};
+
+/* A message that came before its receive. */
+struct unexpected {
+    struct unexpected *next;
+    int source;
+    bool by_inbox;
+    struct slot_head head;
+    struct announcement announced;
+    struct rh_request *own_send; /* a send to ourselves */
+    size_t length;
+    char data[];
+};
+
+struct stream_in {
+    struct rh_request *receive; /* NULL: free */
+    uint64_t next_chunk;        /* numbers used so far */
+};
+
+struct mail {
+    struct rh_msg *msg;
+    struct rh_job *job;
+    struct counters *counters;
+    _Atomic bool is_taken; /* one thread at a time */
+    bool has_direct_memory;
+    enum way way;
+    int rank, size;
+    struct lanes *lanes;
+    struct returns *returns;
+    struct stream_memory *streams; /* STREAM_COUNT of them, made at the first large message */
+    struct rh_queue *inbox;
+    struct lane_in lane_in[LANE_COUNT];
+    struct stream_in stream_in[STREAM_COUNT];
+    struct peer *peer;
+    struct list posted;  /* receives, oldest first */
+    struct list matched; /* receives waiting for a stream */
+    struct list sending; /* sends that are announced or streaming */
+    struct unexpected *unexpected_first, **unexpected_end;
+    uint32_t pending_count;             /* over all peers */
+    uint32_t active_in;                 /* streams in use */
+    uint64_t send_ids[SENDS_MOST / 64]; /* set: in use */
+    uint32_t looks;
+};
+
+/* ---- Taking turns --------------------------------------------------------------------------- */
+
+void mail_take_slow(struct mail *mail);
+
+static inline void mail_take(struct mail *mail)
+{
+    if (unlikely(atomic_exchange_explicit(&mail->is_taken, true, memory_order_acquire)))
+        mail_take_slow(mail);
+}
+
+static inline void mail_give(struct mail *mail)
+{
+    atomic_store_explicit(&mail->is_taken, false, memory_order_release);
+}
+
+/* ---- list.c-like helpers -------------------------------------------------------------------- */
+
+static inline void list_append(struct list *list, struct rh_request *request)
+{
+    request->next = NULL;
+    request->previous = list->last;
+    if (list->last)
+        list->last->next = request;
+    else
+        list->first = request;
+    list->last = request;
+}
+
+static inline void list_remove(struct list *list, struct rh_request *request)
+{
+    if (request->previous)
+        request->previous->next = request->next;
+    else
+        list->first = request->next;
+    if (request->next)
+        request->next->previous = request->previous;
+    else
+        list->last = request->previous;
+}
+
+static inline void request_complete(struct rh_request *request, int result)
+{
+    request->result = result;
+    request->state = STATE_COMPLETE;
+}
+
+/* ---- wire.c: slots to peers ----------------------------------------------------------------- */
+
+static inline bool lane_has_room(const struct mail *mail, int rank, uint64_t most)
+{
+    /* acquire: the receiver is done with the slot; pairs with its push of lane_done */
+    uint64_t done = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
+    return mail->peer[rank].lane_next - done < most;
+}
+
+/* Push one slot of `head.length` bytes at data into our lane at rank; there must be room. */
+int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+
+/* Try to get a message or control slot to a peer, by lane or inbox. `is_control` needs no credit.
+ * RH_EAGAIN if there is no room now or the peer is not there yet. */
+int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data,
+              bool is_control);
+
+/* Try to send a middle message; RH_ETOOBIG if it does not fit this peer's way. */
+int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
+
+/* Look at one's own lanes and inbox; hands what is there to match_arrival(). */
+void wire_poll(struct mail *mail);
+
+/* The program has taken a message that came by the inbox: give credit back. */
+void wire_consumed(struct mail *mail, int source, bool by_inbox);
+
+/* ---- match.c: receives and unexpected messages ---------------------------------------------- */
+
+struct arrived {
+    int source;
+    bool by_inbox;
+    const struct slot_head *head;
+    const char *data;
+    size_t length;
+};
+
+/* A slot for us: a message, or news about one of our own sends. */
+void match_arrival(struct mail *mail, const struct arrived *arrived);
+
+/* Let a receive take a message that is there already; false if there is none, then it is posted. */
+bool match_receive(struct mail *mail, struct rh_request *receive);
+
+/* The unexpected message a receive with this envelope would take, or NULL. */
+const struct unexpected *match_find(const struct mail *mail, int rank, int tag);
+void match_fill_status(const struct unexpected *message, struct rh_status *status);
+
+/* A send to ourselves. */
+void match_own(struct mail *mail, struct rh_request *send);
+
+void match_forget_own(struct mail *mail, const struct rh_request *send);
+
+void match_close(struct mail *mail);
+
+/* ---- stream.c: large messages --------------------------------------------------------------- */
+
+/* Give a send its number and make its announcement. RH_EAGAIN if all numbers are in use. */
+int stream_announce(struct mail *mail, struct rh_request *send, struct announcement *announcement);
+/* The receiver has a place for an announced message: start moving it. */
+void stream_receive(struct mail *mail, struct rh_request *receive);
+/* News for an announced send. */
+void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
+void stream_finished(struct mail *mail, int source, uint32_t send_id);
+/* Move chunks, start what waits for a stream. */
+void stream_progress(struct mail *mail);
+/* A send or receive is over, one way or the other: give its number or stream back. */
+void stream_release(struct mail *mail, struct rh_request *request);
+
+/* ---- progress.c ----------------------------------------------------------------------------- */
+
+/* Start a send: at once, or when there is room. */
+void progress_send(struct mail *mail, struct rh_request *send);
+/* Get a control slot to a peer, now or later. */
+void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Everything that can go on without waiting. */
+void progress(struct mail *mail);
+/* End a request from outside: take it off its list. */
+void progress_abort(struct mail *mail, struct rh_request *request, int result);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing a mailbox: the memory that peers write, and what we know of each peer.
+ */
+#include "base/settings.h"
+#include "msg/mail.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+void mail_take_slow(struct mail *mail)
+{
+    while (atomic_exchange_explicit(&mail->is_taken, true, memory_order_acquire))
+        sched_yield(); /* held for the length of one call, never while waiting */
+}
+
+static size_t returns_length(int size)
+{
+    return sizeof(struct returns) + (size_t)size * sizeof(((struct returns *)0)->peer[0]);
+}
+
+static int open_memory(struct mail *mail)
+{
+    struct rh_job *job = mail->job;
+    struct rh_queue_shape shape = {.slot_count = INBOX_SLOTS,
+                                   .slot_length = INBOX_LENGTH + sizeof(struct slot_head)};
+    int result = rh_segment_alloc(job, MSG_SID_LANES, sizeof(struct lanes), (void **)&mail->lanes);
+    if (result < 0)
+        return result;
+    result = rh_segment_alloc(job, MSG_SID_RETURNS, returns_length(mail->size),
+                              (void **)&mail->returns);
+    if (result < 0)
+        goto close_lanes;
+    mail->has_direct_memory = rh_remote_ptr(job, rh_at(mail->rank, MSG_SID_LANES, 0), 8) != NULL;
+    /* Last, because peers take its presence for "the mailbox is open". */
+    result = rh_queue_create(job, MSG_SID_INBOX, shape, &mail->inbox);
+    if (result < 0)
+        goto close_returns;
+    return 0;
+close_returns:
+    rh_segment_detach(job, MSG_SID_RETURNS);
+close_lanes:
+    rh_segment_detach(job, MSG_SID_LANES);
+    return result;
+}
+
+int mail_open(struct rh_msg *msg)
+{
+    struct rh_job *job = msg->job;
+    struct mail *mail = calloc(1, sizeof(*mail));
+    struct peer *peer = calloc((size_t)rh_size(job), sizeof(*peer));
+    if (!mail || !peer) {
+        free(mail);
+        free(peer);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+    }
+    mail->msg = msg;
+    mail->job = job;
+    mail->counters = job->counters;
+    mail->rank = rh_rank(job);
+    mail->size = rh_size(job);
+    mail->way = (enum way)setting_number(&job->settings, SETTING_MSG_WAY);
+    mail->peer = peer;
+    mail->unexpected_end = &mail->unexpected_first;
+    for (int rank = 0; rank < mail->size; rank++)
+        peer[rank].lane = -1;
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        mail->lane_in[lane].source = -1;
+    int result = open_memory(mail);
+    if (result < 0) {
+        free(mail);
+        free(peer);
+        return result;
+    }
+    msg->mail = mail;
+    return 0;
+}
+
+void mail_close(struct rh_msg *msg)
+{
+    struct mail *mail = msg->mail;
+    rh_queue_destroy(mail->inbox);
+    rh_segment_detach(mail->job, MSG_SID_LANES);
+    rh_segment_detach(mail->job, MSG_SID_RETURNS);
+    if (mail->streams)
+        rh_segment_detach(mail->job, MSG_SID_BLOCKS);
+    match_close(mail);
+    free(mail->peer);
+    free(mail);
+}
+
+int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
+{
+    struct rh_msg *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+    made->job = job;
+    int result = locks_open(made);
+    if (result < 0)
+        goto free_made;
+    result = sets_open(made);
+    if (result < 0)
+        goto close_locks;
+    result = mail_open(made);
+    if (result < 0)
+        goto close_sets;
+    *msg = made;
+    return 0;
+close_sets:
+    sets_close(made);
+close_locks:
+    locks_close(made);
+free_made:
+    free(made);
+    return result;
+}
+
+int rh_msg_close(struct rh_msg *msg)
+{
+    mail_close(msg);
+    sets_close(msg);
+    locks_close(msg);
+    free(msg);
+    return 0;
+}

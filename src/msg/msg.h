@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a mailbox is made of, and what the files of src/msg share.
+ *
+ * A message is announced to its receiver by a slot of one cache line. The first few senders of a
+ * receiver get a lane each: a ring of slots that only they write, so that a slot costs one notified
+ * push and nothing else; all others append to the receiver's one inbox. So receiving costs the same
+ * however many senders there are, and a busy pair is as fast as the memory allows.
+ *
+ * Small messages travel inside the slot; middle ones are pushed into a block of the lane first (or
+ * appended whole); large ones are announced only, and once the receiver has a place for them they are
+ * either streamed through blocks by pushes, copied on both sides at the same time, or pulled from the
+ * sender's memory. A lane that is full, an inbox without credit, a stream without blocks: each makes
+ * the sender wait, so a receiver that does not receive needs bounded memory.
+ *
+ *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
+ *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
+ *   progress.c  what arrives, what can go on     request.c  the public calls
+ *   lock.c, set.c, barrier.c, collective.c …     each with memory of its own, not part of this
+ */
+#ifndef MSG_MSG_H
+#define MSG_MSG_H
+
+#include "base/error.h"
+#include "job/job.h"
+
+#include <rhinet/msg.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- Reserved SIDs -------------------------------------------------------------------------- */
+
+#define MSG_SID_INBOX   (RH_SID_RESERVED + 0)
+#define MSG_SID_LANES   (RH_SID_RESERVED + 1)
+#define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
+#define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
+#define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
+#define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
+#define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
+
+/* ---- The mailbox ---------------------------------------------------------------------------- */
+
+struct mail;    /* send and receive: mail.h */
+struct locks;   /* lock.c */
+struct set_hub; /* set.c */
+
+struct rh_msg {
+    struct rh_job *job;
+    struct mail *mail;
+    struct locks *locks;
+    struct set_hub *sets;
+};
+
+/* Each part opens and closes its own memory; mailbox.c calls them in this order and back. */
+int mail_open(struct rh_msg *msg);
+void mail_close(struct rh_msg *msg);
+int locks_open(struct rh_msg *msg);
+void locks_close(struct rh_msg *msg);
+int sets_open(struct rh_msg *msg);
+void sets_close(struct rh_msg *msg);
+
+#endif

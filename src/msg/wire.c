@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots to peers and from peers: lanes and inbox.
+ *
+ * The sender knows its own position in a lane and, from `lane_done`, how far the receiver is; the
+ * receiver finds the next slot by its number, which only the right position can have. Order between
+ * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says how
+ * many of the former there were, and is left alone until they have been taken.
+ */
+#include "msg/mail.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define RETURN_EVERY (LANE_SLOTS / 4)
+
+/* ---- Sending -------------------------------------------------------------------------------- */
+
+static uint64_t slot_offset(int lane, uint64_t position)
+{
+    return offsetof(struct lanes, slot) +
+           ((uint64_t)lane * LANE_SLOTS + position % LANE_SLOTS) * sizeof(struct slot);
+}
+
+static uint64_t block_offset(int lane, uint64_t position)
+{
+    return offsetof(struct lanes, block) +
+           ((uint64_t)lane * LANE_BLOCKS + position % LANE_BLOCKS) * BLOCK_LENGTH;
+}
+
+int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    struct peer *peer = &mail->peer[rank];
+    uint64_t at = slot_offset(peer->lane, peer->lane_next);
+    struct {
+        struct slot_head head;
+        char data[SLOT_INLINE];
+    } body;
+    body.head = *head;
+    size_t length = head->kind == SLOT_BLOCK ? 0 : head->length;
+    memcpy(body.data, data, length);
+    struct rh_notice notice = {.word = rh_at(rank, MSG_SID_LANES, at),
+                               .value = peer->lane_next + 1};
+    int result = rh_push_notify(mail->job,
+                                rh_at(rank, MSG_SID_LANES, at + offsetof(struct slot, head)), &body,
+                                sizeof(body.head) + length, &notice);
+    if (likely(result == 0))
+        peer->lane_next++;
+    return result;
+}
+
+/* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as denied. */
+static int find_mailbox(struct mail *mail, int rank)
+{
+    int result = rh_segment_wait(mail->job, rank, MSG_SID_INBOX, RH_TIMEOUT_NONE);
+    if (result == 0)
+        mail->peer[rank].is_open = true;
+    return result;
+}
+
+/* A receiver we talk to a lot: ask for a lane. Not before our inbox messages fit the count. */
+static int ask_for_lane(struct mail *mail, int rank)
+{
+    struct peer *peer = &mail->peer[rank];
+    uint64_t taken = 0;
+    int result = rh_fetch_add(mail->job, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
+                              1, &taken);
+    if (result < 0)
+        return result;
+    if (taken >= LANE_COUNT) {
+        peer->wants_no_lane = true;
+        return 0;
+    }
+    uint64_t owner = (uint64_t)(uint32_t)(mail->rank + 1) | peer->inbox_sent << 32;
+    uint64_t at = offsetof(struct lanes, info) + taken * sizeof(((struct lanes *)0)->info[0]);
+    result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), &owner, sizeof(owner));
+    if (result == 0)
+        peer->lane = (int)taken;
+    return result;
+}
+
+/* Before the first slot to a peer, and while it has no lane. */
+static int prepare(struct mail *mail, int rank)
+{
+    struct peer *peer = &mail->peer[rank];
+    if (!peer->is_open) {
+        int result = find_mailbox(mail, rank);
+        if (result < 0)
+            return result;
+    }
+    if (peer->lane < 0 && !peer->wants_no_lane && peer->sent++ >= LANE_AFTER)
+        return ask_for_lane(mail, rank);
+    return 0;
+}
+
+static int append(struct mail *mail, int rank, const struct slot_head *head, const void *data,
+                  bool is_control)
+{
+    struct peer *peer = &mail->peer[rank];
+    char message[sizeof(*head) + INBOX_LENGTH];
+    if (!is_control) {
+        uint64_t done = __atomic_load_n(&mail->returns->peer[rank].inbox_done, __ATOMIC_ACQUIRE);
+        if (peer->inbox_sent - done >= INBOX_CREDIT)
+            return RH_EAGAIN;
+    }
+    memcpy(message, head, sizeof(*head));
+    memcpy(message + sizeof(*head), data, head->length);
+    int result = rh_append_try(mail->job, rank, MSG_SID_INBOX, message,
+                               sizeof(*head) + head->length);
+    if (result == 0 && !is_control)
+        peer->inbox_sent++;
+    return result;
+}
+
+int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data,
+              bool is_control)
+{
+    struct peer *peer = &mail->peer[rank];
+    if (unlikely(peer->lane < 0)) {
+        int result = prepare(mail, rank);
+        if (result < 0)
+            return result;
+    }
+    if (peer->lane < 0)
+        return append(mail, rank, head, data, is_control);
+    if (!lane_has_room(mail, rank, LANE_SLOTS))
+        return RH_EAGAIN;
+    return wire_lane(mail, rank, head, data);
+}
+
+int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length)
+{
+    struct peer *peer = &mail->peer[rank];
+    struct slot_head head = {.tag = tag, .kind = SLOT_BLOCK, .length = (uint16_t)length};
+    if (peer->lane < 0) {
+        int result = prepare(mail, rank);
+        if (result < 0)
+            return result;
+    }
+    if (peer->lane < 0)
+        return length > INBOX_LENGTH ? RH_ETOOBIG : append(mail, rank, &head, data, false);
+    if (length > BLOCK_LENGTH)
+        return RH_ETOOBIG;
+    if (!lane_has_room(mail, rank, LANE_BLOCKS))
+        return RH_EAGAIN;
+    uint64_t at = block_offset(peer->lane, peer->lane_next);
+    int result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), data, length);
+    return result < 0 ? result : wire_lane(mail, rank, &head, NULL);
+}
+
+/* ---- Receiving ------------------------------------------------------------------------------ */
+
+static void return_lane(struct mail *mail, struct lane_in *lane)
+{
+    uint64_t at = offsetof(struct returns, peer) +
+                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]);
+    lane->returned = lane->next;
+    /* A sender that died needs no credit. */
+    rh_push(mail->job, rh_at(lane->source, MSG_SID_RETURNS, at), &lane->next, sizeof(lane->next));
+}
+
+static bool take_from_lane(struct mail *mail, int index)
+{
+    struct lane_in *lane = &mail->lane_in[index];
+    struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
+    /* acquire: the number is the notice; what it announces is there. Pairs with wire_lane(). */
+    if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1)
+        return false;
+    struct slot_head head = slot->head; /* copied out before it is checked */
+    struct arrived arrived = {.source = lane->source, .head = &head, .data = slot->data};
+    bool in_block = head.kind == SLOT_BLOCK;
+    size_t most = in_block ? BLOCK_LENGTH : SLOT_INLINE;
+    arrived.length = head.length < most ? head.length : most;
+    if (in_block)
+        arrived.data = mail->lanes->block[index][lane->next % LANE_BLOCKS];
+    match_arrival(mail, &arrived);
+    lane->next++;
+    if (lane->next - lane->returned >= (in_block ? 2 : RETURN_EVERY))
+        return_lane(mail, lane);
+    return true;
+}
+
+/* A lane that somebody has just got: usable once all that its owner sent before has been taken. */
+static bool adopt_lane(struct mail *mail, int index)
+{
+    uint64_t owner = __atomic_load_n(&mail->lanes->info[index].owner, __ATOMIC_ACQUIRE);
+    int source = (int)(uint32_t)owner - 1;
+    if (owner == 0 || source >= mail->size)
+        return false;
+    if ((uint32_t)mail->peer[source].inbox_taken != (uint32_t)(owner >> 32))
+        return false;
+    mail->lane_in[index].source = source;
+    return true;
+}
+
+static void poll_lane(struct mail *mail, int index)
+{
+    struct lane_in *lane = &mail->lane_in[index];
+    if (unlikely(lane->source < 0) && !adopt_lane(mail, index))
+        return;
+    while (mail->peer[lane->source].held < HELD_MOST && take_from_lane(mail, index))
+        ;
+    /* Nothing more there: what the sender waits for must not wait for the next message. */
+    if (unlikely(lane->next - lane->returned >= LANE_BLOCKS / 2))
+        return_lane(mail, lane);
+}
+
+static void poll_inbox(struct mail *mail)
+{
+    struct rh_arrival arrival;
+    while (rh_queue_next(mail->inbox, &arrival, 0) == 0) {
+        struct slot_head head;
+        if (arrival.length >= sizeof(head)) {
+            memcpy(&head, arrival.data, sizeof(head));
+            struct arrived arrived = {.source = arrival.source,
+                                      .by_inbox = head.kind <= SLOT_ANNOUNCE,
+                                      .head = &head,
+                                      .data = (const char *)arrival.data + sizeof(head),
+                                      .length = arrival.length - sizeof(head)};
+            if (arrived.by_inbox)
+                mail->peer[arrival.source].inbox_taken++;
+            match_arrival(mail, &arrived);
+        }
+        rh_queue_release(mail->inbox);
+    }
+}
+
+void wire_poll(struct mail *mail)
+{
+    uint64_t taken = __atomic_load_n(&mail->lanes->taken, __ATOMIC_RELAXED);
+    for (int lane = 0; lane < LANE_COUNT && (uint64_t)lane < taken; lane++)
+        poll_lane(mail, lane);
+    poll_inbox(mail);
+}
+
+void wire_consumed(struct mail *mail, int source, bool by_inbox)
+{
+    struct peer *peer = &mail->peer[source];
+    if (!by_inbox)
+        return;
+    peer->inbox_done++;
+    if (peer->inbox_done % (INBOX_CREDIT / 4) != 0)
+        return;
+    uint64_t at = offsetof(struct returns, peer) +
+                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + sizeof(uint64_t);
+    rh_push(mail->job, rh_at(source, MSG_SID_RETURNS, at), &peer->inbox_done, sizeof(uint64_t));
+}

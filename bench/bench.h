@@ -2,17 +2,18 @@
  *
  * The frame of `rhinet bench`.
  *
- * Machines are noisy and virtual cores migrate, so every figure is a ratio: a case measures something
- * of ours and a raw program that does the same without us, alternately and in the same processes. The
- * command starts jobs of itself; rank 0 of a job conducts, the others follow it step by step. A round
- * is: line trip, raw, ours, raw, line trip. Rounds in which the machine changed are thrown away.
+ * Machines are noisy and virtual cores migrate, so every figure is a ratio: a case measures
+ * something of ours and a raw program that does the same without us, alternately and in the same
+ * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
+ * step by step. A round is: line trip, raw, ours, raw, line trip. Rounds in which the machine
+ * changed are thrown away.
  *
  *   bench.c    options, and the order of things      cases.c    the table of cases
  *   members.c  starting a job, being a rank of it    raw.c      the raw programs
  *   conduct.c  steps: rank 0 leads, others follow    rma_*.c    our side of each case
- *   rounds.c   rounds, and what is made of them      start.c    starting jobs, measured from outside
+ *   rounds.c   rounds, and what is made of them      start.c    starting jobs, from outside
  *   timing.c   loops and their time                  report.c   table and JSON
- *   sheet.c    memory that all of them share
+ *   sheet.c    memory that all of them share         cores.c    whether two cores are two
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -34,8 +35,8 @@ struct bench_run;
 
 enum bench_bound { BENCH_NO_BOUND, BENCH_RATIO_AT_MOST, BENCH_RATIO_AT_LEAST, BENCH_VALUE_AT_MOST };
 
-/* Every process of the job calls raw and measure; rank 0's figure counts. All return 0 or a negative
- * error with its text. set_up and tear_down may be NULL. */
+/* Every process of the job calls raw and measure; rank 0's figure counts. All return 0 or a
+ * negative error with its text. set_up and tear_down may be NULL. */
 struct bench_case {
     const char *name;
     const char *unit;
@@ -60,11 +61,13 @@ extern const int bench_case_count;
 struct bench_round {
     double value;
     double raw;
+    double trip; /* of a cache line; 0 outside jobs */
 };
 
 struct bench_figure {
     _Atomic uint32_t round_count; /* good ones */
     _Atomic uint32_t discarded_count;
+    _Atomic uint32_t one_core_count; /* those of them in which the two cores were one */
     struct bench_round round[BENCH_ROUNDS_MAX];
 };
 
@@ -74,6 +77,8 @@ struct bench_wishes {
     int64_t case_time_ns; /* at most that long per case */
 };
 
+enum bench_companion { BENCH_COMPANION_IDLE, BENCH_COMPANION_BUSY, BENCH_COMPANION_ENOUGH };
+
 struct bench_sheet {
     struct bench_wishes wishes;
     _Atomic int32_t case_now; /* for the progress line */
@@ -82,6 +87,7 @@ struct bench_sheet {
     uint32_t step_kind;
     int32_t step_case;
     alignas(BENCH_LINE) _Atomic uint32_t done_count;
+    alignas(BENCH_LINE) _Atomic uint32_t companion;  /* cores.c */
     alignas(BENCH_LINE) _Atomic uint64_t sent_count; /* rma_append.c */
     alignas(BENCH_LINE) struct bench_figure figure[BENCH_CASES_MAX];
 };
@@ -129,6 +135,7 @@ enum bench_step {
     BENCH_STEP_TRIP,
     BENCH_STEP_RAW,
     BENCH_STEP_MEASURE,
+    BENCH_STEP_CORES,
     BENCH_STEP_REST, /* end a round */
     BENCH_STEP_CASE_END,
     BENCH_STEP_QUIT
@@ -159,11 +166,20 @@ int bench_time(struct bench_run *run, bench_chunk chunk, unsigned count, double 
 int bench_one_way(struct bench_run *run, bench_chunk chunk, double *ns);
 /* Rank 0 moves blocks while the peer idles: GB/s. */
 int bench_bandwidth(struct bench_run *run, bench_chunk chunk, double *figure);
+/* Ranks 0 and 1 move a block to and fro: GB/s. */
+int bench_bandwidth_ping(struct bench_run *run, bench_chunk chunk, double *figure);
 
 static inline uint64_t *bench_word(char *memory, uint64_t offset)
 {
     return (uint64_t *)(void *)(memory + offset);
 }
+
+/* ---- cores.c --------------------------------------------------------------------------------- */
+
+/* How much slower rank 0 computes while rank 1 does so, too. */
+int bench_cores(struct bench_run *run, double *slowdown);
+/* Whether that means that both run on one real core. */
+bool bench_cores_are_shared(double slowdown);
 
 /* ---- members.c ------------------------------------------------------------------------------- */
 
@@ -180,9 +196,11 @@ const char *bench_program(void);
 int raw_trip(struct bench_run *run, double *figure);       /* one line, one way, ns */
 int raw_trip_lines(struct bench_run *run, double *figure); /* the same over many lines */
 int raw_copy(struct bench_run *run, double *figure);       /* memcpy into the peer's block, GB/s */
+int raw_copy_ping(struct bench_run *run, double *figure);  /* the same block to and fro */
 int raw_process_write(struct bench_run *run, double *figure);
 int raw_atomic_trip(struct bench_run *run, double *figure);
 int raw_atomic(struct bench_run *run, double *figure);
+int raw_store_fence(struct bench_run *run, double *figure);
 
 /* ---- rma_*.c and start.c --------------------------------------------------------------------- */
 
@@ -193,8 +211,10 @@ int rma_push(struct bench_run *run, double *figure);
 int rma_inline(struct bench_run *run, double *figure);
 int rma_fetch_add_trip(struct bench_run *run, double *figure);
 int rma_fetch_add(struct bench_run *run, double *figure);
+int rma_push_flush(struct bench_run *run, double *figure);
 
 int rma_push_block(struct bench_run *run, double *figure);
+int rma_push_ping(struct bench_run *run, double *figure);
 int rma_attached_open(struct bench_run *run);
 void rma_attached_close(struct bench_run *run);
 int rma_push_attached(struct bench_run *run, double *figure);

@@ -18,6 +18,11 @@
     .bound = BENCH_RATIO_AT_LEAST, .bound_value = 0.95, .drift_most = DRIFT, .raw = raw_,          \
     .measure = measure_
 
+/* To compare with others; nothing to reach. */
+#define FREE(name_, unit_, help_, raw_, measure_)                                                  \
+    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1,                     \
+    .drift_most = DRIFT, .raw = raw_, .measure = measure_
+
 #define DRAIN(senders_)                                                                            \
     .name = "append-8x" #senders_, .unit = "ns",                                                   \
     .help = "receiver's cost per message of " #senders_ " senders; raw: of one sender",            \
@@ -42,19 +47,18 @@ const struct bench_case bench_cases[] = {
           rma_inline, 1.20)},
     {BLOCK("push-1M", "rh_push of 1 MiB into fast memory; raw: memcpy there", raw_copy,
            rma_push_block)},
+    {FREE("ping-1M", "GB/s", "rh_push_notify of 1 MiB to and fro; raw: memcpy and a flag",
+          raw_copy_ping, rma_push_ping)},
     {BLOCK("attached-1M", "rh_push of 1 MiB into attached memory; raw: process_vm_writev",
            raw_process_write, rma_push_attached),
      .set_up = rma_attached_open, .tear_down = rma_attached_close},
     {PAIR("fetch-add", "rh_fetch_add of a word the peer holds, one way; raw: the same instruction",
           raw_atomic_trip, rma_fetch_add_trip, 1.20)},
-    {.name = "fetch-add-hot",
-     .unit = "ns",
-     .help = "rh_fetch_add of a word nobody else touches; raw: the same instruction",
-     .rank_count = 2,
-     .amount = 1,
-     .drift_most = DRIFT,
-     .raw = raw_atomic,
-     .measure = rma_fetch_add},
+    {FREE("fetch-add-hot", "ns",
+          "rh_fetch_add of a word nobody else touches; raw: the same instruction", raw_atomic,
+          rma_fetch_add)},
+    {FREE("put-flush-8", "ns", "rh_push_inline of 8 bytes and rh_flush; raw: a store and a fence",
+          raw_store_fence, rma_push_flush)},
     {PAIR("append-8", "rh_append of 8 bytes to rh_queue_next, one way; raw: a cache line's trip",
           raw_trip_lines, rma_append, 1.50),
      .set_up = rma_append_open, .tear_down = rma_append_close},

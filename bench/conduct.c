@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Steps: rank 0 says what comes next, everybody does it, and it is over when all are done. Followers
- * spin for a moment and then sleep, so that thirty idle ones cost the measured ones nothing.
+ * Steps: rank 0 says what comes next, everybody does it, and it is over when all are done.
+ * Followers spin for a moment and then sleep, so that thirty idle ones cost the measured ones
+ * nothing.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -38,6 +39,8 @@ static int take_step(struct bench_run *run, enum bench_step step, double *figure
         return which->raw(run, figure);
     case BENCH_STEP_MEASURE:
         return which->measure(run, figure);
+    case BENCH_STEP_CORES:
+        return bench_cores(run, figure);
     case BENCH_STEP_REST:
         if (run->job)
             set_real_time(false);

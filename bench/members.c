@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Jobs of the bench: the command starts itself again under the project's own launcher, and shows how
- * far it is; the ranks take their cores, join, and lead or follow.
+ * Jobs of the bench: the command starts itself again under the project's own launcher, and shows
+ * how far it is; the ranks take their cores, join, and lead or follow.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -4,6 +4,7 @@
  * as our side uses, because on large chips a line's distance depends on its address.
  */
 #include "base/error.h"
+#include "base/fence.h"
 #include "bench.h"
 
 #include <errno.h>
@@ -81,6 +82,23 @@ static int copy_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
+/* Each side sends back what it received, as in a ping-pong of messages. */
+static int copy_ping_chunk(struct bench_run *run, unsigned count)
+{
+    bool leads = run->rank == 0;
+    for (unsigned i = 0; i < 2 * count; i++) {
+        run->sequence += i % 2 == 0;
+        if ((i % 2 == 0) == leads) {
+            memcpy(run->remote_memory + BENCH_BLOCK_AT, run->memory + BENCH_BLOCK_AT,
+                   BENCH_BLOCK_LENGTH);
+            raw_store(run->remote_memory, run->sequence);
+        } else {
+            raw_await(run->memory, run->sequence);
+        }
+    }
+    return 0;
+}
+
 static int process_write_chunk(struct bench_run *run, unsigned count)
 {
     struct iovec local = {.iov_base = run->block, .iov_len = BENCH_BLOCK_LENGTH};
@@ -99,6 +117,11 @@ static int process_write_chunk(struct bench_run *run, unsigned count)
 int raw_copy(struct bench_run *run, double *figure)
 {
     return bench_bandwidth(run, copy_chunk, figure);
+}
+
+int raw_copy_ping(struct bench_run *run, double *figure)
+{
+    return bench_bandwidth_ping(run, copy_ping_chunk, figure);
 }
 
 int raw_process_write(struct bench_run *run, double *figure)
@@ -143,6 +166,16 @@ static int atomic_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
+static int store_fence_chunk(struct bench_run *run, unsigned count)
+{
+    char *word = run->remote_memory + BENCH_WORD_HOT;
+    for (unsigned i = 0; i < count; i++) {
+        raw_store(word, i);
+        full_fence();
+    }
+    return 0;
+}
+
 int raw_atomic_trip(struct bench_run *run, double *figure)
 {
     return bench_one_way(run, atomic_trip_chunk, figure);
@@ -151,4 +184,9 @@ int raw_atomic_trip(struct bench_run *run, double *figure)
 int raw_atomic(struct bench_run *run, double *figure)
 {
     return bench_time(run, atomic_chunk, 1000, figure);
+}
+
+int raw_store_fence(struct bench_run *run, double *figure)
+{
+    return bench_time(run, store_fence_chunk, 1000, figure);
 }

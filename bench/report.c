@@ -56,6 +56,7 @@ static const struct table_column columns[] = {
     {.title = "RATIO", .is_number = true},
     {.title = "MUST REACH", .rank = 2},
     {.title = ""},
+    {.title = "LINE TRIP", .is_number = true, .rank = 3},
     {.title = "ROUNDS", .is_number = true, .rank = 4},
     {.title = "DISCARDED", .is_number = true, .rank = 5},
 };
@@ -76,6 +77,7 @@ static void add_row(struct table *table, const struct bench_case *which,
     table_cell(table, "%s", bound);
     table_cell(table, "%s",
                is_there ? verdict_text[judge(which, figure, &median)] : "not measured");
+    table_cell(table, is_there && median.trip > 0 ? "%.0f ns" : "", median.trip);
     table_cell(table, "%u", figure->round_count);
     table_cell(table, "%u", figure->discarded_count);
 }
@@ -114,6 +116,8 @@ static json_t *make_object(const struct bench_case *which, const struct bench_fi
         json_put_text(object, "unit", which->unit);
         json_put_real(object, "raw", rounded(median.raw));
         json_put_real(object, "ratio", rounded(median.value / median.raw));
+        if (median.trip > 0)
+            json_put_real(object, "line_trip_ns", rounded(median.trip));
         if (verdict == VERDICT_OK || verdict == VERDICT_MISSED)
             json_put_flag(object, "ok", verdict == VERDICT_OK);
     }
@@ -121,6 +125,8 @@ static json_t *make_object(const struct bench_case *which, const struct bench_fi
         json_put_text(object, "target", bound);
     json_put_number(object, "rounds", figure->round_count);
     json_put_number(object, "discarded", figure->discarded_count);
+    if (figure->one_core_count > 0)
+        json_put_number(object, "discarded_one_core", figure->one_core_count);
     return object;
 }
 

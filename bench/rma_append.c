@@ -3,10 +3,10 @@
  * Append: a ping-pong of two queues, and what a message costs its receiver when there are many
  * senders.
  *
- * The latter must not measure how two cores share forty processes. So the receiver has one core, all
- * senders have the other, and only the receiver is timed, while the queue is neither empty nor full:
- * of each burst the first half is awaited, then taken with the clock running while the second half
- * is being sent.
+ * The latter must not measure how two cores share forty processes. So the receiver has one core,
+ * all senders have the other, and only the receiver is timed, while the queue is neither empty nor
+ * full: of each burst the first half is awaited, then taken with the clock running while the
+ * second half is being sent.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -27,6 +27,32 @@ int rma_push_block(struct bench_run *run, double *figure)
     return bench_bandwidth(run, push_chunk, figure);
 }
 
+/* To and fro: each side sends back what it received. */
+static int push_ping_chunk(struct bench_run *run, unsigned count)
+{
+    struct rh_remote target = rh_at(run->peer, BENCH_SID, BENCH_BLOCK_AT);
+    struct rh_notice notice = {.word = rh_at(run->peer, BENCH_SID, 0)};
+    struct rh_wait wait = {
+        .word = bench_word(run->memory, 0), .from = run->peer, .timeout_ns = RH_TIMEOUT_DEFAULT};
+    bool leads = run->rank == 0;
+    int result = 0;
+    for (unsigned i = 0; i < 2 * count && result == 0; i++) {
+        run->sequence += i % 2 == 0;
+        notice.value = wait.value = run->sequence;
+        if ((i % 2 == 0) == leads)
+            result = rh_push_notify(run->job, target, run->memory + BENCH_BLOCK_AT,
+                                    BENCH_BLOCK_LENGTH, &notice);
+        else
+            result = rh_wait_word(run->job, &wait);
+    }
+    return result;
+}
+
+int rma_push_ping(struct bench_run *run, double *figure)
+{
+    return bench_bandwidth_ping(run, push_ping_chunk, figure);
+}
+
 /* ---- Attached memory ------------------------------------------------------------------------ */
 
 /* Each rank offers its private block; the raw program is told the address. */

@@ -76,8 +76,8 @@ int rma_push(struct bench_run *run, double *figure)
 
 /* ---- Inline push ---------------------------------------------------------------------------- */
 
-/* The words of a block may arrive in any order. Usually the last one is last, and then all are there;
- * if not, each is waited for. */
+/* The words of a block may arrive in any order. Usually the last one is last, and then all are
+ * there; if not, each is waited for. */
 static inline int await_line(struct bench_run *run, uint64_t value)
 {
     int result = await_word(run, BENCH_LINE - 8, value);
@@ -122,7 +122,7 @@ int rma_inline(struct bench_run *run, double *figure)
     return bench_one_way(run, inline_chunk, figure);
 }
 
-/* ---- Fetch-add ------------------------------------------------------------------------------ */
+/* ---- Fetch-add, flush ----------------------------------------------------------------------- */
 
 static int fetch_add_trip_chunk(struct bench_run *run, unsigned count)
 {
@@ -151,6 +151,18 @@ static int fetch_add_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
+static int push_flush_chunk(struct bench_run *run, unsigned count)
+{
+    struct rh_remote target = rh_at(run->peer, BENCH_SID, BENCH_WORD_HOT);
+    int result = 0;
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        uint64_t number = i;
+        result |= rh_push_inline(run->job, target, &number, 8);
+        result |= rh_flush(run->job, run->peer);
+    }
+    return result;
+}
+
 int rma_fetch_add_trip(struct bench_run *run, double *figure)
 {
     return bench_one_way(run, fetch_add_trip_chunk, figure);
@@ -159,4 +171,9 @@ int rma_fetch_add_trip(struct bench_run *run, double *figure)
 int rma_fetch_add(struct bench_run *run, double *figure)
 {
     return bench_time(run, fetch_add_chunk, 1000, figure);
+}
+
+int rma_push_flush(struct bench_run *run, double *figure)
+{
+    return bench_time(run, push_flush_chunk, 1000, figure);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Rounds: line trip, raw, ours, raw, line trip. If either of the raw figures moved from before to
- * after, the machine was not the same meanwhile and the round says nothing.
+ * after, the machine was not the same meanwhile and the round says nothing; nor does it if the two
+ * cores turn out to be one.
  */
 #include "base/clock.h"
 #include "bench.h"
@@ -39,7 +40,7 @@ static int take_bracket(struct bench_run *run, struct bracket *bracket, bool tri
     const struct bench_case *which = run->bench_case;
     bool has_trip = run->size > 1;
     int result = 0;
-    bracket->trip = 1;
+    bracket->trip = 0;
     if (has_trip && trip_first)
         result = bench_lead(run, BENCH_STEP_TRIP, &bracket->trip);
     if (result == 0 && which->raw == raw_trip)
@@ -58,7 +59,9 @@ static bool has_moved(double before, double after, double most)
     return high - low > most * low;
 }
 
-static int measure_round(struct bench_run *run, struct bench_round *round, bool *is_good)
+enum quality { QUALITY_GOOD, QUALITY_MOVED, QUALITY_ONE_CORE };
+
+static int measure_round(struct bench_run *run, struct bench_round *round, enum quality *quality)
 {
     struct bracket before, after;
     double most = run->bench_case->drift_most;
@@ -70,10 +73,18 @@ static int measure_round(struct bench_run *run, struct bench_round *round, bool 
         result = take_figure(run, BENCH_STEP_MEASURE, &round->value);
     if (result == 0)
         result = take_bracket(run, &after, run->bench_case->raw == raw_trip);
+    double slowdown = 1;
+    if (result == 0 && run->size > 1)
+        result = bench_lead(run, BENCH_STEP_CORES, &slowdown);
     if (result < 0)
         return result;
     round->raw = (before.raw + after.raw) / 2;
-    *is_good = !has_moved(before.raw, after.raw, most) && !has_moved(before.trip, after.trip, most);
+    round->trip = (before.trip + after.trip) / 2;
+    *quality = QUALITY_GOOD;
+    if (has_moved(before.raw, after.raw, most) || has_moved(before.trip, after.trip, most))
+        *quality = QUALITY_MOVED;
+    if (bench_cores_are_shared(slowdown))
+        *quality = QUALITY_ONE_CORE;
     return bench_lead(run, BENCH_STEP_REST, NULL);
 }
 
@@ -83,15 +94,16 @@ static int measure_rounds(struct bench_run *run, struct bench_figure *figure)
     int64_t deadline_ns = clock_deadline_ns(wishes->case_time_ns);
     while (figure->round_count < wishes->round_count && clock_now_ns() < deadline_ns) {
         struct bench_round round;
-        bool is_good;
-        int result = measure_round(run, &round, &is_good);
+        enum quality quality;
+        int result = measure_round(run, &round, &quality);
         if (result < 0)
             return result;
-        if (is_good) {
+        if (quality == QUALITY_GOOD) {
             figure->round[figure->round_count] = round;
             atomic_fetch_add(&figure->round_count, 1);
         } else {
             atomic_fetch_add(&figure->discarded_count, 1);
+            atomic_fetch_add(&figure->one_core_count, quality == QUALITY_ONE_CORE);
         }
         usleep(NAP_US);
     }

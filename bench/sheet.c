@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sheet: a memfd that the command makes and the ranks inherit. Not our own remote memory, so that
- * what conducts a measurement is no part of what is measured.
+ * The sheet: a memfd that the command makes and the ranks inherit. Not our own remote memory, so
+ * that what conducts a measurement is no part of what is measured.
  */
 #include "bench.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How long it takes to start a job and see it end: `rhinet run` of this program, whose ranks join and
- * leave. Raw is as many starts of this program that do nothing, side by side.
+ * How long it takes to start a job and see it end: `rhinet run` of this program, whose ranks join
+ * and leave. Raw is as many starts of this program that do nothing, side by side.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -49,3 +49,14 @@ int bench_bandwidth(struct bench_run *run, bench_chunk chunk, double *figure)
         *figure = BENCH_BLOCK_LENGTH / ns;
     return result;
 }
+
+int bench_bandwidth_ping(struct bench_run *run, bench_chunk chunk, double *figure)
+{
+    double round_trip_ns;
+    if (run->peer < 0)
+        return 0;
+    int result = time_chunks(run, chunk, COPIES, &round_trip_ns);
+    if (result == 0)
+        *figure = 2 * BENCH_BLOCK_LENGTH / round_trip_ns;
+    return result;
+}

@@ -47,9 +47,9 @@ struct pm_options {
     unsigned flags;             /* PM_SPLIT_PUSHES, PM_SEND_ONLY */
 };
 
-/* Open the context of this process; one per job at a time. options may be NULL. Does not wait for the
- * others: a first message to a rank that has not opened its own waits for that. On success *pm is the
- * caller's until pmCloseContext().
+/* Open a context of this process; of each implementation one per job at a time. options may be NULL.
+ * Does not wait for the others: a first message to a rank that has not opened its own waits for that.
+ * On success *pm is the caller's until pmCloseContext().
  * Errors: RH_EEXIST (there is one), RH_EINVALID (no such implementation or flag), RH_ENOSPACE. */
 int pmOpenContext(struct pm_context **pm, struct rh_job *job, const struct pm_options *options);
 

@@ -19,6 +19,19 @@
 #define HAS_THREAD_SANITIZER 0
 #endif
 
+/* Tell the sanitizer of an order that it cannot see, because the two sides meet in memory that each
+ * has mapped for itself: what came before order_release(key) comes before what follows
+ * order_acquire(key). */
+#if HAS_THREAD_SANITIZER
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#define order_acquire(key) __tsan_acquire(key)
+#define order_release(key) __tsan_release(key)
+#else
+#define order_acquire(key) ((void)(key))
+#define order_release(key) ((void)(key))
+#endif
+
 static inline void full_fence(void)
 {
 #if HAS_THREAD_SANITIZER

@@ -68,6 +68,12 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                          .help = "how messages too long for a descriptor travel: push into the "
                                  "receiver's buffer, ring of blocks, pull from the sender; auto "
                                  "goes by length and NIC"},
+    [SETTING_PM] = {.name = "RHINET_PM",
+                    .kind = SETTING_CHOICE,
+                    .initial = "pm-auto",
+                    .choices = "pm-auto|pm-ring|pm-queue",
+                    .help = "how PM messages travel: one queue and a few lanes, one ring per "
+                            "sender, or one queue"},
     [SETTING_LOG] = {.name = "RHINET_LOG",
                      .kind = SETTING_CHOICE,
                      .initial = "warning",

@@ -31,8 +31,10 @@ enum slot_kind {
     SLOT_INLINED = 1, /* the message is in the slot */
     SLOT_BLOCK,       /* in the lane's block, or behind the head in the inbox */
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
-    SLOT_PROCEED,     /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED     /* to a sender: it was pulled */
+    /* Control, by the inbox only and without credit, so that no message stands in its way: */
+    SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
+    SLOT_FINISHED, /* to a sender: it was pulled, or its withdrawal is known */
+    SLOT_WITHDRAWN /* to a receiver: the sender has given up */
 };
 
 /* Without the number this is also what is appended to an inbox. */
@@ -101,11 +103,14 @@ struct peer {
     uint64_t lane_next;  /* slots used so far */
     uint64_t inbox_sent; /* messages appended so far, for which we need credit */
     uint32_t sent;
-    struct list pending; /* sends that could not start yet, in order */
+    struct list pending;  /* sends that could not start yet, in order */
+    struct list controls; /* the same for control slots, which go first */
     /* As sender to us. */
-    uint64_t inbox_taken; /* messages received by the inbox, arrival order */
-    uint64_t inbox_done;  /* of which consumed */
-    uint32_t held;        /* unexpected messages of its that we keep */
+    uint64_t inbox_taken;    /* messages received by the inbox, arrival order */
+    uint64_t inbox_done;     /* of which consumed */
+    uint64_t inbox_returned; /* of which the sender knows */
+    uint32_t held;           /* unexpected messages of its that we keep */
+    bool is_gone;            /* died or left, and what it did before has been looked at */
 };
 
 /* A lane as its receiver sees it. */
@@ -120,7 +125,7 @@ enum request_kind { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_CONTROL };
 enum request_state {
     STATE_PENDING,   /* send: not announced; receive: posted, unmatched */
     STATE_ANNOUNCED, /* send: the receiver knows of it */
-    STATE_MATCHED,   /* receive: large message, waiting for a stream */
+    STATE_MATCHED,   /* receive: large message, waiting for a stream or a pull */
     STATE_STREAMING,
     STATE_COMPLETE
 };
@@ -135,11 +140,13 @@ struct rh_request {
     size_t length; /* to send, or room */
     int result;
     struct rh_status status;
+    bool has_send_id;
     uint32_t send_id;
     struct announcement announced; /* receive: what was matched */
+    uint64_t arrival;              /* receive: the message's number, see struct unexpected */
     uint32_t stream;
-    uint64_t first_chunk;
-    uint64_t chunk; /* next to push or to copy out */
+    uint64_t first_chunk; /* send: number of its first chunk in the stream */
+    uint64_t chunk;       /* send: next to push */
     struct slot control;
     struct rh_request *next, *previous;
 };
@@ -147,18 +154,24 @@ struct rh_request {
 /* A message that came before its receive. */
 struct unexpected {
     struct unexpected *next;
+    uint64_t arrival; /* messages are kept in this order */
     int source;
     bool by_inbox;
     struct slot_head head;
-    struct announcement announced;
     struct rh_request *own_send; /* a send to ourselves */
     size_t length;
     char data[];
 };
 
+/* Stays in use until its sender is known to write no more, even if the receive gives up before. */
 struct stream_in {
-    struct rh_request *receive; /* NULL: free */
-    uint64_t next_chunk;        /* numbers used so far */
+    bool is_used;
+    struct rh_request *receive; /* NULL: nobody wants it any more, what comes is dropped */
+    int source;
+    struct announcement announced;
+    uint64_t first_chunk;
+    uint64_t chunk;      /* next to copy out */
+    uint64_t next_chunk; /* numbers used so far */
 };
 
 struct mail {
@@ -177,12 +190,18 @@ struct mail {
     struct stream_in stream_in[STREAM_COUNT];
     struct peer *peer;
     struct list posted;  /* receives, oldest first */
-    struct list matched; /* receives waiting for a stream */
+    struct list matched; /* receives waiting for a stream or a pull */
     struct list sending; /* sends that are announced or streaming */
     struct unexpected *unexpected_first, **unexpected_end;
-    uint32_t pending_count;             /* over all peers */
+    uint32_t pending_count;             /* sends and controls, over all peers */
     uint32_t active_in;                 /* streams in use */
     uint64_t send_ids[SENDS_MOST / 64]; /* set: in use */
+    int withdrawn[SENDS_MOST];          /* given up; the number is the receiver's: rank + 1, or 0 */
+    bool owes_credit;                   /* some inbox_done could not be told */
+    uint64_t arrivals;                  /* messages that came, including own ones */
+    uint64_t events;                    /* completions and arrivals that somebody may wait for */
+    uint32_t waiters;                   /* threads that wait long, and may sleep */
+    uint32_t deaths_seen;
     uint32_t looks;
 };
 
@@ -226,10 +245,13 @@ static inline void list_remove(struct list *list, struct rh_request *request)
         list->last = request->previous;
 }
 
+/* Never with RH_EAGAIN or, but for blocking calls, RH_ETIMEOUT: those mean "still under way". The text
+ * of an error is made where it is asked for, since that may be another thread: request.c. */
 static inline void request_complete(struct rh_request *request, int result)
 {
     request->result = result;
     request->state = STATE_COMPLETE;
+    request->msg->mail->events++;
 }
 
 /* ---- wire.c: slots to peers ----------------------------------------------------------------- */
@@ -244,10 +266,12 @@ static inline bool lane_has_room(const struct mail *mail, int rank, uint64_t mos
 /* Push one slot of `head.length` bytes at data into our lane at rank; there must be room. */
 int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 
-/* Try to get a message or control slot to a peer, by lane or inbox. `is_control` needs no credit.
- * RH_EAGAIN if there is no room now or the peer is not there yet. */
-int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data,
-              bool is_control);
+/* Try to get a message to a peer, by lane or inbox. RH_EAGAIN if there is no room now, the peer is not
+ * there yet or the network did not take it. */
+int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+
+/* The same for a control slot. */
+int wire_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 
 /* Try to send a middle message; RH_ETOOBIG if it does not fit this peer's way. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
@@ -263,13 +287,14 @@ void wire_consumed(struct mail *mail, int source, bool by_inbox);
 struct arrived {
     int source;
     bool by_inbox;
+    uint64_t arrival;
     const struct slot_head *head;
     const char *data;
     size_t length;
 };
 
-/* A slot for us: a message, or news about one of our own sends. */
-void match_arrival(struct mail *mail, const struct arrived *arrived);
+/* A slot for us: a message, or news about one. */
+void match_arrival(struct mail *mail, struct arrived *arrived);
 
 /* Let a receive take a message that is there already; false if there is none, then it is posted. */
 bool match_receive(struct mail *mail, struct rh_request *receive);
@@ -283,21 +308,34 @@ void match_own(struct mail *mail, struct rh_request *send);
 
 void match_forget_own(struct mail *mail, const struct rh_request *send);
 
+/* A receive gives up before its announced message has begun to move: somebody else may have it. */
+void match_put_back(struct mail *mail, const struct rh_request *receive);
+
 void match_close(struct mail *mail);
 
 /* ---- stream.c: large messages --------------------------------------------------------------- */
 
 /* Give a send its number and make its announcement. RH_EAGAIN if all numbers are in use. */
-int stream_announce(struct mail *mail, struct rh_request *send, struct announcement *announcement);
+int stream_announce(struct mail *mail, struct rh_request *send);
+/* Give a send's number back: it is over, or was never announced. */
+void stream_release(struct mail *mail, struct rh_request *send);
+/* An announced send gives up. Its number stays in use until the receiver has heard of it. */
+void stream_withdraw(struct mail *mail, struct rh_request *send);
+
 /* The receiver has a place for an announced message: start moving it. */
 void stream_receive(struct mail *mail, struct rh_request *receive);
-/* News for an announced send. */
+/* A receive in STATE_STREAMING gives up: what still comes is dropped. */
+void stream_abandon(struct mail *mail, struct rh_request *receive);
+
+/* News for an announced send, or for its receiver. */
 void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
 void stream_finished(struct mail *mail, int source, uint32_t send_id);
+void stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
+
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
-/* A send or receive is over, one way or the other: give its number or stream back. */
-void stream_release(struct mail *mail, struct rh_request *request);
+/* End what hangs on peers that are gone. */
+void stream_end_gone(struct mail *mail);
 
 /* ---- progress.c ----------------------------------------------------------------------------- */
 
@@ -307,7 +345,7 @@ void progress_send(struct mail *mail, struct rh_request *send);
 void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 /* Everything that can go on without waiting. */
 void progress(struct mail *mail);
-/* End a request from outside: take it off its list. */
+/* End a request that is not complete: take it off its list. */
 void progress_abort(struct mail *mail, struct rh_request *request, int result);
 
 #endif

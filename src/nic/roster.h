@@ -3,21 +3,21 @@
  * Memory that says who is in a job and how they fare.
  *
  * The roster is written by the task manager only; it is sealed against every other writer, so no
- * process can forge another's state. The board is the other way round: each member writes its own
- * part (counters), and the launcher and `rhinet top` read it. Both are memfds: they have no name in
+ * process can forge another's state. The board (nic/board.h) is the other way round: each member
+ * writes its own part, and the launcher and tools read it. Both are memfds: they have no name in
  * the file system and vanish with their last holder.
  */
 #ifndef NIC_ROSTER_H
 #define NIC_ROSTER_H
 
-#include "base/counters.h"
+#include "nic/board.h"
 
 #include <rhinet/job.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 1u
+#define ROSTER_VERSION 2u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
 
@@ -58,12 +58,5 @@ static inline enum rh_peer_state roster_state(const struct roster *roster, int r
     return (enum rh_peer_state)atomic_load_explicit(&roster->peer[rank].state,
                                                     memory_order_acquire);
 }
-
-/* One member's part of the board. */
-struct board_rank {
-    struct counters counters;
-    uint64_t reserved[8];
-};
-_Static_assert(sizeof(struct board_rank) == 1024, "shared layout");
 
 #endif

@@ -83,7 +83,8 @@ int pmCloseContext(struct pm_context *pm)
 {
     int result = pm_memory_close(pm);
     int closed = pm->ops->close(pm);
-    free(pm);
+    if (pm->under_way == 0) /* else the network will still write done flags here: lost, not freed */
+        free(pm);
     return result < 0 ? result : closed;
 }
 

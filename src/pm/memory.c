@@ -51,8 +51,8 @@ int pmUnregisterMemory(struct pm_context *pm, const struct pm_memory *memory)
 
 /* ---- Writes and reads ----------------------------------------------------------------------- */
 
-/* A free done flag, or NULL; the complete ones were collected by the last test or wait, which alone
- * may tell the program of their errors. */
+/* A free done flag, or NULL. Complete ones stay taken until a test or wait, which alone may tell the
+ * program of their errors. */
 static struct rh_done *done_take(struct pm_context *pm, int *index)
 {
     if (~pm->under_way == 0)
@@ -109,43 +109,53 @@ int pmRead(struct pm_context *pm, const struct pm_place *source, void *target, s
     return result;
 }
 
-/* An operation that has ended has its result in the flag; one for which the wait itself ended
- * (deadline, some rank's death) is still under way. */
-static bool has_ended(const struct rh_done *done)
+static bool have_ended(void *context)
 {
-    return __atomic_load_n(&done->state, __ATOMIC_ACQUIRE) != 0;
+    const struct pm_context *pm = context;
+    for (uint64_t left = pm->under_way; left != 0; left &= left - 1) {
+        if (__atomic_load_n(&pm->done[__builtin_ctzll(left)].state, __ATOMIC_ACQUIRE) == 0)
+            return false;
+    }
+    return true;
 }
 
-static int collect(struct pm_context *pm, int64_t timeout_ns)
+/* All have ended: forget them, and report the first error. */
+static int collect(struct pm_context *pm)
 {
     int first_error = 0;
     for (uint64_t left = pm->under_way; left != 0; left &= left - 1) {
-        int index = __builtin_ctzll(left);
-        struct rh_done *done = &pm->done[index];
-        int result = pm_pass(timeout_ns == 0 ? rh_test_done(pm->job, done)
-                                             : rh_wait_done(pm->job, done, timeout_ns));
-        if (!has_ended(done))
-            return first_error < 0 ? first_error : result;
-        pm->under_way &= ~(1ULL << index);
-        if (first_error == 0)
-            first_error = result;
+        int64_t state = pm->done[__builtin_ctzll(left)].state;
+        if (state < 0 && first_error == 0)
+            first_error = (int)state;
     }
-    return first_error;
-}
-
-int pmTestDone(struct pm_context *pm)
-{
-    return collect(pm, RH_TIMEOUT_NONE);
+    pm->under_way = 0;
+    if (first_error < 0)
+        return pm_fail(first_error, "a write or read failed: %s", rh_error_name(first_error));
+    return 0;
 }
 
 int pmWaitDone(struct pm_context *pm, int64_t timeout_ns)
 {
-    return collect(pm, timeout_ns);
+    if (!have_ended(pm)) {
+        struct rh_until until = {.is_met = have_ended,
+                                 .context = pm,
+                                 .from = RH_ANY_RANK,
+                                 .timeout_ns = timeout_ns};
+        int result = rh_wait_until(pm->job, &until);
+        if (result < 0)
+            return pm_pass(result);
+    }
+    return collect(pm);
+}
+
+int pmTestDone(struct pm_context *pm)
+{
+    return pmWaitDone(pm, RH_TIMEOUT_NONE);
 }
 
 int pm_memory_close(struct pm_context *pm)
 {
-    int first_error = collect(pm, RH_TIMEOUT_DEFAULT);
+    int first_error = pmWaitDone(pm, RH_TIMEOUT_DEFAULT);
     while (pm->registrations) {
         struct pm_memory memory = {.rank = rh_rank(pm->job), .key = pm->registrations->sid};
         int result = pmUnregisterMemory(pm, &memory);

@@ -83,7 +83,9 @@ static void recreate_in_use(struct test *test)
         for (int rank = 1; rank < test->size; rank++)
             test_signal(test, rh_at(rank, 9, 0), 1);
     } else {
+        int64_t limit_ns = test_now_ns() + TEST_WAIT_NS;
         while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+            CHECK(test_now_ns() < limit_ns);
             int result = rh_push(test->job, rh_at(0, 3, offset), mine, part);
             if (result != 0 && result != RH_ESTALE)
                 FAIL("expected success or RH_ESTALE, got %s: %s", rh_error_name(result),

@@ -8,8 +8,8 @@
 
 #define WORDS_SID 9
 
-/* Rank 0 pushes `length` bytes to rank 1 with a notice, `rounds` times; each round's data is its own
- * and is checked in full before the next may come. */
+/* Rank 0 pushes `length` bytes to rank 1 with a notice, `rounds` times; each round's data is its
+ * own and is checked in full before the next may come. */
 static void notify_rounds(struct test *test, size_t length, uint64_t rounds, bool is_attached)
 {
     uint64_t *words = test_alloc(test, WORDS_SID, 16);

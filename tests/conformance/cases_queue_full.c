@@ -135,7 +135,9 @@ static void destroy_in_use(struct test *test)
         for (int rank = 1; rank < test->size; rank++)
             test_signal(test, rh_at(rank, 9, 0), 1);
     }
+    int64_t limit_ns = test_now_ns() + TEST_WAIT_NS;
     while (test->rank != 0 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+        CHECK(test_now_ns() < limit_ns);
         int result = rh_append_try(test->job, 0, SID, local, slot_length);
         if (result != 0 && result != RH_ESTALE && result != RH_EAGAIN)
             FAIL("expected success, RH_ESTALE or RH_EAGAIN, got %s: %s", rh_error_name(result),

@@ -62,7 +62,7 @@ extern const struct test_case wait_cases[];
 extern const struct test_case death_cases[];
 extern const struct test_case death_queue_cases[];
 
-/* ---- Ranks ----------------------------------------------------------------------------------- */
+/* ---- Ranks ---------------------------------------------------------------------------------- */
 
 int test_next(const struct test *test);     /* the neighbour above, round the ring */
 int test_previous(const struct test *test); /* and below */
@@ -81,7 +81,7 @@ void test_die_soon(unsigned after_us);
 /* Wait until this rank is known to have died or left. */
 void test_await_end(struct test *test, int rank);
 
-/* ---- Memory: all of it is given back when the case ends ------------------------------------- */
+/* ---- Memory: all of it is given back when the case ends ------------------------------------ */
 
 void *test_alloc(struct test *test, rh_sid sid, uint64_t length);
 void test_segment(struct test *test, struct rh_segment *segment);
@@ -95,7 +95,7 @@ void test_queue_destroy(struct test *test, struct rh_queue *queue);
 /* Local memory between guards, which are checked when the case ends. Zeroed. */
 void *test_buffer(struct test *test, size_t length);
 
-/* ---- Small steps ------------------------------------------------------------------------------ */
+/* ---- Small steps ----------------------------------------------------------------------------- */
 
 /* Write an 8-byte word at a peer, so that a waiter there notices. */
 void test_signal(struct test *test, struct rh_remote word, uint64_t value);

@@ -80,7 +80,7 @@ void test_await_end(struct test *test, int rank)
     }
 }
 
-/* ---- Resources ------------------------------------------------------------------------------- */
+/* ---- Resources ------------------------------------------------------------------------------ */
 
 static struct test_resource *keep(struct test *test)
 {
@@ -188,7 +188,7 @@ int test_release_all(struct test *test)
     return problem;
 }
 
-/* ---- Small steps ------------------------------------------------------------------------------ */
+/* ---- Small steps ----------------------------------------------------------------------------- */
 
 void test_signal(struct test *test, struct rh_remote word, uint64_t value)
 {

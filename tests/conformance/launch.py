@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the conformance suite under `rhinet run`: all ordinary cases in one launch, then each case in
-which a rank dies or leaves in a launch of its own, with --survive. Exit 1 if a case failed."""
+"""Runs the conformance suite under `rhinet run`: all ordinary cases in one launch, then each case
+in which a rank dies or leaves in a launch of its own, with --survive. Exit 1 if a case failed."""
 import argparse
 import os
 import re

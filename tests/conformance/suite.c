@@ -20,6 +20,7 @@ struct report {
     uint64_t arrived; /* series of the case reported */
     uint64_t go;      /* series of the case that all may leave; bit 63: end the run */
     uint64_t outcome;
+    int64_t time_ns; /* when it was known */
     char text[CHECK_TEXT_MAX];
 };
 #define GO_END (1ull << 63)
@@ -95,21 +96,26 @@ static void run_case(struct test *test, size_t index, struct check *check)
 
 /* ---- Reports --------------------------------------------------------------------------------- */
 
-static int send_report(struct test *test, size_t index, const struct check *check)
+static struct report make_report(const struct check *check)
 {
-    struct report report = {.outcome = check->outcome};
+    struct report report = {.outcome = check->outcome, .time_ns = test_now_ns()};
     memcpy(report.text, check->text, sizeof(report.text));
-    uint64_t base = (uint64_t)test->rank * sizeof(report);
-    uint64_t skipped = offsetof(struct report, outcome);
-    struct rh_notice notice = {.word = rh_at(0, REPORT_SID, base), .value = SERIES_OF(index)};
-    return rh_push_notify(test->job, rh_at(0, REPORT_SID, base + skipped), &report.outcome,
-                          sizeof(report) - skipped, &notice);
+    return report;
 }
 
-/* How much an outcome has to say. A rank that only saw another give up knows least. */
-static int weight(enum check_outcome outcome, const char *text)
+static int send_report(struct test *test, size_t index, const struct report *report)
 {
-    switch (outcome) {
+    uint64_t base = (uint64_t)test->rank * sizeof(*report);
+    uint64_t skipped = offsetof(struct report, outcome);
+    struct rh_notice notice = {.word = rh_at(0, REPORT_SID, base), .value = SERIES_OF(index)};
+    return rh_push_notify(test->job, rh_at(0, REPORT_SID, base + skipped), &report->outcome,
+                          sizeof(*report) - skipped, &notice);
+}
+
+/* How much a report has to say. A rank that only saw another give up knows least. */
+static int weight(const struct report *report)
+{
+    switch (report->outcome) {
     case CHECK_PASSED:
         return 0;
     case CHECK_SKIPPED:
@@ -117,19 +123,19 @@ static int weight(enum check_outcome outcome, const char *text)
     case CHECK_UNSUPPORTED:
         return 3;
     default:
-        return strstr(text, "gave up") ? 1 : 4;
+        return strstr(report->text, "gave up") ? 1 : 4;
     }
 }
 
-/* Of all ranks' outcomes the weightiest counts. */
-static void merge(struct check *verdict, uint64_t outcome, const char *text, int rank)
+/* Of all ranks' reports the weightiest counts, and of equal ones the first: the rest follows. */
+static void merge(struct report *verdict, const struct report *report, int rank)
 {
-    enum check_outcome known = outcome <= CHECK_SKIPPED ? (enum check_outcome)outcome
-                                                        : CHECK_FAILED;
-    if (weight(known, text) <= weight(verdict->outcome, verdict->text))
+    int difference = weight(report) - weight(verdict);
+    if (difference < 0 || (difference == 0 && report->time_ns >= verdict->time_ns))
         return;
-    verdict->outcome = known;
-    snprintf(verdict->text, sizeof(verdict->text), "rank %d: %.380s", rank, text);
+    struct report named = *report;
+    snprintf(named.text, sizeof(named.text), "rank %d: %.380s", rank, report->text);
+    *verdict = named;
 }
 
 static bool may_be_missing(const struct test *test, int rank)
@@ -138,7 +144,7 @@ static bool may_be_missing(const struct test *test, int rank)
 }
 
 /* False if a rank did not report: then nobody can go on. */
-static bool collect(struct test *test, size_t index, struct check *verdict)
+static bool collect(struct test *test, size_t index, struct report *verdict)
 {
     for (int rank = 1; rank < test->size; rank++) {
         struct report *report = &test->reports[rank];
@@ -151,10 +157,13 @@ static bool collect(struct test *test, size_t index, struct check *verdict)
         if (result == RH_EDEAD && may_be_missing(test, rank))
             continue;
         if (result < 0) {
-            merge(verdict, CHECK_FAILED, rh_error_text(), rank);
+            struct report missing = {.outcome = CHECK_FAILED, .time_ns = test_now_ns()};
+            snprintf(missing.text, sizeof(missing.text), "does not report: %.300s",
+                     rh_error_text());
+            merge(verdict, &missing, rank);
             return false;
         }
-        merge(verdict, report->outcome, report->text, rank);
+        merge(verdict, report, rank);
     }
     return true;
 }
@@ -204,12 +213,12 @@ static void watchdog_set(const struct suite_options *options, const char *name)
     alarm(WATCHDOG_S);
 }
 
-static void print(const char *name, struct check *verdict, const struct suite_options *options,
+static void print(const char *name, struct report *verdict, const struct suite_options *options,
                   struct tally *tally)
 {
     if (verdict->outcome == CHECK_UNSUPPORTED && options->all_supported)
         verdict->outcome = CHECK_FAILED;
-    switch (verdict->outcome) {
+    switch ((enum check_outcome)verdict->outcome) {
     case CHECK_PASSED:
         tally->passed++;
         printf("ok %s\n", name);
@@ -235,13 +244,11 @@ static bool lead_case(struct test *test, size_t index, const struct suite_option
                       struct tally *tally)
 {
     int64_t start_ns = test_now_ns();
-    struct check verdict;
+    struct check check;
     char name[96];
-    run_case(test, index, &verdict);
-    if (verdict.outcome != CHECK_PASSED) {
-        struct check own = verdict;
-        snprintf(verdict.text, sizeof(verdict.text), "rank 0: %.380s", own.text);
-    }
+    run_case(test, index, &check);
+    struct report own = make_report(&check), verdict = {.outcome = CHECK_PASSED};
+    merge(&verdict, &own, 0);
     bool all_reported = collect(test, index, &verdict);
     snprintf(name, sizeof(name), "%s", test->running->name);
     if (test_now_ns() - start_ns > RH_MILLISECONDS(1000))
@@ -258,7 +265,8 @@ static bool follow_case(struct test *test, size_t index)
     run_case(test, index, &check);
     if (test->has_left)
         return false;
-    return send_report(test, index, &check) == 0 && await_go(test, index);
+    struct report report = make_report(&check);
+    return send_report(test, index, &report) == 0 && await_go(test, index);
 }
 
 static int suite_open(struct test *test, struct rh_job *job, const struct suite_options *options)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The fault NIC at work, in a job of one: each kind of fault really happens, where it should, at the
- * stated rate, is counted, and happens again with the same seed.
+ * The fault NIC at work, in a job of one: each kind of fault really happens, where it should, at
+ * the stated rate, is counted, and happens again with the same seed.
  */
 #include <math.h>
 #include <rhinet/rma.h>
@@ -94,7 +94,7 @@ static int receive_all(struct alone *alone)
     return count;
 }
 
-/* ---- Contract-keeping ------------------------------------------------------------------------- */
+/* ---- Contract-keeping ------------------------------------------------------------------------ */
 
 static void transparent(void **state)
 {
@@ -336,7 +336,7 @@ static void kills(void **state)
     close(line[0]);
 }
 
-/* ---- Contract-breaking ------------------------------------------------------------------------ */
+/* ---- Contract-breaking ----------------------------------------------------------------------- */
 
 static void loses(void **state)
 {
@@ -420,7 +420,7 @@ static void corrupts(void **state)
     end(&alone);
 }
 
-/* ---- All of them ------------------------------------------------------------------------------ */
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 /* A run of mixed operations, as the string of what each returned. */
 static void record_run(const char *faults, char *record, size_t count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Data that can be recognised: a seeded random stream, byte patterns that depend on their place, and
- * buffers between guards. Every byte is a function of (seed, position), so a misplaced byte is
+ * Data that can be recognised: a seeded random stream, byte patterns that depend on their place,
+ * and buffers between guards. Every byte is a function of (seed, position), so a misplaced byte is
  * found as surely as a wrong one.
  */
 #ifndef SUPPORT_PATTERN_H

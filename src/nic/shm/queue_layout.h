@@ -36,12 +36,7 @@ struct slot {
 _Static_assert(sizeof(struct slot) == CACHE_LINE, "a slot is one cache line");
 
 struct shm_queue {
-    /* Constant after shm_queue_format(). */
-    alignas(CACHE_LINE) uint32_t slot_count;
-    uint32_t slot_shift; /* log2 of it */
-    uint32_t slot_length;
-    uint32_t buffer_length;
-    uint64_t buffers_at;
+    alignas(CACHE_LINE) struct shm_queue_cut cut; /* constant; the receiver's copy */
     /* Senders. */
     alignas(CACHE_LINE) _Atomic uint64_t tail;
     /* Written by the receiver, read by senders that find no space. */
@@ -79,22 +74,24 @@ static inline enum slot_state header_state(uint64_t header)
 }
 
 /* The round in which a number uses its slot; from 1, so that a fresh slot (0) belongs to none. */
-static inline uint64_t number_round(const struct shm_queue *queue, uint64_t number)
+static inline uint64_t number_round(const struct shm_queue_cut *cut, uint64_t number)
 {
-    return (number >> queue->slot_shift) + 1;
+    return (number >> cut->slot_shift) + 1;
 }
 
-static inline struct slot *number_slot(struct shm_queue *queue, uint64_t number)
+static inline struct slot *number_slot(struct shm_queue *queue, const struct shm_queue_cut *cut,
+                                       uint64_t number)
 {
-    return &queue->slot[number & (queue->slot_count - 1)];
+    return &queue->slot[number & (cut->slot_count - 1)];
 }
 
-static inline char *message_place(struct shm_queue *queue, uint64_t number, size_t length)
+static inline char *message_place(struct shm_queue *queue, const struct shm_queue_cut *cut,
+                                  uint64_t number, size_t length)
 {
-    uint64_t index = number & (queue->slot_count - 1);
+    uint64_t index = number & (cut->slot_count - 1);
     if (length <= INLINE_MOST)
         return queue->slot[index].data;
-    return (char *)queue + queue->buffers_at + index * queue->buffer_length;
+    return (char *)queue + cut->buffers_at + index * cut->buffer_length;
 }
 
 #endif

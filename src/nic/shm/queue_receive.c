@@ -4,12 +4,13 @@
  */
 #include "nic/shm/queue_layout.h"
 
-#define BUFFER_UNIT 64
+#define BUFFER_UNIT     64
+#define SLOT_COUNT_MOST (1u << 24)
 
 static uint32_t slot_shift_for(uint32_t slot_count)
 {
     uint32_t shift = 0;
-    while (1u << shift < slot_count)
+    while (1u << shift < slot_count && 1u << shift < SLOT_COUNT_MOST)
         shift++;
     return shift;
 }
@@ -21,23 +22,27 @@ static uint32_t buffer_length_for(uint32_t slot_length)
     return (slot_length + BUFFER_UNIT - 1) / BUFFER_UNIT * BUFFER_UNIT;
 }
 
+struct shm_queue_cut shm_queue_cut(struct rh_queue_shape shape)
+{
+    struct shm_queue_cut cut = {.slot_shift = slot_shift_for(shape.slot_count),
+                                .slot_length = shape.slot_length,
+                                .buffer_length = buffer_length_for(shape.slot_length)};
+    cut.slot_count = 1u << cut.slot_shift;
+    cut.buffers_at = sizeof(struct shm_queue) + (uint64_t)cut.slot_count * sizeof(struct slot);
+    return cut;
+}
+
 uint64_t shm_queue_length(struct rh_queue_shape shape)
 {
-    if (shape.slot_count > 1u << 24 || shape.slot_length > 1u << 30)
+    if (shape.slot_count > SLOT_COUNT_MOST || shape.slot_length > 1u << 30)
         return 0;
-    uint64_t slots = 1ULL << slot_shift_for(shape.slot_count);
-    return sizeof(struct shm_queue) + slots * sizeof(struct slot) +
-           slots * buffer_length_for(shape.slot_length);
+    struct shm_queue_cut cut = shm_queue_cut(shape);
+    return cut.buffers_at + (uint64_t)cut.slot_count * cut.buffer_length;
 }
 
 void shm_queue_format(void *memory, struct rh_queue_shape shape)
 {
-    struct shm_queue *queue = memory;
-    queue->slot_shift = slot_shift_for(shape.slot_count);
-    queue->slot_count = 1u << queue->slot_shift;
-    queue->slot_length = shape.slot_length;
-    queue->buffer_length = buffer_length_for(shape.slot_length);
-    queue->buffers_at = sizeof(*queue) + (uint64_t)queue->slot_count * sizeof(struct slot);
+    ((struct shm_queue *)memory)->cut = shm_queue_cut(shape);
 }
 
 /* A claimed slot whose sender is gone will never be published: skip it. */
@@ -62,8 +67,8 @@ static inline uint64_t receivable(struct shm_nic *shm, struct shm_queue *queue)
 {
     for (;;) {
         uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-        uint64_t round = number_round(queue, head);
-        struct slot *slot = number_slot(queue, head);
+        uint64_t round = number_round(&queue->cut, head);
+        struct slot *slot = number_slot(queue, &queue->cut, head);
         uint64_t header = atomic_load_explicit(&slot->header, memory_order_acquire);
         if (header_round(header) != round)
             return 0;
@@ -96,11 +101,11 @@ int shm_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival)
     /* Copied out before it is checked: a broken sender must not lead us astray. */
     uint32_t length = header_length_code(header);
     if (length > LENGTH_CODE_MOST)
-        length = number_slot(queue, head)->length;
-    if (length > queue->slot_length)
-        length = queue->slot_length;
+        length = number_slot(queue, &queue->cut, head)->length;
+    if (length > queue->cut.slot_length)
+        length = queue->cut.slot_length;
     arrival->length = length;
-    arrival->data = message_place(queue, head, length);
+    arrival->data = message_place(queue, &queue->cut, head, length);
     arrival->source = header_rank(header);
     return 0;
 }

@@ -41,12 +41,12 @@ static inline bool double_compare_swap(void *slot, struct double_word *seen,
 static inline bool has_space(struct shm_queue *queue, struct shm_view *view, uint64_t number)
 {
     uint64_t known = atomic_load_explicit(&view->head_known, memory_order_relaxed);
-    if (likely(number < known + queue->slot_count))
+    if (likely(number < known + view->cut.slot_count))
         return true;
     /* acquire: the receiver's last look at the slot is over; pairs with shm_queue_release() */
     known = atomic_load_explicit(&queue->head, memory_order_acquire);
     atomic_store_explicit(&view->head_known, known, memory_order_relaxed);
-    return number < known + queue->slot_count;
+    return number < known + view->cut.slot_count;
 }
 
 /* Ask for a line to write to, before it is needed: a plain look would fetch it for reading only, and
@@ -67,8 +67,8 @@ static inline uint64_t first_number(struct shm_queue *queue, struct shm_view *vi
     uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
     if (unlikely(at < known))
         at = known; /* set back by a sender that slept in between */
-    fetch_for_writing(number_slot(queue, at));
-    fetch_for_writing(number_slot(queue, at + FETCH_AHEAD));
+    fetch_for_writing(number_slot(queue, &view->cut, at));
+    fetch_for_writing(number_slot(queue, &view->cut, at + FETCH_AHEAD));
     return at;
 }
 
@@ -83,8 +83,8 @@ static inline void move_tail(struct shm_queue *queue, uint64_t number)
 static inline bool claim(struct shm_queue *queue, struct shm_view *view, int rank, uint64_t *number)
 {
     for (uint64_t at = first_number(queue, view); has_space(queue, view, at);) {
-        struct slot *slot = number_slot(queue, at);
-        uint64_t round = number_round(queue, at);
+        struct slot *slot = number_slot(queue, &view->cut, at);
+        uint64_t round = number_round(&view->cut, at);
         uint64_t header = atomic_load_explicit(&slot->header, memory_order_acquire);
         if (header_round(header) >= round) { /* taken: the hint is behind */
             at++;
@@ -107,10 +107,10 @@ static inline bool append_claimed(struct shm_queue *queue, struct shm_view *view
     uint64_t number;
     if (unlikely(!claim(queue, view, rank, &number)))
         return false;
-    struct slot *slot = number_slot(queue, number);
+    struct slot *slot = number_slot(queue, &view->cut, number);
     slot->length = (uint32_t)length;
-    memcpy(message_place(queue, number, length), data, length);
-    uint64_t header = make_header(number_round(queue, number), LENGTH_IN_SLOT, rank,
+    memcpy(message_place(queue, &view->cut, number, length), data, length);
+    uint64_t header = make_header(number_round(&view->cut, number), LENGTH_IN_SLOT, rank,
                                   SLOT_PUBLISHED);
     /* release: whoever sees "published" sees the message; pairs with receivable() */
     atomic_store_explicit(&slot->header, header, memory_order_release);
@@ -126,8 +126,8 @@ static inline bool append_word(struct shm_queue *queue, struct shm_view *view, i
     struct double_word fresh = {0, 0};
     memcpy(&fresh.high, data, length);
     for (uint64_t at = first_number(queue, view); has_space(queue, view, at);) {
-        struct slot *slot = number_slot(queue, at);
-        uint64_t round = number_round(queue, at);
+        struct slot *slot = number_slot(queue, &view->cut, at);
+        uint64_t round = number_round(&view->cut, at);
         struct double_word seen;
         seen.low = atomic_load_explicit(&slot->header, memory_order_acquire);
         memcpy(&seen.high, slot->data, sizeof(seen.high)); /* torn or old: then the swap fails */
@@ -168,7 +168,7 @@ static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
     if (now_ns >= deadline_ns)
         return error_set(RH_ETIMEOUT, view->rank,
                          "queue %u of rank %d stayed full (%u messages); does it receive?",
-                         view->sid, view->rank, queue->slot_count);
+                         view->sid, view->rank, view->cut.slot_count);
     return RH_EAGAIN;
 }
 
@@ -198,14 +198,13 @@ static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
 
 static int check_queue(const struct shm_view *view, size_t length)
 {
-    const struct shm_queue *queue = (const void *)view->base;
     if (view->kind != NIC_SEGMENT_QUEUE)
         return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is not a queue", view->sid,
                          view->rank);
-    if (length > queue->slot_length)
+    if (length > view->cut.slot_length)
         return error_set(RH_ETOOBIG, view->rank,
                          "message of %zu bytes; queue %u of rank %d takes up to %u", length,
-                         view->sid, view->rank, queue->slot_length);
+                         view->sid, view->rank, view->cut.slot_length);
     return 0;
 }
 
@@ -228,8 +227,7 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
     struct shm_view *view = shm_view_find(shm, target.rank, target.sid, &result);
     if (unlikely(!view))
         return result;
-    if (unlikely(view->kind != NIC_SEGMENT_QUEUE ||
-                 length > ((struct shm_queue *)(void *)view->base)->slot_length))
+    if (unlikely(view->kind != NIC_SEGMENT_QUEUE || length > view->cut.slot_length))
         return check_queue(view, length);
     struct shm_queue *queue = (void *)view->base;
     int64_t deadline_ns = 0;
@@ -241,6 +239,8 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
             return result;
     }
     shm_after_write(shm, view->door);
+    if (unlikely(!shm_view_is_current(view))) /* destroyed meanwhile: nobody will receive it */
+        return shm_refuse_stale(shm, view->rank, view->sid);
     return 0;
 }
 

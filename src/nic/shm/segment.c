@@ -125,8 +125,11 @@ static void announce(struct shm_nic *shm, const struct nic_segment *wanted,
     atomic_store_explicit(&entry->length, length, memory_order_release);
     atomic_store_explicit(&entry->address, (uint64_t)(uintptr_t)segment->base,
                           memory_order_release);
+    atomic_store_explicit(&entry->slot_count, wanted->shape.slot_count, memory_order_release);
+    atomic_store_explicit(&entry->slot_length, wanted->shape.slot_length, memory_order_release);
     atomic_store_explicit(&entry->was_seen, 0, memory_order_release);
     generation = ++shm->generation;
+    order_release(segment->base);
     atomic_store_explicit(&entry->state, generation << 2 | wanted->kind, memory_order_release);
     segment->entry = entry;
 }

@@ -46,8 +46,10 @@ struct shm_entry {
     _Atomic uint32_t sid;
     _Atomic uint32_t rights;
     _Atomic uint64_t length;
-    _Atomic uint64_t address;  /* in the owner's memory */
-    _Atomic uint32_t was_seen; /* a peer has looked it up, so it may be in use */
+    _Atomic uint64_t address;    /* in the owner's memory */
+    _Atomic uint32_t was_seen;   /* a peer has looked it up, so it may be in use */
+    _Atomic uint32_t slot_count; /* of a queue */
+    _Atomic uint32_t slot_length;
 };
 _Static_assert(sizeof(struct shm_entry) == CACHE_LINE, "one entry, one cache line");
 
@@ -73,6 +75,16 @@ struct shm_common {
 
 /* ---- This process --------------------------------------------------------------------------- */
 
+/* How a queue's memory is cut, worked out from its rh_queue_shape. Senders keep their own copy: what
+ * lies in the memory itself is gone once the owner destroys the queue. */
+struct shm_queue_cut {
+    uint32_t slot_count; /* a power of two */
+    uint32_t slot_shift; /* log2 of it */
+    uint32_t slot_length;
+    uint32_t buffer_length;
+    uint64_t buffers_at;
+};
+
 /* A peer's segment as this process sees it. Immutable once published, but for head_known. */
 struct shm_view {
     int rank;
@@ -86,6 +98,7 @@ struct shm_view {
     char *base;                  /* directly reachable memory, or NULL */
     uint64_t address;            /* in the owner's process, for attached memory */
     uint64_t mapped_length;      /* what to unmap; 0 if not mapped by us */
+    struct shm_queue_cut cut;    /* queues */
     _Atomic uint64_t head_known; /* queues: how far the receiver is, at least */
     _Atomic bool is_pinned;      /* handed out to the layer above, which may keep it until close */
     struct shm_view *next, *previous; /* list of all */
@@ -281,6 +294,7 @@ struct shm_queue;
 
 /* Bytes of memory a queue needs, or 0 if the shape is beyond all reason. */
 uint64_t shm_queue_length(struct rh_queue_shape shape);
+struct shm_queue_cut shm_queue_cut(struct rh_queue_shape shape);
 void shm_queue_format(void *memory, struct rh_queue_shape shape);
 bool shm_queue_has_message(struct shm_nic *shm, void *queue);
 int shm_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,

@@ -23,6 +23,7 @@ struct reading {
     unsigned rights;
     uint64_t length;
     uint64_t address;
+    struct rh_queue_shape shape;
 };
 
 /* ---- Refusals ------------------------------------------------------------------------------- */
@@ -89,6 +90,9 @@ static int read_entry(struct shm_nic *shm, int rank, rh_sid sid, struct reading 
         reading->rights = atomic_load_explicit(&entry->rights, memory_order_acquire);
         reading->length = atomic_load_explicit(&entry->length, memory_order_acquire);
         reading->address = atomic_load_explicit(&entry->address, memory_order_acquire);
+        reading->shape.slot_count = atomic_load_explicit(&entry->slot_count, memory_order_acquire);
+        reading->shape.slot_length = atomic_load_explicit(&entry->slot_length,
+                                                          memory_order_acquire);
         atomic_store_explicit(&entry->was_seen, 1, memory_order_release);
         if (atomic_load_explicit(&entry->state, memory_order_acquire) != reading->state ||
             found != sid)
@@ -134,11 +138,13 @@ static int fill_view(struct shm_nic *shm, struct shm_view *view, const struct re
     view->kind = SHM_KIND(reading->state);
     view->length = reading->length;
     view->address = reading->address;
+    view->cut = shm_queue_cut(reading->shape);
     bool same_process = atomic_load_explicit(&view->door->process, memory_order_acquire) ==
                         shm_process_token();
-    if (same_process)
+    if (same_process) {
         view->base = (char *)(uintptr_t)reading->address;
-    else if (view->kind != NIC_SEGMENT_ATTACHED)
+        order_acquire(view->base);
+    } else if (view->kind != NIC_SEGMENT_ATTACHED)
         return map_view(shm, view);
     return 0;
 }

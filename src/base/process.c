@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See process.h. Nothing here fails: what cannot be read is unknown.
+ */
+#include "base/process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool read_text(int folder, const char *name, char *text, size_t room)
+{
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, room - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* The letter that proc(5) explains, and whether the thread is the library's; 0 if it is gone. The
+ * name may hold anything: it ends at the last ')'. */
+static char thread_state(int folder, const char *number, bool *is_own)
+{
+    char path[64];
+    char line[512];
+    snprintf(path, sizeof(path), "%.20s/stat", number);
+    if (!read_text(folder, path, line, sizeof(line)))
+        return 0;
+    const char *name = strchr(line, '(');
+    const char *name_end = strrchr(line, ')');
+    if (!name || !name_end || name_end[1] != ' ')
+        return 0;
+    *is_own = strncmp(name + 1, PROCESS_OWN_THREADS, strlen(PROCESS_OWN_THREADS)) == 0;
+    return name_end[2];
+}
+
+static enum process_state state_of(char letter)
+{
+    switch (letter) {
+    case 'R':
+        return PROCESS_RUNNING;
+    case 'T':
+    case 't':
+        return PROCESS_STOPPED;
+    case 'Z':
+    case 'X':
+        return PROCESS_ENDED;
+    default:
+        return PROCESS_SLEEPING;
+    }
+}
+
+static void look_at_threads(int pid, struct process_look *look)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        bool is_own = false;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        char letter = thread_state(dirfd(folder), entry->d_name, &is_own);
+        if (letter == 0 || is_own)
+            continue;
+        look->thread_count++;
+        if (look->state == PROCESS_UNKNOWN || letter == 'R')
+            look->state = state_of(letter);
+    }
+    closedir(folder);
+}
+
+struct process_look process_look(int pid)
+{
+    struct process_look look = {.state = PROCESS_UNKNOWN};
+    char path[64];
+    if (pid <= 0)
+        return look;
+    look_at_threads(pid, &look);
+    snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
+    if (look.state != PROCESS_SLEEPING || !read_text(AT_FDCWD, path, look.where, sizeof(look.where)))
+        look.where[0] = '\0';
+    for (char *at = look.where; *at; at++) {
+        if (!isalnum((unsigned char)*at) && *at != '_' && *at != '.')
+            *at = '\0';
+    }
+    if (strcmp(look.where, "0") == 0)
+        look.where[0] = '\0';
+    return look;
+}

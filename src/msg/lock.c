@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Locks: the public calls. A free lock is taken by one swap on the representative's memory and given
+ * back by one compare-and-swap; all else is in the files that lock.h names.
+ */
+#include "msg/lock.h"
+
+#include "base/clock.h"
+#include "base/settings.h"
+
+#include <stdlib.h>
+#include <sys/single_threaded.h>
+
+static int refuse_number(const struct locks *locks, uint32_t lock)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK,
+                     "there is no lock %u; they go from 0 to %u (RHINET_LOCKS=%u)", lock,
+                     locks->count - 1, locks->count);
+}
+
+static int refuse_use(uint32_t lock, const char *why)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "lock %u %s", lock, why);
+}
+
+/* ---- Open and close ------------------------------------------------------------------------- */
+
+static void lay_out(struct locks *locks)
+{
+    uint64_t entry_count = (locks->count + (unsigned)locks->size - 1) / (unsigned)locks->size;
+    locks->entries_offset = sizeof(struct lock_header);
+    locks->nodes_offset = locks->entries_offset + entry_count * sizeof(struct lock_entry);
+    locks->nodes_offset = (locks->nodes_offset + 127) & ~127ULL;
+    locks->length = locks->nodes_offset + locks->count * sizeof(struct lock_node);
+}
+
+/* Turns begin anew with every mailbox; the clock keeps them from being those of an earlier one. */
+static uint64_t first_turn(void)
+{
+    return ((uint64_t)(clock_now_ns() / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
+}
+
+static void fill(struct locks *locks)
+{
+    uint64_t turn = first_turn();
+    const struct roster *roster = locks->job->world.roster;
+    struct lock_entry *entries = (void *)(locks->base + locks->entries_offset);
+    for (uint32_t lock = 0; lock < locks->count; lock++) {
+        struct lock_mine *mine = &locks->mine[lock];
+        mine->home = (int)(lock % (unsigned)locks->size);
+        mine->home_state = &roster->peer[mine->home].state;
+        mine->name = turn | (uint64_t)(locks->rank + 1);
+        lock_put(&locks->nodes[lock].next, turn);
+        lock_put(&locks->nodes[lock].state, turn | LOCK_IDLE);
+        if (mine->home == locks->rank)
+            lock_put(&entries[lock / (unsigned)locks->size].last, LOCK_FREE);
+    }
+    struct lock_header *header = (void *)locks->base;
+    lock_put(&header->lock_count, locks->count);
+    lock_put(&header->is_ready, 1); /* last: peers look for it, see lock_meet_home() */
+}
+
+int locks_open(struct rh_msg *msg)
+{
+    struct locks *locks = calloc(1, sizeof(*locks));
+    if (!locks)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for locks");
+    locks->job = msg->job;
+    locks->rank = rh_rank(msg->job);
+    locks->size = rh_size(msg->job);
+    locks->count = (uint32_t)setting_number(&msg->job->settings, SETTING_LOCKS);
+    lay_out(locks);
+    locks->mine = calloc(locks->count, sizeof(*locks->mine));
+    locks->peers = calloc((size_t)locks->size, sizeof(*locks->peers));
+    int result = 0;
+    if (!locks->mine || !locks->peers)
+        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u locks", locks->count);
+    else
+        result = rh_segment_alloc(msg->job, MSG_SID_LOCKS, locks->length, (void **)&locks->base);
+    if (result < 0) {
+        free(locks->mine);
+        free(locks->peers);
+        free(locks);
+        return result;
+    }
+    locks->nodes = (void *)(locks->base + locks->nodes_offset);
+    fill(locks);
+    msg->locks = locks;
+    return 0;
+}
+
+void locks_close(struct rh_msg *msg)
+{
+    struct locks *locks = msg->locks;
+    /* Who reaches this memory directly goes on doing so: 0 tells it that nobody looks after it. */
+    struct lock_entry *entries = (void *)(locks->base + locks->entries_offset);
+    for (uint32_t lock = 0; lock < locks->count; lock++) {
+        if (locks->mine[lock].home == locks->rank)
+            __atomic_exchange_n(&entries[lock / (unsigned)locks->size].last, 0, __ATOMIC_SEQ_CST);
+    }
+    rh_segment_detach(locks->job, MSG_SID_LOCKS);
+    free(locks->mine);
+    free(locks->peers);
+    free(locks);
+    msg->locks = NULL;
+}
+
+/* ---- Lock ----------------------------------------------------------------------------------- */
+
+/* Take the node for a new turn. False: it is in use, perhaps by another thread. */
+static inline bool begin_turn(struct lock_mine *mine, struct lock_node *node)
+{
+    uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
+    if (unlikely(lock_low(state) != LOCK_IDLE))
+        return false;
+    uint64_t turn = lock_turn(state) + LOCK_TURN_ONE;
+    if (likely(__libc_single_threaded)) {
+        /* relaxed: ordered before the swap that makes others look, by the next store */
+        __atomic_store_n(&node->next, turn, __ATOMIC_RELAXED);
+        lock_put(&node->state, turn | LOCK_REQUESTING);
+    } else {
+        if (!__atomic_compare_exchange_n(&node->state, &state, turn | LOCK_REQUESTING, false,
+                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            return false;
+        lock_put(&node->next, turn); /* nobody writes it before our swap */
+    }
+    mine->name = turn | lock_low(mine->name);
+    return true;
+}
+
+static inline void end_turn(struct lock_mine *mine, struct lock_node *node)
+{
+    lock_put(&node->state, lock_turn(mine->name) | LOCK_IDLE);
+}
+
+static inline bool home_is_gone(const struct lock_mine *mine)
+{
+    /* acquire: pairs with the task manager's release */
+    return atomic_load_explicit(mine->home_state, memory_order_acquire) >= RH_PEER_LEFT;
+}
+
+/* What the swap found, unless it was a free lock in good order. */
+static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    int result = lock_check_home(locks, lock);
+    if (result == 0 && before == 0) {
+        uint64_t old;
+        lock_last_swap_if(locks, lock, mine->name, 0, &old);
+        result = error_set(RH_EDEAD, mine->home,
+                           "rank %d, which looks after lock %u, has closed its mailbox",
+                           mine->home, lock);
+    }
+    if (result < 0) {
+        end_turn(mine, node);
+        return result;
+    }
+    if (before != LOCK_FREE && before != LOCK_FREE_DIED)
+        return lock_wait_behind(locks, lock, before, deadline_ns);
+    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    return before == LOCK_FREE ? 0 : RH_OWNER_DIED;
+}
+
+/* Where the representative's memory is not reachable directly, or not known yet. */
+static int request_slow(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t before;
+    int result = lock_meet_home(locks, lock, deadline_ns);
+    if (result < 0)
+        return result;
+    if (!begin_turn(mine, node))
+        return refuse_use(lock, "is already in use by this process");
+    result = lock_last_swap(locks, lock, mine->name, &before);
+    if (result < 0) {
+        end_turn(mine, node);
+        return result;
+    }
+    return judge(locks, lock, before, deadline_ns);
+}
+
+/* The node is not idle: either the program has the lock, or an earlier call gave up waiting. */
+static int lock_again(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(lock_load(&node->state));
+    uint64_t expected = turn | LOCK_DEPARTED;
+    if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
+        return refuse_use(lock, "is already held by this process");
+    if (__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return lock_wait_on(locks, lock, deadline_ns); /* our place is still ours */
+    if (lock_low(expected) != LOCK_OUT)
+        return refuse_use(lock, "is already waited for by this process");
+    end_turn(&locks->mine[lock], node);
+    return request_slow(locks, lock, deadline_ns);
+}
+
+static int lock_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+{
+    int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns);
+    if (lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
+        return lock_again(locks, lock, deadline_ns);
+    return request_slow(locks, lock, deadline_ns);
+}
+
+static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
+{
+    timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
+    return judge(locks, lock, before, clock_deadline_ns(timeout_ns));
+}
+
+int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)
+{
+    struct locks *locks = msg->locks;
+    if (unlikely(lock >= locks->count))
+        return refuse_number(locks, lock);
+    if (unlikely(timeout_ns == 0)) {
+        int result = rh_lock_try(msg, lock);
+        return result == RH_EAGAIN ? error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u is held", lock)
+                                   : result;
+    }
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    if (unlikely(!mine->last || !begin_turn(mine, node)))
+        return lock_slow(locks, lock, timeout_ns);
+    uint64_t before = __atomic_exchange_n(mine->last, mine->name, __ATOMIC_SEQ_CST);
+    if (unlikely(before != LOCK_FREE || home_is_gone(mine)))
+        return judge_slow(locks, lock, before, timeout_ns);
+    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    return 0;
+}
+
+/* ---- Try ------------------------------------------------------------------------------------ */
+
+static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    if (!begin_turn(mine, node))
+        return refuse_use(lock, "is already in use by this process");
+    uint64_t old = LOCK_FREE, expected;
+    int result;
+    do {
+        expected = old;
+        result = lock_last_swap_if(locks, lock, expected, mine->name, &old);
+    } while (result == 0 && old != expected && (old == LOCK_FREE || old == LOCK_FREE_DIED));
+    if (result == 0 && old == 0)
+        result = error_set(RH_EDEAD, mine->home,
+                           "rank %d, which looks after lock %u, has closed its mailbox",
+                           mine->home, lock);
+    if (result == 0)
+        result = lock_check_home(locks, lock);
+    if (result < 0 || old != expected) {
+        end_turn(mine, node);
+        *found = old;
+        return result < 0 ? result : RH_EAGAIN;
+    }
+    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    return old == LOCK_FREE ? 0 : RH_OWNER_DIED;
+}
+
+/* An earlier call of this process gave up waiting. Its place in the queue can be had back only when
+ * nobody is before it, and then the queue is broken. */
+static int leave_queue(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t grant = lock_load(&node->grant);
+    if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
+        return refuse_use(lock, "is already held by this process");
+    if (lock_low(grant) == LOCK_DEPARTED && lock_is_broken(locks, lock, lock_load(&node->pred)))
+        lock_repair(locks, lock, deadline_ns);
+    grant = lock_load(&node->grant);
+    if (lock_low(grant) != LOCK_OUT)
+        return lock_low(grant) == LOCK_DEPARTED
+                   ? RH_EAGAIN
+                   : refuse_use(lock, "is already waited for by this process");
+    end_turn(&locks->mine[lock], node);
+    return 0;
+}
+
+int rh_lock_try(struct rh_msg *msg, uint32_t lock)
+{
+    struct locks *locks = msg->locks;
+    uint64_t found = 0;
+    if (unlikely(lock >= locks->count))
+        return refuse_number(locks, lock);
+    int64_t deadline_ns = clock_deadline_ns(locks->job->timeout_ns);
+    int result = lock_meet_home(locks, lock, deadline_ns);
+    if (result == 0 && lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
+        result = leave_queue(locks, lock, deadline_ns);
+    if (result == 0)
+        result = try_once(locks, lock, &found);
+    /* Held, but perhaps by the dead, with nobody else there to find out. */
+    if (result == RH_EAGAIN && found != 0 && lock_is_broken(locks, lock, found) &&
+        lock_repair(locks, lock, deadline_ns) == 0)
+        result = try_once(locks, lock, &found);
+    return result;
+}
+
+/* ---- Unlock --------------------------------------------------------------------------------- */
+
+int rh_unlock(struct rh_msg *msg, uint32_t lock)
+{
+    struct locks *locks = msg->locks;
+    if (unlikely(lock >= locks->count))
+        return refuse_number(locks, lock);
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(mine->name);
+    if (unlikely(lock_load(&node->state) != (turn | LOCK_HELD)))
+        return refuse_use(lock, "is not held by this process");
+    if (unlikely(!mine->last || lock_load(&node->next) != turn))
+        return lock_hand_over(locks, lock);
+    lock_put(&node->state, turn | LOCK_HANDING);
+    uint64_t expected = mine->name;
+    if (unlikely(!__atomic_compare_exchange_n(mine->last, &expected, LOCK_FREE, false,
+                                              __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))) {
+        lock_put(&node->state, turn | LOCK_HELD);
+        return lock_hand_over(locks, lock);
+    }
+    lock_put(&node->state, turn | LOCK_IDLE);
+    return 0;
+}

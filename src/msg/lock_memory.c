@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reaching the memory of locks: the representative's entries and the peers' nodes, by pointer where
+ * the NIC gives one, else by remote atomics and pushes.
+ *
+ * A write by pointer into the memory of the dead succeeds and has no effect. That needs no check: who
+ * waits for the dead finds out, and the repair does not trust what they were given.
+ */
+#include "base/clock.h"
+#include "msg/lock.h"
+
+#define MEET_NAP_NS (200 * NS_PER_US)
+
+struct rh_remote lock_entry_at(const struct locks *locks, uint32_t lock, size_t field)
+{
+    uint64_t index = lock / (unsigned)locks->size;
+    return rh_at(locks->mine[lock].home, MSG_SID_LOCKS,
+                 locks->entries_offset + index * sizeof(struct lock_entry) + field);
+}
+
+struct rh_remote lock_node_at(const struct locks *locks, int rank, uint32_t lock, size_t field)
+{
+    return rh_at(rank, MSG_SID_LOCKS,
+                 locks->nodes_offset + lock * sizeof(struct lock_node) + field);
+}
+
+/* ---- The representative --------------------------------------------------------------------- */
+
+int lock_check_home(const struct locks *locks, uint32_t lock)
+{
+    const struct lock_mine *mine = &locks->mine[lock];
+    if (rh_peer_state(locks->job, mine->home) < RH_PEER_LEFT)
+        return 0;
+    return error_set(RH_EDEAD, mine->home, "rank %d, which looks after lock %u, is gone",
+                     mine->home, lock);
+}
+
+static int await_header(struct locks *locks, int home, int64_t deadline_ns)
+{
+    struct lock_header header;
+    for (;;) {
+        int result = rh_pull(locks->job, rh_at(home, MSG_SID_LOCKS, 0), &header, sizeof(header));
+        if (result < 0)
+            return result;
+        if (header.is_ready)
+            break;
+        if (clock_now_ns() >= deadline_ns)
+            return error_set(RH_ETIMEOUT, home, "rank %d does not finish opening its mailbox",
+                             home);
+        lock_nap(locks, &locks->nodes[0].state, lock_load(&locks->nodes[0].state), MEET_NAP_NS);
+    }
+    if (header.lock_count == locks->count)
+        return 0;
+    return error_set(RH_EINVALID, home,
+                     "rank %d has RHINET_LOCKS=%llu, this one %u; give all ranks of a job the same",
+                     home, (unsigned long long)header.lock_count, locks->count);
+}
+
+int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    if (__atomic_load_n(&mine->is_met, __ATOMIC_ACQUIRE)) /* pairs with the store below */
+        return 0;
+    int64_t left = lock_left_ns(deadline_ns, clock_now_ns(), INT64_MAX);
+    int result = rh_segment_wait(locks->job, mine->home, MSG_SID_LOCKS, left);
+    if (result == 0)
+        result = await_header(locks, mine->home, deadline_ns);
+    if (result < 0)
+        return result;
+    uint64_t *last = rh_remote_ptr(locks->job, lock_entry_at(locks, lock, 0), 8);
+    __atomic_store_n(&mine->last, last, __ATOMIC_RELAXED);
+    __atomic_store_n(&mine->is_met, true, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int lock_last_swap(struct locks *locks, uint32_t lock, uint64_t name, uint64_t *old)
+{
+    uint64_t *last = locks->mine[lock].last;
+    struct rh_remote word = lock_entry_at(locks, lock, offsetof(struct lock_entry, last));
+    if (!last)
+        return rh_swap(locks->job, word, name, old);
+    *old = __atomic_exchange_n(last, name, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uint64_t desired,
+                      uint64_t *old)
+{
+    uint64_t *last = locks->mine[lock].last;
+    struct rh_remote word = lock_entry_at(locks, lock, offsetof(struct lock_entry, last));
+    if (!last)
+        return rh_compare_swap(locks->job, word, expected, desired, old);
+    *old = expected;
+    __atomic_compare_exchange_n(last, old, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+/* ---- Peers' nodes --------------------------------------------------------------------------- */
+
+static char *base_slow(struct locks *locks, int rank)
+{
+    struct lock_peer *peer = &locks->peers[rank];
+    char *base = rh_remote_ptr(locks->job, rh_at(rank, MSG_SID_LOCKS, 0), locks->length);
+    atomic_store_explicit(&peer->base, base, memory_order_relaxed);
+    atomic_store_explicit(&peer->is_known, true, memory_order_release); /* pairs with peer_base */
+    return base;
+}
+
+static inline char *peer_base(struct locks *locks, int rank)
+{
+    struct lock_peer *peer = &locks->peers[rank];
+    if (likely(atomic_load_explicit(&peer->is_known, memory_order_acquire)))
+        return atomic_load_explicit(&peer->base, memory_order_relaxed);
+    return base_slow(locks, rank);
+}
+
+void lock_forget_peers(struct locks *locks)
+{
+    for (int rank = 0; rank < locks->size; rank++)
+        atomic_store_explicit(&locks->peers[rank].is_known, false, memory_order_relaxed);
+}
+
+int lock_node_store(struct locks *locks, struct rh_remote word, uint64_t value)
+{
+    char *base = peer_base(locks, word.rank);
+    if (unlikely(!base))
+        return rh_push(locks->job, word, &value, sizeof(value));
+    lock_put((uint64_t *)(void *)(base + word.offset), value);
+    return rh_wake(locks->job, word.rank);
+}
+
+int lock_node_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected,
+                      uint64_t desired, uint64_t *old)
+{
+    char *base = peer_base(locks, word.rank);
+    if (unlikely(!base))
+        return rh_compare_swap(locks->job, word, expected, desired, old);
+    *old = expected;
+    __atomic_compare_exchange_n((uint64_t *)(void *)(base + word.offset), old, desired, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return rh_wake(locks->job, word.rank);
+}
+
+int lock_node_read(struct locks *locks, int rank, uint32_t lock, struct lock_node *node)
+{
+    if (rank == locks->rank) {
+        const struct lock_node *own = &locks->nodes[lock];
+        node->grant = lock_load(&own->grant);
+        node->state = lock_load(&own->state);
+        node->next = lock_load(&own->next);
+        node->pred = lock_load(&own->pred);
+        return 0;
+    }
+    return rh_pull(locks->job, lock_node_at(locks, rank, lock, 0), node, sizeof(*node));
+}
+
+void lock_nap(struct locks *locks, const uint64_t *word, uint64_t value, int64_t nap_ns)
+{
+    struct rh_wait wait = {.word = word,
+                           .when = RH_NOT_EQUAL,
+                           .value = value,
+                           .from = locks->rank, /* nobody's death ends it */
+                           .timeout_ns = nap_ns};
+    rh_wait_word(locks->job, &wait);
+}

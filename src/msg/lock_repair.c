@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Making a broken queue whole again; lock.h tells how. Slow and careful: everything is read twice,
+ * and whatever changes meanwhile makes us begin anew. A repair that was not necessary does no harm.
+ */
+#include "base/clock.h"
+#include "msg/lock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAP_NS   (50 * NS_PER_US)
+#define TRIES    1000000
+#define MARK_ONE LOCK_TURN_ONE
+
+/* What a step says besides 0 and errors. */
+enum { LOOK_AGAIN = 1, CLOSE_AGAIN = 2 };
+
+struct repair {
+    struct locks *locks;
+    uint32_t lock;
+    int64_t deadline_ns;
+    uint64_t ticket; /* in the repairer's word: mark | our rank + 1 */
+    uint64_t mark;
+    uint64_t before; /* what the mark replaced */
+    bool *was_gone;  /* before the queue was closed */
+    struct lock_seat *again;
+    struct lock_plan plan;
+    bool was_overtaken; /* somebody stands behind the mark, whom we have not seen yet */
+};
+
+/* ---- Being the only one --------------------------------------------------------------------- */
+
+static struct rh_remote repairer_word(const struct repair *repair)
+{
+    return lock_entry_at(repair->locks, repair->lock, offsetof(struct lock_entry, repairer));
+}
+
+static int begin(struct repair *repair)
+{
+    struct locks *locks = repair->locks;
+    struct rh_remote word = repairer_word(repair);
+    uint64_t seen, old;
+    int result = rh_pull(locks->job, word, &seen, sizeof(seen));
+    if (result < 0)
+        return result;
+    int rank = lock_name_rank(seen);
+    if (rank >= 0 && rank < locks->size && rank != locks->rank &&
+        rh_peer_state(locks->job, rank) < RH_PEER_LEFT)
+        return RH_EAGAIN;
+    repair->mark = lock_turn(seen) < LOCK_MARK_FIRST ? LOCK_MARK_FIRST : lock_turn(seen);
+    repair->ticket = repair->mark | (uint64_t)(locks->rank + 1);
+    result = rh_compare_swap(locks->job, word, seen, repair->ticket, &old);
+    return result < 0 ? result : old == seen ? 0 : RH_EAGAIN;
+}
+
+static void end(struct repair *repair)
+{
+    uint64_t old;
+    rh_compare_swap(repair->locks->job, repairer_word(repair), repair->ticket, repair->mark, &old);
+}
+
+/* ---- Taking stock --------------------------------------------------------------------------- */
+
+static bool is_gone_code(int result)
+{
+    return result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+}
+
+static int read_seats(struct repair *repair, struct lock_seat *seats)
+{
+    for (int rank = 0; rank < repair->locks->size; rank++) {
+        struct lock_seat *seat = &seats[rank];
+        memset(seat, 0, sizeof(*seat));
+        int result = lock_node_read(repair->locks, rank, repair->lock, &seat->node);
+        if (result < 0 && !is_gone_code(result))
+            return result;
+        seat->is_gone = result < 0;
+    }
+    return 0;
+}
+
+/* Close the queue by a mark of a number never used before. From the ranks that were gone before
+ * nobody can have come behind it, so that we know on which side of it the gaps are. */
+static int close_queue(struct repair *repair)
+{
+    struct locks *locks = repair->locks;
+    uint64_t old;
+    int result = read_seats(repair, repair->again);
+    if (result < 0)
+        return result;
+    for (int rank = 0; rank < locks->size; rank++)
+        repair->was_gone[rank] = repair->again[rank].is_gone;
+    uint64_t ticket = repair->ticket + MARK_ONE;
+    result = rh_compare_swap(locks->job, repairer_word(repair), repair->ticket, ticket, &old);
+    if (result < 0)
+        return result;
+    if (old != repair->ticket)
+        return RH_EAGAIN; /* we were taken for dead */
+    repair->ticket = ticket;
+    repair->mark += MARK_ONE;
+    repair->was_overtaken = false;
+    struct rh_remote last = lock_entry_at(locks, repair->lock, offsetof(struct lock_entry, last));
+    return rh_swap(locks->job, last, repair->mark, &repair->before);
+}
+
+static bool is_between_steps(const struct lock_seat *seat)
+{
+    unsigned phase = lock_low(seat->node.state);
+    return !seat->is_gone && (phase == LOCK_REQUESTING || phase == LOCK_HANDING);
+}
+
+/* Two readings that agree, with nobody between two steps, are a picture of one moment: no word takes
+ * an earlier value again, but for a waiter that gives up and comes back, which is the same to us. */
+static int compare_seats(const struct repair *repair)
+{
+    for (int rank = 0; rank < repair->locks->size; rank++) {
+        const struct lock_seat *a = &repair->plan.seats[rank], *b = &repair->again[rank];
+        if (b->is_gone && !repair->was_gone[rank])
+            return CLOSE_AGAIN;
+        if (is_between_steps(b) || a->is_gone != b->is_gone ||
+            (!a->is_gone && memcmp(&a->node, &b->node, sizeof(a->node)) != 0))
+            return LOOK_AGAIN;
+    }
+    return 0;
+}
+
+static int take_stock(struct repair *repair)
+{
+    struct locks *locks = repair->locks;
+    const uint64_t *own = &locks->nodes[repair->lock].state;
+    for (unsigned i = 0;; i++) {
+        int result = read_seats(repair, repair->plan.seats);
+        if (result == 0)
+            result = read_seats(repair, repair->again);
+        if (result == 0)
+            result = compare_seats(repair);
+        if (result != LOOK_AGAIN)
+            return result;
+        result = lock_check_home(locks, repair->lock);
+        if (result < 0)
+            return result;
+        if (clock_now_ns() >= repair->deadline_ns)
+            return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
+                             "lock %u cannot be repaired: a rank does not finish its step; is it "
+                             "stopped?",
+                             repair->lock);
+        if (i > 4)
+            lock_nap(locks, own, lock_load(own), NAP_NS);
+    }
+}
+
+/* ---- Mending -------------------------------------------------------------------------------- */
+
+static struct rh_remote node_word(const struct repair *repair, int rank, size_t field)
+{
+    return lock_node_at(repair->locks, rank, repair->lock, field);
+}
+
+/* Change a word of a node if it still is what we have read. */
+static int change(struct repair *repair, int rank, size_t field, uint64_t value)
+{
+    uint64_t expected, old;
+    memcpy(&expected, (const char *)&repair->plan.seats[rank].node + field, sizeof(expected));
+    if (expected == value)
+        return 0;
+    int result = rh_compare_swap(repair->locks->job, node_word(repair, rank, field), expected,
+                                 value, &old);
+    if (is_gone_code(result) && rank != repair->locks->rank)
+        return CLOSE_AGAIN;
+    return result < 0 ? result : old == expected ? 0 : LOOK_AGAIN;
+}
+
+/* Take those out who have given up; their nodes are theirs again. */
+static int expel(struct repair *repair)
+{
+    struct lock_plan *plan = &repair->plan;
+    int kept = 0;
+    for (int i = 0; i < plan->order_count; i++) {
+        int rank = plan->order[i];
+        const struct lock_node *node = &plan->seats[rank].node;
+        if (lock_low(node->state) != LOCK_WAITING || lock_low(node->grant) != LOCK_DEPARTED) {
+            plan->order[kept++] = rank;
+            continue;
+        }
+        int result = change(repair, rank, offsetof(struct lock_node, grant),
+                            lock_turn(node->grant) | LOCK_OUT);
+        if (result != 0)
+            return result;
+    }
+    plan->order_count = kept;
+    return 0;
+}
+
+static int join_two(struct repair *repair, int first, int second)
+{
+    int result = change(repair, second, offsetof(struct lock_node, pred),
+                        lock_seat_name(&repair->plan, first));
+    if (result != 0)
+        return result;
+    return change(repair, first, offsetof(struct lock_node, next),
+                  lock_seat_name(&repair->plan, second));
+}
+
+static int join_all(struct repair *repair)
+{
+    struct lock_plan *plan = &repair->plan;
+    for (int i = 0; i + 1 < plan->order_count; i++) {
+        int result = join_two(repair, plan->order[i], plan->order[i + 1]);
+        if (result != 0)
+            return result;
+    }
+    if (plan->order_count > 0 && plan->newcomer >= 0)
+        return join_two(repair, plan->order[plan->order_count - 1], plan->newcomer);
+    return 0;
+}
+
+/* Nobody stands behind the mark: take it away. */
+static int take_mark_away(struct repair *repair)
+{
+    struct lock_plan *plan = &repair->plan;
+    uint64_t name = repair->before == LOCK_FREE || repair->before == 0 ? repair->before
+                                                                       : LOCK_FREE_DIED;
+    if (plan->order_count > 0) {
+        int rank = plan->order[plan->order_count - 1];
+        name = lock_seat_name(plan, rank);
+        int result = change(repair, rank, offsetof(struct lock_node, next), lock_turn(name));
+        if (result != 0)
+            return result;
+    }
+    uint64_t old;
+    struct rh_remote last =
+        lock_entry_at(repair->locks, repair->lock, offsetof(struct lock_entry, last));
+    int result = rh_compare_swap(repair->locks->job, last, repair->mark, name, &old);
+    if (result < 0 || old == repair->mark)
+        return result;
+    if (repair->was_overtaken)
+        return CLOSE_AGAIN; /* whoever it was has no node in the queue: not reachable any more */
+    repair->was_overtaken = true;
+    return LOOK_AGAIN;
+}
+
+/* The holder is gone: let the first one have the lock. */
+static int grant_first(struct repair *repair)
+{
+    struct lock_plan *plan = &repair->plan;
+    int rank = plan->order_count > 0 ? plan->order[0] : plan->newcomer;
+    if (plan->has_holder || rank < 0)
+        return 0;
+    uint64_t turn = lock_turn(plan->seats[rank].node.state), old;
+    unsigned grant = repair->before == LOCK_FREE ? LOCK_GRANTED : LOCK_GRANTED_DIED;
+    int result = rh_compare_swap(repair->locks->job,
+                                 node_word(repair, rank, offsetof(struct lock_node, grant)),
+                                 turn | LOCK_WAIT, turn | grant, &old);
+    if (is_gone_code(result) && rank != repair->locks->rank)
+        return CLOSE_AGAIN;
+    return result < 0 ? result : old == (turn | LOCK_WAIT) ? 0 : CLOSE_AGAIN;
+}
+
+static int mend(struct repair *repair)
+{
+    int result = take_stock(repair);
+    if (result != 0)
+        return result;
+    lock_plan_make(&repair->plan, repair->locks->size, repair->mark);
+    result = expel(repair);
+    if (result == 0)
+        result = join_all(repair);
+    if (result == 0 && repair->plan.newcomer < 0)
+        result = take_mark_away(repair);
+    return result == 0 ? grant_first(repair) : result;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+static int repair_owned(struct repair *repair)
+{
+    int result = CLOSE_AGAIN;
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (result == CLOSE_AGAIN)
+            result = close_queue(repair);
+        if (result == 0 || result == LOOK_AGAIN)
+            result = mend(repair);
+        if (result <= 0)
+            return result;
+        if (clock_now_ns() >= repair->deadline_ns)
+            break;
+    }
+    return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u changes faster than it is repaired",
+                     repair->lock);
+}
+
+int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    size_t size = (size_t)locks->size;
+    struct repair repair = {.locks = locks, .lock = lock, .deadline_ns = deadline_ns};
+    repair.was_gone = calloc(size, sizeof(*repair.was_gone));
+    repair.again = calloc(size, sizeof(*repair.again));
+    repair.plan.seats = calloc(size, sizeof(*repair.plan.seats));
+    repair.plan.order = calloc(size, sizeof(*repair.plan.order));
+    int result = RH_ENOSPACE;
+    if (repair.was_gone && repair.again && repair.plan.seats && repair.plan.order)
+        result = begin(&repair);
+    else
+        error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to repair lock %u", lock);
+    if (result == 0) {
+        lock_forget_peers(locks);
+        result = repair_owned(&repair);
+        end(&repair);
+    }
+    free(repair.was_gone);
+    free(repair.again);
+    free(repair.plan.seats);
+    free(repair.plan.order);
+    return is_gone_code(result) && result != RH_EDEAD
+               ? error_set(RH_EDEAD, locks->mine[lock].home,
+                           "rank %d, which looks after lock %u, has closed its mailbox",
+                           locks->mine[lock].home, lock)
+               : result;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Locks that are not free: waiting for one's turn, and handing it over.
+ *
+ * A wait is cut into slices. It ends at once when the predecessor dies; a death further ahead in the
+ * queue is found by walking it after each slice.
+ */
+#include "base/clock.h"
+#include "msg/lock.h"
+
+#define SLICE_NS       (10 * NS_PER_MS)
+#define NAP_NS         (200 * NS_PER_US) /* while another rank repairs */
+#define RESERVE_TRIES  8
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+/* Tell the one before us that we come next. What cannot be told is left to the repair. */
+static void reserve(struct locks *locks, uint32_t lock, uint64_t before)
+{
+    if (lock_is_mark(before))
+        return; /* the repairer finds us by our node */
+    struct rh_remote next = lock_node_at(locks, lock_name_rank(before), lock,
+                                         offsetof(struct lock_node, next));
+    if (next.rank >= locks->size)
+        return;
+    for (unsigned i = 0; i < RESERVE_TRIES; i++) {
+        int result = lock_node_store(locks, next, locks->mine[lock].name);
+        if (result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG)
+            return;
+    }
+}
+
+int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(locks->mine[lock].name);
+    lock_put(&node->grant, turn | LOCK_WAIT);
+    lock_put(&node->pred, before);
+    reserve(locks, lock, before);
+    /* Only now: a repairer that reads this must find the reservation made. */
+    lock_put(&node->state, turn | LOCK_WAITING);
+    return lock_wait_on(locks, lock, deadline_ns);
+}
+
+/* Whether the one we stand behind is still there, and those before it. */
+bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
+{
+    for (int steps = 0; steps <= locks->size; steps++) {
+        struct lock_node node;
+        uint64_t repairer;
+        if (lock_is_mark(name)) {
+            struct rh_remote word =
+                lock_entry_at(locks, lock, offsetof(struct lock_entry, repairer));
+            if (rh_pull(locks->job, word, &repairer, sizeof(repairer)) < 0)
+                return true;
+            int rank = lock_name_rank(repairer);
+            return lock_turn(repairer) != name || rank < 0 || rank >= locks->size ||
+                   rh_peer_state(locks->job, rank) >= RH_PEER_LEFT;
+        }
+        int rank = lock_name_rank(name);
+        if (rank < 0 || rank >= locks->size || lock_node_read(locks, rank, lock, &node) < 0)
+            return true;
+        if (lock_turn(node.state) != lock_turn(name) || lock_low(node.state) == LOCK_IDLE)
+            return true; /* it has gone on without us */
+        if (lock_low(node.state) != LOCK_WAITING)
+            return false;
+        if (lock_low(node.grant) == LOCK_OUT)
+            return true;
+        if (lock_low(node.grant) == LOCK_GRANTED || lock_low(node.grant) == LOCK_GRANTED_DIED)
+            return false;
+        name = node.pred;
+    }
+    return false;
+}
+
+static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    int before = lock_name_rank(lock_load(&node->pred));
+    struct rh_wait wait = {.word = &node->grant,
+                           .when = RH_NOT_EQUAL,
+                           .value = lock_turn(locks->mine[lock].name) | LOCK_WAIT,
+                           .from = before < 0 || before >= locks->size ? locks->mine[lock].home
+                                                                       : before,
+                           .timeout_ns = slice_ns};
+    return rh_wait_word(locks->job, &wait);
+}
+
+/* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
+static int give_up(struct locks *locks, uint32_t lock, int code)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(locks->mine[lock].name);
+    uint64_t expected = turn | LOCK_WAIT;
+    if (!__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_DEPARTED, false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return 0; /* granted at the last moment */
+    return code;
+}
+
+static int take_grant(struct locks *locks, uint32_t lock)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(locks->mine[lock].name);
+    bool has_died = lock_low(lock_load(&node->grant)) == LOCK_GRANTED_DIED;
+    lock_put(&node->state, turn | LOCK_HELD);
+    return has_died ? RH_OWNER_DIED : 0;
+}
+
+/* One slice without a grant: see what is wrong. 0: go on waiting. */
+static int look_around(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    int gone = lock_check_home(locks, lock);
+    if (gone < 0)
+        return gone;
+    if (clock_now_ns() >= deadline_ns)
+        return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "waited for lock %u in vain", lock);
+    if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
+        return 0;
+    int64_t patience_ns = clock_deadline_ns(locks->job->timeout_ns);
+    result = lock_repair(locks, lock, patience_ns < deadline_ns ? patience_ns : deadline_ns);
+    if (result == RH_EDEAD)
+        return result;
+    if (result < 0)
+        lock_nap(locks, &node->grant, lock_turn(locks->mine[lock].name) | LOCK_WAIT, NAP_NS);
+    return 0;
+}
+
+int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    int result = wait_slice(locks, lock, SLICE_NS);
+    while (result < 0) {
+        result = look_around(locks, lock, result, deadline_ns);
+        if (result == 0) {
+            int64_t slice_ns = lock_left_ns(deadline_ns, clock_now_ns(), SLICE_NS);
+            result = wait_slice(locks, lock, slice_ns);
+            continue;
+        }
+        result = give_up(locks, lock, result);
+        if (result < 0)
+            return result;
+    }
+    return take_grant(locks, lock);
+}
+
+/* ---- Handing over --------------------------------------------------------------------------- */
+
+/* Offer the lock to `next`, or to anybody if that is nobody. 1: it is given; 0: not, and *found says
+ * what was there instead. */
+static int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
+{
+    const struct lock_mine *mine = &locks->mine[lock];
+    uint64_t expected = mine->name;
+    int result;
+    if (lock_low(next) == 0) {
+        result = lock_last_swap_if(locks, lock, expected, LOCK_FREE, found);
+    } else {
+        uint64_t turn = lock_turn(next);
+        expected = turn | LOCK_WAIT;
+        result = lock_node_swap_if(
+            locks,
+            lock_node_at(locks, lock_name_rank(next), lock, offsetof(struct lock_node, grant)),
+            expected, turn | LOCK_GRANTED, found);
+    }
+    return result < 0 ? result : *found == expected;
+}
+
+/* Somebody has come after us and is about to say so, unless it died before it could. */
+static int await_next(struct locks *locks, uint32_t lock, uint64_t last)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    int rank = lock_name_rank(last);
+    struct rh_wait wait = {.word = &node->next,
+                           .when = RH_NOT_EQUAL,
+                           .value = lock_turn(locks->mine[lock].name),
+                           .from = rank < 0 || rank >= locks->size ? locks->mine[lock].home : rank,
+                           .timeout_ns = SLICE_NS};
+    return rh_wait_word(locks->job, &wait);
+}
+
+/* The offer failed. 0: try again. */
+static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t found,
+                     int64_t deadline_ns)
+{
+    int result = lock_check_home(locks, lock);
+    if (result < 0)
+        return result;
+    if (clock_now_ns() >= deadline_ns)
+        return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
+    if (lock_low(next) == 0 && await_next(locks, lock, found) == 0)
+        return 0;
+    result = lock_repair(locks, lock, deadline_ns);
+    if (result == RH_EDEAD)
+        return result;
+    if (result < 0)
+        lock_nap(locks, &locks->nodes[lock].next, next, NAP_NS);
+    return 0;
+}
+
+int lock_hand_over(struct locks *locks, uint32_t lock)
+{
+    struct lock_node *node = &locks->nodes[lock];
+    uint64_t turn = lock_turn(locks->mine[lock].name);
+    int64_t deadline_ns = INT64_MIN; /* asked for when it is needed */
+    for (;;) {
+        uint64_t next = lock_load(&node->next), found = 0;
+        /* From here to the next store we may hold the lock or not: a repairer waits. */
+        lock_put(&node->state, turn | LOCK_HANDING);
+        int result = offer(locks, lock, next, &found);
+        if (likely(result > 0)) {
+            lock_put(&node->state, turn | LOCK_IDLE);
+            return 0;
+        }
+        lock_put(&node->state, turn | LOCK_HELD);
+        if (deadline_ns == INT64_MIN)
+            deadline_ns = clock_deadline_ns(locks->job->timeout_ns);
+        result = find_next(locks, lock, next, found, deadline_ns);
+        if (result == RH_EDEAD) /* with the representative the lock is gone */
+            lock_put(&node->state, turn | LOCK_IDLE);
+        if (result < 0)
+            return result;
+    }
+}

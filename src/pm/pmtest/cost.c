@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a message costs its receiver, by number of senders.
+ *
+ * This must not measure how two cores share hundreds of processes. So a round has two parts: the
+ * senders, on another core than the receiver, each send their share, for which there is room; when
+ * all have, the receiver takes everything with the clock running. What it pays for is finding the
+ * messages, moving their lines here and giving the places back. Raw is the same number of lines,
+ * written by one other rank, each read and written once: one cache line's trip for a message.
+ */
+#include "pm/pmtest/pmtest.h"
+
+#include <sched.h>
+#include <stddef.h>
+
+#define LENGTH     8
+#define SHARE_MOST 32  /* messages of one sender in a round: below what a ring holds */
+#define TOTAL_MOST 256 /* of all: what a queue holds */
+
+/* The receiver has the first of our cores for itself. */
+static void choose_core(const struct pmtest *test)
+{
+    cpu_set_t ours, wanted;
+    CPU_ZERO(&wanted);
+    if (sched_getaffinity(0, sizeof(ours), &ours) < 0 || CPU_COUNT(&ours) < 2)
+        return;
+    int first = 0;
+    while (!CPU_ISSET(first, &ours))
+        first++;
+    if (test->rank == 0) {
+        CPU_SET(first, &wanted);
+    } else {
+        wanted = ours;
+        CPU_CLR(first, &wanted);
+    }
+    (void)sched_setaffinity(0, sizeof(wanted), &wanted); /* without it figures are only noisier */
+}
+
+static unsigned share_of(unsigned sender_count)
+{
+    unsigned share = TOTAL_MOST / sender_count;
+    return share < SHARE_MOST ? share : SHARE_MOST;
+}
+
+static int send_share(struct pmtest *test, struct pm_context *pm, unsigned share)
+{
+    int result = 0;
+    for (unsigned i = 0; i < share && result == 0; i++)
+        result = pmtest_send(pm, 0, LENGTH);
+    return result < 0 ? result : pmtest_add(test, offsetof(struct pmtest_words, sent));
+}
+
+static int be_sender(struct pmtest *test, struct pm_context *pm, unsigned share)
+{
+    int result = 0;
+    for (unsigned i = 0; i < test->options->rounds && result == 0; i++) {
+        uint64_t round = test->words->round + 1;
+        result = pmtest_await(test, &test->words->round, round);
+        if (result == 0)
+            result = send_share(test, pm, share);
+    }
+    return result;
+}
+
+static int receive_round(struct pmtest *test, struct pm_context *pm, unsigned sender_count,
+                         double *ns)
+{
+    unsigned share = share_of(sender_count);
+    uint64_t sent = test->words->sent + sender_count;
+    uint64_t round = ++test->trips;
+    int result = 0;
+    for (unsigned i = 1; i <= sender_count && result == 0; i++)
+        result = pmtest_tell(test, (int)i, offsetof(struct pmtest_words, round), round);
+    if (result == 0)
+        result = pmtest_await(test, &test->words->sent, sent);
+    int64_t start_ns = pmtest_now_ns();
+    for (unsigned i = 0; i < share * sender_count && result == 0; i++)
+        result = pmtest_take(pm, LENGTH);
+    *ns = (double)(pmtest_now_ns() - start_ns) / (share * sender_count);
+    return result;
+}
+
+static int be_receiver(struct pmtest *test, struct pm_context *pm, unsigned sender_count)
+{
+    static double ns[PMTEST_ROUNDS_MAX];
+    unsigned rounds = test->options->rounds;
+    struct pm_info info = {.struct_size = sizeof(info)};
+    for (unsigned i = 0; i < rounds; i++) {
+        int result = receive_round(test, pm, sender_count, &ns[i]);
+        if (result < 0)
+            return result;
+    }
+    pmGetInfo(pm, &info);
+    struct pmtest_figure figure = {.test = "cost",
+                                   .pm = info.implementation,
+                                   .unit = "ns a message",
+                                   .amount_name = "senders",
+                                   .amount = sender_count,
+                                   .value = pmtest_median(ns, rounds)};
+    pmtest_note(test, &figure);
+    return 0;
+}
+
+static int measure(struct pmtest *test, struct pm_context *pm, unsigned sender_count)
+{
+    int result = 0;
+    if (test->rank == 0)
+        result = be_receiver(test, pm, sender_count);
+    else if ((unsigned)test->rank <= sender_count)
+        result = be_sender(test, pm, share_of(sender_count));
+    return result < 0 ? result : pmtest_meet(test);
+}
+
+/* Contexts of its own: senders that need no memory for receiving can be many. */
+static int measure_pm(struct pmtest *test, const char *name)
+{
+    struct pm_context *pm;
+    struct pm_options options = {.struct_size = sizeof(options),
+                                 .implementation = name,
+                                 .flags = test->rank == 0 ? 0 : PM_SEND_ONLY};
+    unsigned most = (unsigned)test->size - 1;
+    int result = pmtest_meet(test); /* the last one's contexts are closed */
+    if (result == 0)
+        result = pmOpenContext(&pm, test->job, &options);
+    if (result < 0)
+        return result;
+    for (unsigned senders = most < 2 ? most : 2; result == 0; senders *= 2) {
+        result = measure(test, pm, senders < most ? senders : most);
+        if (senders >= most)
+            break;
+    }
+    int closed = pmCloseContext(pm);
+    return result < 0 ? result : closed;
+}
+
+int pmtest_cost(struct pmtest *test)
+{
+    int result = 0;
+    choose_core(test);
+    for (unsigned i = 0; i < test->options->pm_count && result == 0; i++)
+        result = measure_pm(test, test->options->pm[i]);
+    return result < 0 ? result : pmtest_meet(test);
+}

@@ -77,7 +77,7 @@ static void add_row(struct table *table, const struct bench_case *which,
     table_cell(table, "%s", bound);
     table_cell(table, "%s",
                is_there ? verdict_text[judge(which, figure, &median)] : "not measured");
-    table_cell(table, is_there && median.trip > 0 ? "%.0f ns" : "", median.trip);
+    table_cell(table, is_there && median.trip > 0 ? "%.0f ns" : "-", median.trip);
     table_cell(table, "%u", figure->round_count);
     table_cell(table, "%u", figure->discarded_count);
 }

@@ -31,12 +31,24 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                       .help =
                           "how long a wait polls before it sleeps; with more ranks than cores it "
                           "yields the core meanwhile"},
+    [SETTING_STUCK] = {.name = "RHINET_STUCK",
+                       .kind = SETTING_DURATION,
+                       .initial = "10s",
+                       .most = INT64_MAX,
+                       .help = "a wait that takes longer says so on stderr, once, with whom it "
+                               "waits for and what that rank does; 0: never"},
     [SETTING_SEGMENTS] = {.name = "RHINET_SEGMENTS",
                           .kind = SETTING_NUMBER,
                           .initial = "256",
                           .least = 8,
                           .most = 65536,
                           .help = "segments and queues a process may have at a time"},
+    [SETTING_LOCKS] = {.name = "RHINET_LOCKS",
+                       .kind = SETTING_NUMBER,
+                       .initial = "1024",
+                       .least = 1,
+                       .most = 1 << 20,
+                       .help = "locks that a job has, 192 bytes each on every rank; the same on all"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,

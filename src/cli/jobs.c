@@ -216,6 +216,23 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job)
     return snapshot;
 }
 
+struct diagnosis *job_diagnosis_take(const struct live_job *job)
+{
+    struct roster header;
+    struct diagnosis *diagnosis = NULL;
+    if (!read_header(job->roster_fd, job->id, &header))
+        return NULL;
+    size_t board_length = header.size * sizeof(struct board_rank);
+    struct roster *roster = malloc(roster_bytes(header.size));
+    struct board_rank *boards = job->board_fd >= 0 ? malloc(board_length) : NULL;
+    bool has_boards = boards && read_exactly(job->board_fd, boards, board_length);
+    if (roster && read_exactly(job->roster_fd, roster, roster_bytes(header.size)))
+        diagnosis = diagnosis_take(roster, has_boards ? boards : NULL, header.size);
+    free(boards);
+    free(roster);
+    return diagnosis;
+}
+
 const char *job_state_name(enum rh_peer_state state)
 {
     static const char *const names[] = {"starting", "joined", "left", "died"};

@@ -9,6 +9,7 @@
 #ifndef CLI_JOBS_H
 #define CLI_JOBS_H
 
+#include "nic/diagnosis.h"
 #include "nic/roster.h"
 
 #include <stdbool.h>
@@ -55,6 +56,9 @@ int jobs_select(const char *command, const char *text, struct live_job *job);
 
 /* Copy a job's state. NULL if it makes no sense or memory is out. free() it. */
 struct job_snapshot *job_snapshot_take(const struct live_job *job);
+
+/* Copy who waits for whom. NULL if it makes no sense or memory is out. free() it. */
+struct diagnosis *job_diagnosis_take(const struct live_job *job);
 
 const char *job_state_name(enum rh_peer_state state);
 

@@ -26,6 +26,13 @@ const struct cli_command cli_commands[] = {
         "      --once             print one table and end\n"
         "      --json             print one JSON object per sample\n"
         "      --interval S       time between samples, 1s unless given\n"},
+    {.name = "doctor", .run = cli_doctor,
+     .help = "say who waits for whom in a running job, and whether it is stuck",
+     .usage = "[JOB] [OPTION...]",
+     .options =
+        "      --json             print JSON instead of text\n"
+        "      --watch S          look again every S seconds\n"
+        "      --after S          a wait counts as stuck after S seconds, 10s unless given\n"},
     {.name = "info", .run = cli_info,
      .help = "show this machine, the NICs, the settings, or a running job",
      .usage = "[JOB] [OPTION...]",

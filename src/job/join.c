@@ -97,6 +97,7 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     job->world.roster = job->memory.roster;
     job->world.job_id = job->memory.roster->job_id;
     job->world.board = &job->memory.board[job->world.rank];
+    job->world.boards = job->memory.board;
     job->world.settings = &job->settings;
     job->counters = &job->world.board->counters;
     const char *nic = options && options->nic ? options->nic

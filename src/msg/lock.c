@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <sys/single_threaded.h>
 
-static int refuse_number(const struct locks *locks, uint32_t lock)
+__attribute__((noinline)) static int refuse_number(const struct locks *locks, uint32_t lock)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK,
                      "there is no lock %u; they go from 0 to %u (RHINET_LOCKS=%u)", lock,
                      locks->count - 1, locks->count);
 }
 
-static int refuse_use(uint32_t lock, const char *why)
+__attribute__((noinline)) static int refuse_use(uint32_t lock, const char *why)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK, "lock %u %s", lock, why);
 }
@@ -49,8 +49,6 @@ static void fill(struct locks *locks)
         struct lock_mine *mine = &locks->mine[lock];
         mine->home = (int)(lock % (unsigned)locks->size);
         mine->home_state = &roster->peer[mine->home].state;
-        mine->name = turn | (uint64_t)(locks->rank + 1);
-        lock_put(&locks->nodes[lock].next, turn);
         lock_put(&locks->nodes[lock].state, turn | LOCK_IDLE);
         if (mine->home == locks->rank)
             lock_put(&entries[lock / (unsigned)locks->size].last, LOCK_FREE);
@@ -67,6 +65,7 @@ int locks_open(struct rh_msg *msg)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for locks");
     locks->job = msg->job;
     locks->rank = rh_rank(msg->job);
+    locks->own_low = (uint64_t)locks->rank + 1;
     locks->size = rh_size(msg->job);
     locks->count = (uint32_t)setting_number(&msg->job->settings, SETTING_LOCKS);
     lay_out(locks);
@@ -107,30 +106,25 @@ void locks_close(struct rh_msg *msg)
 
 /* ---- Lock ----------------------------------------------------------------------------------- */
 
-/* Take the node for a new turn. False: it is in use, perhaps by another thread. */
-static inline bool begin_turn(struct lock_mine *mine, struct lock_node *node)
+/* Take the node for a new turn, which goes to *turn. False: it is in use, perhaps by another thread. */
+static inline bool begin_turn(struct lock_node *node, uint64_t *turn)
 {
     uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
     if (unlikely(lock_low(state) != LOCK_IDLE))
         return false;
-    uint64_t turn = lock_turn(state) + LOCK_TURN_ONE;
-    if (likely(__libc_single_threaded)) {
-        /* relaxed: ordered before the swap that makes others look, by the next store */
-        __atomic_store_n(&node->next, turn, __ATOMIC_RELAXED);
-        lock_put(&node->state, turn | LOCK_REQUESTING);
-    } else {
-        if (!__atomic_compare_exchange_n(&node->state, &state, turn | LOCK_REQUESTING, false,
-                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-            return false;
-        lock_put(&node->next, turn); /* nobody writes it before our swap */
-    }
-    mine->name = turn | lock_low(mine->name);
+    *turn = state + LOCK_TURN_ONE;
+    if (unlikely(!__libc_single_threaded))
+        return __atomic_compare_exchange_n(&node->state, &state, *turn | LOCK_REQUESTING, false,
+                                           __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    lock_put(&node->state, *turn | LOCK_REQUESTING);
     return true;
 }
 
-static inline void end_turn(struct lock_mine *mine, struct lock_node *node)
+static inline void end_turn(struct lock_node *node)
 {
-    lock_put(&node->state, lock_turn(mine->name) | LOCK_IDLE);
+    uint64_t turn = lock_turn(lock_load(&node->state));
+    lock_put(&node->next, turn); /* nobody: one who comes after a waiter that gave up may stand here */
+    lock_put(&node->state, turn | LOCK_IDLE);
 }
 
 static inline bool home_is_gone(const struct lock_mine *mine)
@@ -147,35 +141,34 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t de
     int result = lock_check_home(locks, lock);
     if (result == 0 && before == 0) {
         uint64_t old;
-        lock_last_swap_if(locks, lock, mine->name, 0, &old);
+        lock_last_swap_if(locks, lock, lock_own_name(locks, lock), 0, &old);
         result = error_set(RH_EDEAD, mine->home,
                            "rank %d, which looks after lock %u, has closed its mailbox",
                            mine->home, lock);
     }
     if (result < 0) {
-        end_turn(mine, node);
+        end_turn(node);
         return result;
     }
     if (before != LOCK_FREE && before != LOCK_FREE_DIED)
         return lock_wait_behind(locks, lock, before, deadline_ns);
-    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    lock_put(&node->state, lock_own_turn(locks, lock) | LOCK_HELD);
     return before == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
 /* Where the representative's memory is not reachable directly, or not known yet. */
 static int request_slow(struct locks *locks, uint32_t lock, int64_t deadline_ns)
 {
-    struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t before;
+    uint64_t before, turn;
     int result = lock_meet_home(locks, lock, deadline_ns);
     if (result < 0)
         return result;
-    if (!begin_turn(mine, node))
+    if (!begin_turn(node, &turn))
         return refuse_use(lock, "is already in use by this process");
-    result = lock_last_swap(locks, lock, mine->name, &before);
+    result = lock_last_swap(locks, lock, turn | locks->own_low, &before);
     if (result < 0) {
-        end_turn(mine, node);
+        end_turn(node);
         return result;
     }
     return judge(locks, lock, before, deadline_ns);
@@ -194,11 +187,11 @@ static int lock_again(struct locks *locks, uint32_t lock, int64_t deadline_ns)
         return lock_wait_on(locks, lock, deadline_ns); /* our place is still ours */
     if (lock_low(expected) != LOCK_OUT)
         return refuse_use(lock, "is already waited for by this process");
-    end_turn(&locks->mine[lock], node);
+    end_turn(node);
     return request_slow(locks, lock, deadline_ns);
 }
 
-static int lock_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+__attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns);
     if (lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
@@ -206,10 +199,19 @@ static int lock_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     return request_slow(locks, lock, deadline_ns);
 }
 
-static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
+/* noinline: what these need on the stack is no business of the fast path. */
+__attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
     return judge(locks, lock, before, clock_deadline_ns(timeout_ns));
+}
+
+/* A timeout of 0: as rh_lock_try(), but the refusal is a timeout. */
+__attribute__((noinline)) static int lock_at_once(struct rh_msg *msg, uint32_t lock)
+{
+    int result = rh_lock_try(msg, lock);
+    return result == RH_EAGAIN ? error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u is held", lock)
+                               : result;
 }
 
 int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)
@@ -217,19 +219,17 @@ int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)
     struct locks *locks = msg->locks;
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
-    if (unlikely(timeout_ns == 0)) {
-        int result = rh_lock_try(msg, lock);
-        return result == RH_EAGAIN ? error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u is held", lock)
-                                   : result;
-    }
+    if (unlikely(timeout_ns == 0))
+        return lock_at_once(msg, lock);
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
-    if (unlikely(!mine->last || !begin_turn(mine, node)))
+    uint64_t turn;
+    if (unlikely(!mine->last || !begin_turn(node, &turn)))
         return lock_slow(locks, lock, timeout_ns);
-    uint64_t before = __atomic_exchange_n(mine->last, mine->name, __ATOMIC_SEQ_CST);
+    uint64_t before = __atomic_exchange_n(mine->last, turn | locks->own_low, __ATOMIC_SEQ_CST);
     if (unlikely(before != LOCK_FREE || home_is_gone(mine)))
         return judge_slow(locks, lock, before, timeout_ns);
-    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    lock_put(&node->state, turn | LOCK_HELD);
     return 0;
 }
 
@@ -239,13 +239,13 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
 {
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
-    if (!begin_turn(mine, node))
+    uint64_t turn, old = LOCK_FREE, expected;
+    if (!begin_turn(node, &turn))
         return refuse_use(lock, "is already in use by this process");
-    uint64_t old = LOCK_FREE, expected;
     int result;
     do {
         expected = old;
-        result = lock_last_swap_if(locks, lock, expected, mine->name, &old);
+        result = lock_last_swap_if(locks, lock, expected, turn | locks->own_low, &old);
     } while (result == 0 && old != expected && (old == LOCK_FREE || old == LOCK_FREE_DIED));
     if (result == 0 && old == 0)
         result = error_set(RH_EDEAD, mine->home,
@@ -254,11 +254,11 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
     if (result == 0)
         result = lock_check_home(locks, lock);
     if (result < 0 || old != expected) {
-        end_turn(mine, node);
+        end_turn(node);
         *found = old;
         return result < 0 ? result : RH_EAGAIN;
     }
-    lock_put(&node->state, lock_turn(mine->name) | LOCK_HELD);
+    lock_put(&node->state, turn | LOCK_HELD);
     return old == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
@@ -277,7 +277,7 @@ static int leave_queue(struct locks *locks, uint32_t lock, int64_t deadline_ns)
         return lock_low(grant) == LOCK_DEPARTED
                    ? RH_EAGAIN
                    : refuse_use(lock, "is already waited for by this process");
-    end_turn(&locks->mine[lock], node);
+    end_turn(node);
     return 0;
 }
 
@@ -309,13 +309,14 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock)
         return refuse_number(locks, lock);
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(mine->name);
-    if (unlikely(lock_load(&node->state) != (turn | LOCK_HELD)))
+    uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
+    uint64_t turn = lock_turn(state);
+    if (unlikely(lock_low(state) != LOCK_HELD))
         return refuse_use(lock, "is not held by this process");
-    if (unlikely(!mine->last || lock_load(&node->next) != turn))
+    if (unlikely(!mine->last || lock_low(lock_load(&node->next)) != 0))
         return lock_hand_over(locks, lock);
     lock_put(&node->state, turn | LOCK_HANDING);
-    uint64_t expected = mine->name;
+    uint64_t expected = turn | locks->own_low;
     if (unlikely(!__atomic_compare_exchange_n(mine->last, &expected, LOCK_FREE, false,
                                               __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))) {
         lock_put(&node->state, turn | LOCK_HELD);

@@ -83,14 +83,14 @@ struct lock_entry {
     uint64_t repairer;         /* number of the last repair << 20 | rank + 1 of who is at it, or 0 */
 };
 
-/* One rank and lock, in the rank's memory. The word that is waited for has a line of its own. */
+/* One rank and lock, in the rank's memory. A line for each who writes. */
 struct lock_node {
     alignas(64) uint64_t grant; /* by the predecessor or a repairer */
+    alignas(64) uint64_t next;  /* by the successor or a repairer; left behind as nobody */
     alignas(64) uint64_t state; /* by the owner */
-    uint64_t next;              /* by the successor or a repairer */
     uint64_t pred;              /* by the owner, later by a repairer */
 };
-_Static_assert(sizeof(struct lock_node) == 128, "shared layout");
+_Static_assert(sizeof(struct lock_node) == 192, "shared layout");
 
 struct lock_header {
     alignas(64) uint64_t is_ready;
@@ -106,7 +106,6 @@ struct lock_header {
 struct lock_mine {
     uint64_t *last;                     /* NULL: not looked up yet, or not reachable directly */
     const _Atomic uint32_t *home_state; /* of the representative, in the roster */
-    uint64_t name;                      /* of the acquisition under way, or of the last one */
     int home;                           /* rank of the representative */
     bool is_met;                        /* the representative has been heard of */
 };
@@ -118,6 +117,7 @@ struct lock_peer {
 
 struct locks {
     struct rh_job *job;
+    uint64_t own_low; /* rank + 1 */
     struct lock_node *nodes;
     struct lock_mine *mine;
     struct lock_peer *peers;
@@ -139,7 +139,8 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns);
 /* RH_EDEAD with text if the representative is gone, else 0. */
 int lock_check_home(const struct locks *locks, uint32_t lock);
 
-/* Operations on a peer's node: direct where possible. */
+/* Operations on a peer's node: direct where possible. The store does not wake its owner, who looks
+ * often enough where it waits for one. */
 int lock_node_store(struct locks *locks, struct rh_remote word, uint64_t value);
 int lock_node_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected,
                       uint64_t desired, uint64_t *old);
@@ -207,6 +208,19 @@ static inline uint64_t lock_load(const uint64_t *word)
 static inline void lock_put(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE); /* pairs with lock_load and remote reads */
+}
+
+/* The name of this rank's turn at a lock: the one under way, or the last one. */
+static inline uint64_t lock_own_name(const struct locks *locks, uint32_t lock)
+{
+    /* relaxed: written by this process only */
+    uint64_t state = __atomic_load_n(&locks->nodes[lock].state, __ATOMIC_RELAXED);
+    return lock_turn(state) | locks->own_low;
+}
+
+static inline uint64_t lock_own_turn(const struct locks *locks, uint32_t lock)
+{
+    return lock_turn(lock_own_name(locks, lock));
 }
 
 static inline int64_t lock_left_ns(int64_t deadline_ns, int64_t now_ns, int64_t most_ns)

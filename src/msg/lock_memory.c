@@ -126,7 +126,7 @@ int lock_node_store(struct locks *locks, struct rh_remote word, uint64_t value)
     if (unlikely(!base))
         return rh_push(locks->job, word, &value, sizeof(value));
     lock_put((uint64_t *)(void *)(base + word.offset), value);
-    return rh_wake(locks->job, word.rank);
+    return 0;
 }
 
 int lock_node_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected,

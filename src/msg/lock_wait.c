@@ -7,8 +7,11 @@
  */
 #include "base/clock.h"
 #include "msg/lock.h"
+#include "rma/rma.h"
 
 #define SLICE_NS       (10 * NS_PER_MS)
+#define NEXT_SLICE_NS  (1 * NS_PER_MS) /* nobody wakes us then */
+#define NEXT_SLICES    10
 #define NAP_NS         (200 * NS_PER_US) /* while another rank repairs */
 #define RESERVE_TRIES  8
 
@@ -24,7 +27,7 @@ static void reserve(struct locks *locks, uint32_t lock, uint64_t before)
     if (next.rank >= locks->size)
         return;
     for (unsigned i = 0; i < RESERVE_TRIES; i++) {
-        int result = lock_node_store(locks, next, locks->mine[lock].name);
+        int result = lock_node_store(locks, next, lock_own_name(locks, lock));
         if (result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG)
             return;
     }
@@ -33,7 +36,7 @@ static void reserve(struct locks *locks, uint32_t lock, uint64_t before)
 int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns)
 {
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(locks->mine[lock].name);
+    uint64_t turn = lock_own_turn(locks, lock);
     lock_put(&node->grant, turn | LOCK_WAIT);
     lock_put(&node->pred, before);
     reserve(locks, lock, before);
@@ -73,24 +76,25 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
     return false;
 }
 
-static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns)
+static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
+                      struct nic_vigil *vigil)
 {
     struct lock_node *node = &locks->nodes[lock];
     int before = lock_name_rank(lock_load(&node->pred));
     struct rh_wait wait = {.word = &node->grant,
                            .when = RH_NOT_EQUAL,
-                           .value = lock_turn(locks->mine[lock].name) | LOCK_WAIT,
+                           .value = lock_own_turn(locks, lock) | LOCK_WAIT,
                            .from = before < 0 || before >= locks->size ? locks->mine[lock].home
                                                                        : before,
                            .timeout_ns = slice_ns};
-    return rh_wait_word(locks->job, &wait);
+    return rma_wait_word(locks->job, &wait, vigil);
 }
 
 /* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
 static int give_up(struct locks *locks, uint32_t lock, int code)
 {
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(locks->mine[lock].name);
+    uint64_t turn = lock_own_turn(locks, lock);
     uint64_t expected = turn | LOCK_WAIT;
     if (!__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_DEPARTED, false,
                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -101,7 +105,7 @@ static int give_up(struct locks *locks, uint32_t lock, int code)
 static int take_grant(struct locks *locks, uint32_t lock)
 {
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(locks->mine[lock].name);
+    uint64_t turn = lock_own_turn(locks, lock);
     bool has_died = lock_low(lock_load(&node->grant)) == LOCK_GRANTED_DIED;
     lock_put(&node->state, turn | LOCK_HELD);
     return has_died ? RH_OWNER_DIED : 0;
@@ -123,25 +127,57 @@ static int look_around(struct locks *locks, uint32_t lock, int result, int64_t d
     if (result == RH_EDEAD)
         return result;
     if (result < 0)
-        lock_nap(locks, &node->grant, lock_turn(locks->mine[lock].name) | LOCK_WAIT, NAP_NS);
+        lock_nap(locks, &node->grant, lock_own_turn(locks, lock) | LOCK_WAIT, NAP_NS);
     return 0;
 }
 
-int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+/* A lock that we wait for. */
+struct lock_wanted {
+    struct locks *locks;
+    uint32_t lock;
+};
+
+static void describe(void *context, struct wait_note *note)
 {
-    int result = wait_slice(locks, lock, SLICE_NS);
+    const struct lock_wanted *wanted = context;
+    int before = lock_name_rank(lock_load(&wanted->locks->nodes[wanted->lock].pred));
+    *note = (struct wait_note){
+        .call = BOARD_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
+}
+
+/* The first slice was in vain: it may take long. 0: granted. */
+static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns,
+                       struct nic_vigil *vigil)
+{
     while (result < 0) {
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
-            int64_t slice_ns = lock_left_ns(deadline_ns, clock_now_ns(), SLICE_NS);
-            result = wait_slice(locks, lock, slice_ns);
+            int64_t now_ns = clock_now_ns();
+            int64_t slice_ns = lock_left_ns(deadline_ns, now_ns, SLICE_NS);
+            nic_vigil_keep(vigil, now_ns);
+            result = wait_slice(locks, lock, slice_ns, vigil);
             continue;
         }
         result = give_up(locks, lock, result);
         if (result < 0)
             return result;
     }
-    return take_grant(locks, lock);
+    return 0;
+}
+
+int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+{
+    int result = wait_slice(locks, lock, SLICE_NS, NULL);
+    if (result < 0) {
+        struct lock_wanted wanted = {.locks = locks, .lock = lock};
+        struct nic_vigil vigil = {.nic = locks->job->nic,
+                                  .since_ns = clock_now_ns() - SLICE_NS,
+                                  .describe = describe,
+                                  .context = &wanted};
+        result = wait_longer(locks, lock, result, deadline_ns, &vigil);
+        nic_vigil_end(&vigil);
+    }
+    return result < 0 ? result : take_grant(locks, lock);
 }
 
 /* ---- Handing over --------------------------------------------------------------------------- */
@@ -150,8 +186,7 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns)
  * what was there instead. */
 static int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
 {
-    const struct lock_mine *mine = &locks->mine[lock];
-    uint64_t expected = mine->name;
+    uint64_t expected = lock_own_name(locks, lock);
     int result;
     if (lock_low(next) == 0) {
         result = lock_last_swap_if(locks, lock, expected, LOCK_FREE, found);
@@ -167,16 +202,19 @@ static int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *fo
 }
 
 /* Somebody has come after us and is about to say so, unless it died before it could. */
-static int await_next(struct locks *locks, uint32_t lock, uint64_t last)
+static int await_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t last)
 {
     struct lock_node *node = &locks->nodes[lock];
     int rank = lock_name_rank(last);
     struct rh_wait wait = {.word = &node->next,
                            .when = RH_NOT_EQUAL,
-                           .value = lock_turn(locks->mine[lock].name),
+                           .value = next,
                            .from = rank < 0 || rank >= locks->size ? locks->mine[lock].home : rank,
-                           .timeout_ns = SLICE_NS};
-    return rh_wait_word(locks->job, &wait);
+                           .timeout_ns = NEXT_SLICE_NS};
+    int result = rh_wait_word(locks->job, &wait);
+    for (int i = 1; i < NEXT_SLICES && result == RH_ETIMEOUT; i++)
+        result = rh_wait_word(locks->job, &wait);
+    return result;
 }
 
 /* The offer failed. 0: try again. */
@@ -188,7 +226,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
         return result;
     if (clock_now_ns() >= deadline_ns)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
-    if (lock_low(next) == 0 && await_next(locks, lock, found) == 0)
+    if (lock_low(next) == 0 && await_next(locks, lock, next, found) == 0)
         return 0;
     result = lock_repair(locks, lock, deadline_ns);
     if (result == RH_EDEAD)
@@ -201,7 +239,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
 int lock_hand_over(struct locks *locks, uint32_t lock)
 {
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(locks->mine[lock].name);
+    uint64_t turn = lock_own_turn(locks, lock);
     int64_t deadline_ns = INT64_MIN; /* asked for when it is needed */
     for (;;) {
         uint64_t next = lock_load(&node->next), found = 0;
@@ -209,6 +247,7 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
         lock_put(&node->state, turn | LOCK_HANDING);
         int result = offer(locks, lock, next, &found);
         if (likely(result > 0)) {
+            lock_put(&node->next, turn); /* nobody, as the next turn expects it */
             lock_put(&node->state, turn | LOCK_IDLE);
             return 0;
         }

@@ -311,6 +311,9 @@ void match_forget_own(struct mail *mail, const struct rh_request *send);
 /* A receive gives up before its announced message has begun to move: somebody else may have it. */
 void match_put_back(struct mail *mail, const struct rh_request *receive);
 
+/* Forget announced messages of peers that are gone. */
+void match_drop_gone(struct mail *mail);
+
 void match_close(struct mail *mail);
 
 /* ---- stream.c: large messages --------------------------------------------------------------- */
@@ -343,7 +346,7 @@ void stream_end_gone(struct mail *mail);
 void progress_send(struct mail *mail, struct rh_request *send);
 /* Get a control slot to a peer, now or later. */
 void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
-/* Everything that can go on without waiting. */
+/* Everything that can go on without waiting. Also for whoever waits for something else meanwhile. */
 void progress(struct mail *mail);
 /* End a request that is not complete: take it off its list. */
 void progress_abort(struct mail *mail, struct rh_request *request, int result);

@@ -28,13 +28,10 @@ static struct rh_request *find_posted(struct mail *mail, int source, int tag)
 static void deliver(struct rh_request *receive, const char *data, size_t length)
 {
     size_t part = length < receive->length ? length : receive->length;
-    memcpy(receive->buffer, data, part);
-    int result = 0;
-    if (unlikely(length > receive->length))
-        result = error_set(RH_ETOOBIG, receive->status.source,
-                           "a message of %zu bytes came for a buffer of %zu; it was cut", length,
-                           receive->length);
-    request_complete(receive, result);
+    if (likely(part > 0)) /* the buffer may be NULL otherwise */
+        memcpy(receive->buffer, data, part);
+    counter_add(receive->msg->mail->counters, COUNTER_MSG_RECEIVED, 1);
+    request_complete(receive, unlikely(length > receive->length) ? RH_ETOOBIG : 0);
 }
 
 static void set_status(struct rh_request *receive, int source, int tag, size_t length)
@@ -48,11 +45,11 @@ static void hand_over(struct mail *mail, struct rh_request *receive, const struc
     if (arrived->head->kind == SLOT_ANNOUNCE) {
         memcpy(&receive->announced, arrived->data, sizeof(receive->announced));
         receive->status.length = receive->announced.length;
+        receive->arrival = arrived->arrival;
         stream_receive(mail, receive);
     } else {
         deliver(receive, arrived->data, arrived->length);
     }
-    counter_add(mail->counters, COUNTER_MSG_RECEIVED, 1);
     wire_consumed(mail, arrived->source, arrived->by_inbox);
 }
 
@@ -63,6 +60,7 @@ static void keep(struct mail *mail, struct unexpected *message)
     message->next = NULL;
     *mail->unexpected_end = message;
     mail->unexpected_end = &message->next;
+    mail->events++; /* somebody may be probing for it */
     counter_add(mail->counters, COUNTER_MSG_UNEXPECTED, 1);
 }
 
@@ -74,11 +72,13 @@ static void hold(struct mail *mail, const struct arrived *arrived)
                   arrived->length);
         abort();
     }
-    *message = (struct unexpected){.source = arrived->source,
+    *message = (struct unexpected){.arrival = arrived->arrival,
+                                   .source = arrived->source,
                                    .by_inbox = arrived->by_inbox,
                                    .head = *arrived->head,
                                    .length = arrived->length};
-    memcpy(message->data, arrived->data, arrived->length);
+    if (arrived->length > 0)
+        memcpy(message->data, arrived->data, arrived->length);
     mail->peer[arrived->source].held++;
     keep(mail, message);
 }
@@ -94,27 +94,37 @@ static bool is_well_formed(const struct arrived *arrived)
     case SLOT_PROCEED:
         return arrived->length >= sizeof(struct go_ahead);
     case SLOT_FINISHED:
+    case SLOT_WITHDRAWN:
         return arrived->length >= sizeof(uint32_t);
     }
     return false; /* a broken peer's; there is nobody to tell */
 }
 
-void match_arrival(struct mail *mail, const struct arrived *arrived)
+static void take_control(struct mail *mail, const struct arrived *arrived)
 {
-    if (!is_well_formed(arrived))
-        return;
+    struct go_ahead go_ahead;
+    uint32_t send_id;
     if (arrived->head->kind == SLOT_PROCEED) {
-        struct go_ahead go_ahead;
         memcpy(&go_ahead, arrived->data, sizeof(go_ahead));
         stream_proceed(mail, arrived->source, &go_ahead);
         return;
     }
-    if (arrived->head->kind == SLOT_FINISHED) {
-        uint32_t send_id;
-        memcpy(&send_id, arrived->data, sizeof(send_id));
+    memcpy(&send_id, arrived->data, sizeof(send_id));
+    if (arrived->head->kind == SLOT_FINISHED)
         stream_finished(mail, arrived->source, send_id);
+    else
+        stream_withdrawn(mail, arrived->source, send_id);
+}
+
+void match_arrival(struct mail *mail, struct arrived *arrived)
+{
+    if (!is_well_formed(arrived))
+        return;
+    if (arrived->head->kind >= SLOT_PROCEED) {
+        take_control(mail, arrived);
         return;
     }
+    arrived->arrival = mail->arrivals++;
     struct rh_request *receive = find_posted(mail, arrived->source, arrived->head->tag);
     if (!receive) {
         hold(mail, arrived);
@@ -146,7 +156,7 @@ static void take_own(struct mail *mail, struct rh_request *receive, struct rh_re
 {
     set_status(receive, mail->rank, send->tag, send->length);
     deliver(receive, send->buffer, send->length);
-    counter_add(mail->counters, COUNTER_MSG_RECEIVED, 1);
+    counter_add(mail->counters, COUNTER_MSG_PUSH, 1);
     list_remove(&mail->sending, send);
     request_complete(send, 0);
 }
@@ -165,6 +175,7 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
     } else {
         struct arrived arrived = {.source = message->source,
                                   .by_inbox = message->by_inbox,
+                                  .arrival = message->arrival,
                                   .head = &message->head,
                                   .data = message->data,
                                   .length = message->length};
@@ -194,9 +205,28 @@ void match_fill_status(const struct unexpected *message, struct rh_status *statu
     }
 }
 
+/* A copy, as with other receivers, so that a small message to ourselves need not wait. */
+static void hold_own(struct mail *mail, struct rh_request *send)
+{
+    struct slot_head head = {.tag = send->tag, .kind = SLOT_BLOCK};
+    struct arrived arrived = {.source = mail->rank,
+                              .arrival = mail->arrivals++,
+                              .head = &head,
+                              .data = send->buffer,
+                              .length = send->length};
+    hold(mail, &arrived);
+    counter_add(mail->counters,
+                send->length <= SLOT_INLINE ? COUNTER_MSG_INLINE : COUNTER_MSG_PUSH, 1);
+    request_complete(send, 0);
+}
+
 void match_own(struct mail *mail, struct rh_request *send)
 {
     struct rh_request *receive = find_posted(mail, mail->rank, send->tag);
+    if (!receive && send->length <= BLOCK_LENGTH && mail->peer[mail->rank].held < HELD_MOST) {
+        hold_own(mail, send);
+        return;
+    }
     list_append(&mail->sending, send);
     send->state = STATE_ANNOUNCED;
     if (receive) {
@@ -207,13 +237,41 @@ void match_own(struct mail *mail, struct rh_request *send)
     struct unexpected *message = calloc(1, sizeof(*message));
     if (!message) {
         list_remove(&mail->sending, send);
-        request_complete(send, error_set(RH_ENOSPACE, mail->rank, "no memory for a message"));
+        request_complete(send, RH_ENOSPACE);
         return;
     }
     message->source = mail->rank;
+    message->arrival = mail->arrivals++;
     message->head.tag = send->tag;
     message->own_send = send;
     keep(mail, message);
+}
+
+void match_put_back(struct mail *mail, const struct rh_request *receive)
+{
+    struct arrived arrived = {.source = receive->status.source,
+                              .arrival = receive->arrival,
+                              .head = &(struct slot_head){.tag = receive->status.tag,
+                                                          .kind = SLOT_ANNOUNCE},
+                              .data = (const char *)&receive->announced,
+                              .length = sizeof(receive->announced)};
+    struct unexpected **end = mail->unexpected_end, **link = &mail->unexpected_first;
+    struct rh_request *other = find_posted(mail, arrived.source, receive->status.tag);
+    if (other) {
+        list_remove(&mail->posted, other);
+        hand_over(mail, other, &arrived);
+        return;
+    }
+    hold(mail, &arrived);
+    struct unexpected *message = *end; /* the last; now to its old place */
+    while (*link != message && (*link)->arrival < message->arrival)
+        link = &(*link)->next;
+    if (*link == message)
+        return;
+    *end = NULL;
+    mail->unexpected_end = end;
+    message->next = *link;
+    *link = message;
 }
 
 void match_forget_own(struct mail *mail, const struct rh_request *send)
@@ -226,6 +284,22 @@ void match_forget_own(struct mail *mail, const struct rh_request *send)
         return;
     unlink_unexpected(mail, link);
     free(message);
+}
+
+/* An announced message whose sender is gone cannot be had any more. */
+void match_drop_gone(struct mail *mail)
+{
+    struct unexpected **link = &mail->unexpected_first;
+    while (*link) {
+        struct unexpected *message = *link;
+        if (message->head.kind != SLOT_ANNOUNCE || !mail->peer[message->source].is_gone) {
+            link = &message->next;
+            continue;
+        }
+        unlink_unexpected(mail, link);
+        mail->peer[message->source].held--;
+        free(message);
+    }
 }
 
 void match_close(struct mail *mail)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEATHS_EVERY 256 /* looks between two looks at the roster */
+#define DEATHS_EVERY 16  /* looks between two looks at the number of deaths */
+#define ENDS_EVERY   256 /* and at every rank's state, since leaving is not counted */
 
 /* ---- Sends ---------------------------------------------------------------------------------- */
 
@@ -16,7 +17,7 @@ static int try_inline(struct mail *mail, struct rh_request *send)
 {
     struct slot_head head = {
         .tag = send->tag, .kind = SLOT_INLINED, .length = (uint16_t)send->length};
-    int result = wire_slot(mail, send->rank, &head, send->buffer, false);
+    int result = wire_slot(mail, send->rank, &head, send->buffer);
     if (result == 0)
         counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
     return result;
@@ -34,13 +35,14 @@ static int try_push(struct mail *mail, struct rh_request *send)
 
 static int try_announce(struct mail *mail, struct rh_request *send)
 {
-    struct announcement announcement;
     struct slot_head head = {
-        .tag = send->tag, .kind = SLOT_ANNOUNCE, .length = sizeof(announcement)};
-    int result = stream_announce(mail, send, &announcement);
+        .tag = send->tag, .kind = SLOT_ANNOUNCE, .length = sizeof(send->announced)};
+    int result = stream_announce(mail, send);
     if (result < 0)
         return result;
-    result = wire_slot(mail, send->rank, &head, &announcement, false);
+    result = wire_slot(mail, send->rank, &head, &send->announced);
+    if (result == RH_EAGAIN)
+        return result;
     if (result < 0) {
         stream_release(mail, send);
         return result;
@@ -53,23 +55,12 @@ static int try_announce(struct mail *mail, struct rh_request *send)
 /* RH_EAGAIN: not now. 0: announced or complete. Else it failed. */
 static int try_send(struct mail *mail, struct rh_request *send)
 {
-    int result;
-    if (send->kind_of == REQUEST_CONTROL)
-        return wire_slot(mail, send->rank, &send->control.head, send->control.data, true);
-    result = send->length <= SLOT_INLINE ? try_inline(mail, send) : try_push(mail, send);
+    int result = send->length <= SLOT_INLINE ? try_inline(mail, send) : try_push(mail, send);
     if (result == RH_ETOOBIG)
         return try_announce(mail, send);
-    if (result == 0)
-        request_complete(send, 0);
-    return result;
-}
-
-static void send_over(struct rh_request *send, int result)
-{
-    if (send->kind_of == REQUEST_CONTROL)
-        free(send);
-    else if (result < 0)
+    if (result != RH_EAGAIN)
         request_complete(send, result);
+    return result;
 }
 
 /* In order: behind what waits for the same receiver already. */
@@ -77,10 +68,8 @@ static void start(struct mail *mail, struct rh_request *send)
 {
     struct peer *peer = &mail->peer[send->rank];
     int result = peer->pending.first ? RH_EAGAIN : try_send(mail, send);
-    if (likely(result != RH_EAGAIN)) {
-        send_over(send, result);
+    if (likely(result != RH_EAGAIN))
         return;
-    }
     counter_add(mail->counters, COUNTER_MSG_BLOCKED, 1);
     list_append(&peer->pending, send);
     mail->pending_count++;
@@ -96,29 +85,13 @@ void progress_send(struct mail *mail, struct rh_request *send)
         start(mail, send);
 }
 
-void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
-{
-    if (wire_slot(mail, rank, head, data, true) != RH_EAGAIN)
-        return; /* sent, or the peer is gone and needs it no more */
-    struct rh_request *control = calloc(1, sizeof(*control));
-    if (!control)
-        abort(); /* the peer would wait for ever for what we cannot tell it */
-    control->kind_of = REQUEST_CONTROL;
-    control->rank = rank;
-    control->control.head = *head;
-    memcpy(control->control.data, data, head->length);
-    list_append(&mail->peer[rank].pending, control);
-    mail->pending_count++;
-}
-
 static void retry_pending(struct mail *mail, int rank)
 {
     struct list *pending = &mail->peer[rank].pending;
     while (pending->first) {
         struct rh_request *send = pending->first;
         struct rh_request *next = send->next;
-        int result = try_send(mail, send);
-        if (result == RH_EAGAIN)
+        if (try_send(mail, send) == RH_EAGAIN)
             return;
         /* try_send() may have put it on another list, so it is taken off by its old neighbours. */
         pending->first = next;
@@ -127,77 +100,154 @@ static void retry_pending(struct mail *mail, int rank)
         else
             pending->last = NULL;
         mail->pending_count--;
-        send_over(send, result);
     }
+}
+
+/* ---- Control slots -------------------------------------------------------------------------- */
+
+/* Whether it is over: sent, or the peer is gone or has closed its mailbox and needs it no more. */
+static bool try_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    int result = wire_control(mail, rank, head, data);
+    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+}
+
+void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    struct list *controls = &mail->peer[rank].controls;
+    if (!controls->first && try_control(mail, rank, head, data))
+        return;
+    struct rh_request *control = calloc(1, sizeof(*control));
+    if (!control)
+        abort(); /* the peer would wait for ever for what we cannot tell it */
+    control->kind_of = REQUEST_CONTROL;
+    control->rank = rank;
+    control->control.head = *head;
+    memcpy(control->control.data, data, head->length);
+    list_append(controls, control);
+    mail->pending_count++;
+}
+
+static void drop_control(struct mail *mail, struct rh_request *control)
+{
+    list_remove(&mail->peer[control->rank].controls, control);
+    mail->pending_count--;
+    free(control);
+}
+
+static void retry_controls(struct mail *mail, int rank)
+{
+    struct rh_request *control;
+    while ((control = mail->peer[rank].controls.first) != NULL &&
+           try_control(mail, rank, &control->control.head, control->control.data))
+        drop_control(mail, control);
 }
 
 /* ---- Ends ----------------------------------------------------------------------------------- */
 
 void progress_abort(struct mail *mail, struct rh_request *request, int result)
 {
-    if (request->kind_of == REQUEST_SEND && request->state == STATE_PENDING) {
+    bool is_send = request->kind_of == REQUEST_SEND;
+    if (is_send && request->state == STATE_PENDING) {
         list_remove(&mail->peer[request->rank].pending, request);
         mail->pending_count--;
-    } else if (request->kind_of == REQUEST_SEND) {
+        stream_release(mail, request);
+    } else if (is_send) {
+        list_remove(&mail->sending, request);
         if (request->rank == mail->rank)
             match_forget_own(mail, request);
-        list_remove(&mail->sending, request);
-        stream_release(mail, request);
+        else
+            stream_withdraw(mail, request);
     } else if (request->state == STATE_PENDING) {
         list_remove(&mail->posted, request);
     } else if (request->state == STATE_MATCHED) {
         list_remove(&mail->matched, request);
+        if (!mail->peer[request->status.source].is_gone)
+            match_put_back(mail, request);
     } else {
-        stream_release(mail, request);
+        stream_abandon(mail, request);
     }
     request_complete(request, result);
-}
-
-static bool is_gone(struct mail *mail, int rank)
-{
-    return rank != RH_ANY_RANK && rank != mail->rank &&
-           rh_peer_state(mail->job, rank) >= RH_PEER_LEFT;
 }
 
 static void end_list(struct mail *mail, struct list *list)
 {
     for (struct rh_request *request = list->first, *next; request; request = next) {
         next = request->next;
-        int peer = request->state == STATE_PENDING ? request->rank : request->status.source;
-        if (request->kind_of == REQUEST_SEND)
-            peer = request->rank;
-        if (request->kind_of != REQUEST_CONTROL && is_gone(mail, peer))
-            progress_abort(mail, request,
-                           error_set(RH_EDEAD, peer, "rank %d has died or left", peer));
+        bool is_matched = request->kind_of == REQUEST_RECEIVE && request->state != STATE_PENDING;
+        int peer = is_matched ? request->status.source : request->rank;
+        if (peer == RH_ANY_RANK || !mail->peer[peer].is_gone)
+            continue;
+        request->status.source = peer;
+        progress_abort(mail, request, RH_EDEAD);
     }
 }
 
+static bool find_gone(struct mail *mail)
+{
+    bool is_any = false;
+    for (int rank = 0; rank < mail->size; rank++) {
+        struct peer *peer = &mail->peer[rank];
+        if (rank != mail->rank && rh_peer_state(mail->job, rank) >= RH_PEER_LEFT)
+            peer->is_gone = true;
+        is_any |= peer->is_gone;
+    }
+    return is_any;
+}
+
+/* Requests that hang on ranks that are gone. What those did before they went is taken in first. */
 static void end_orphans(struct mail *mail)
 {
+    if (!find_gone(mail))
+        return;
+    wire_poll(mail);
+    stream_progress(mail);
+    match_drop_gone(mail);
     end_list(mail, &mail->posted);
     end_list(mail, &mail->matched);
     end_list(mail, &mail->sending);
-    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        struct rh_request *receive = mail->stream_in[i].receive;
-        if (receive && is_gone(mail, receive->status.source))
-            progress_abort(mail, receive,
-                           error_set(RH_EDEAD, receive->status.source,
-                                     "rank %d has died or left in the middle of a message",
-                                     receive->status.source));
+    stream_end_gone(mail);
+    for (int rank = 0; rank < mail->size; rank++) {
+        struct peer *peer = &mail->peer[rank];
+        if (!peer->is_gone)
+            continue;
+        end_list(mail, &peer->pending);
+        while (peer->controls.first)
+            drop_control(mail, peer->controls.first);
+    }
+}
+
+static void look_for_ends(struct mail *mail)
+{
+    uint32_t deaths = atomic_load_explicit(&mail->job->world.roster->death_count,
+                                           memory_order_acquire);
+    if (deaths == mail->deaths_seen && mail->looks % ENDS_EVERY != 0)
+        return;
+    mail->deaths_seen = deaths;
+    end_orphans(mail);
+}
+
+/* ---- Everything ----------------------------------------------------------------------------- */
+
+static void retry_all(struct mail *mail)
+{
+    for (int rank = 0; rank < mail->size; rank++) {
+        retry_controls(mail, rank);
+        retry_pending(mail, rank);
     }
 }
 
 void progress(struct mail *mail)
 {
+    uint64_t events = mail->events;
     wire_poll(mail);
-    if (unlikely(mail->pending_count > 0)) {
-        for (int rank = 0; rank < mail->size; rank++) {
-            if (mail->peer[rank].pending.first)
-                retry_pending(mail, rank);
-        }
-    }
+    if (unlikely(mail->pending_count > 0))
+        retry_all(mail);
     if (unlikely(mail->sending.first || mail->active_in > 0 || mail->matched.first))
         stream_progress(mail);
     if (unlikely(++mail->looks % DEATHS_EVERY == 0))
-        end_orphans(mail);
+        look_for_ends(mail);
+    /* What we have done may be what another thread of this process sleeps for. */
+    if (unlikely(mail->waiters > 0) && mail->events != events)
+        rh_wake(mail->job, mail->rank);
 }

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "msg/mail.h"
+#include "rma/rma.h"
 
 #include <stdlib.h>
 
@@ -30,50 +31,174 @@ static int check_receive(const struct mail *mail, int rank, int tag)
         rank, tag, mail->size - 1);
 }
 
-/* ---- Waiting -------------------------------------------------------------------------------- */
+/* ---- Results -------------------------------------------------------------------------------- */
 
-static bool request_is_complete(void *context)
+/* Why a request failed, said in the thread that asks, not in the one that found out. */
+static int explain(const struct rh_request *request)
 {
-    struct rh_request *request = context;
-    struct mail *mail = request->msg->mail;
-    mail_take(mail);
-    progress(mail);
-    bool complete = request->state == STATE_COMPLETE;
-    mail_give(mail);
-    return complete;
+    int result = request->result, peer = request->rank;
+    if (request->kind_of == REQUEST_RECEIVE && peer == RH_ANY_RANK)
+        peer = request->status.source;
+    const char *what = request->kind_of == REQUEST_SEND ? "a send to" : "a receive from";
+    if (result == RH_ETOOBIG)
+        return error_set(result, peer,
+                         "a message of %zu bytes from rank %d came for a buffer of %zu; it was cut",
+                         request->status.length, peer, request->length);
+    if (result == RH_EDEAD)
+        return error_set(result, peer, "%s rank %d: it has %s", what, peer,
+                         rh_peer_state(request->msg->job, peer) == RH_PEER_LEFT ? "left" : "died");
+    if (result == RH_ECANCELED)
+        return error_set(result, peer, "%s rank %d: the sender gave up", what, peer);
+    return error_set(result, peer, "%s rank %d: %s", what, peer, rh_error_name(result));
 }
 
-/* Once more, now that the peer is known to be gone: what it did before counts. */
-static int end_request(struct rh_request *request, int result)
+static int result_of(const struct rh_request *request)
+{
+    return likely(request->result == 0) ? 0 : explain(request);
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+#define LOOKS_BEFORE_SLEEP 256 /* from then on others must wake us */
+
+/* One thread's wait. */
+struct waiting {
+    struct mail *mail;
+    uint32_t looks;
+    struct rh_request **requests;
+    size_t count;
+    size_t found;
+};
+
+static void waiting_look(struct waiting *waiting)
+{
+    if (unlikely(++waiting->looks == LOOKS_BEFORE_SLEEP))
+        waiting->mail->waiters++;
+    progress(waiting->mail);
+}
+
+static void waiting_end(const struct waiting *waiting)
+{
+    if (likely(waiting->looks < LOOKS_BEFORE_SLEEP))
+        return;
+    mail_take(waiting->mail);
+    waiting->mail->waiters--;
+    mail_give(waiting->mail);
+}
+
+static bool any_is_complete(void *context)
+{
+    struct waiting *waiting = context;
+    bool found = false;
+    mail_take(waiting->mail);
+    waiting_look(waiting);
+    for (size_t i = 0; i < waiting->count && !found; i++) {
+        if (waiting->requests[i] && waiting->requests[i]->state == STATE_COMPLETE) {
+            waiting->found = i;
+            found = true;
+        }
+    }
+    mail_give(waiting->mail);
+    return found;
+}
+
+/* Whom a request waits for. A receive from any rank that has found its message waits for one. */
+static int awaited(const struct rh_request *request)
+{
+    bool is_matched = request->kind_of == REQUEST_RECEIVE && request->state != STATE_PENDING;
+    return is_matched ? request->status.source : request->rank;
+}
+
+/* What a wait is about, for people. */
+static void describe_request(const struct rh_request *request, struct wait_note *note)
+{
+    bool is_streaming = request->state == STATE_STREAMING;
+    *note = (struct wait_note){
+        .call = request->kind_of == REQUEST_SEND ? BOARD_SEND : BOARD_RECEIVE,
+        .peer = awaited(request),
+        .number = (uint64_t)(int64_t)request->tag,
+        .length = request->length,
+        .moved = is_streaming ? (request->chunk - request->first_chunk) * STREAM_BLOCK : 0};
+}
+
+static void describe(void *context, struct wait_note *note)
+{
+    struct waiting *waiting = context;
+    const struct rh_request *last = NULL;
+    uint64_t open = 0;
+    mail_take(waiting->mail);
+    for (size_t i = 0; i < waiting->count; i++) {
+        if (waiting->requests[i]) {
+            last = waiting->requests[i];
+            open++;
+        }
+    }
+    if (open == 1)
+        describe_request(last, note);
+    else
+        *note = (struct wait_note){.call = BOARD_REQUESTS, .peer = RH_ANY_RANK, .number = open};
+    mail_give(waiting->mail);
+}
+
+static int wait_from(struct waiting *waiting, int from, int64_t timeout_ns)
+{
+    struct rh_until until = {
+        .is_met = any_is_complete, .context = waiting, .from = from, .timeout_ns = timeout_ns};
+    int result = rma_wait_until(waiting->mail->job, &until, describe);
+    waiting_end(waiting);
+    waiting->looks = 0;
+    return result;
+}
+
+/* Somebody died or left. Once more, now that this is known: what it did before counts. Returns the rank
+ * that the request still waits for, or RH_ANY_RANK when it is over. */
+static int end_if_dead(struct rh_request *request, int result)
 {
     struct mail *mail = request->msg->mail;
+    int from = RH_ANY_RANK, dead = rh_error_rank();
     mail_take(mail);
     progress(mail);
-    if (request->state != STATE_COMPLETE)
+    if (request->state != STATE_COMPLETE && awaited(request) != dead)
+        from = awaited(request);
+    if (request->state != STATE_COMPLETE && from == RH_ANY_RANK) {
+        if (request->state == STATE_PENDING)
+            request->status.source = dead;
         progress_abort(mail, request, result);
+    }
     mail_give(mail);
-    return 0;
+    return from;
 }
 
 static int wait_complete(struct rh_request *request, int64_t timeout_ns)
 {
-    if (request->state == STATE_COMPLETE)
-        return 0;
-    struct rh_until until = {.is_met = request_is_complete,
-                             .context = request,
-                             .from = request->rank,
-                             .timeout_ns = timeout_ns};
-    int result = rh_wait_until(request->msg->job, &until);
-    return result == RH_EDEAD ? end_request(request, result) : result;
+    struct waiting waiting = {.mail = request->msg->mail, .requests = &request, .count = 1};
+    int result = wait_from(&waiting, request->rank, timeout_ns);
+    if (likely(result != RH_EDEAD))
+        return result;
+    /* A wait for any rank ends with any death; the message may be on its way from another rank. */
+    for (int from; (from = end_if_dead(request, result)) != RH_ANY_RANK;) {
+        result = wait_from(&waiting, from, timeout_ns);
+        if (result != RH_EDEAD)
+            return result;
+    }
+    return 0;
 }
 
 /* Waits for a request of ours on the stack; it is over in any case when this returns. */
 static int finish(struct rh_request *request)
 {
+    struct mail *mail = request->msg->mail;
     int result = wait_complete(request, RH_TIMEOUT_DEFAULT);
-    if (result < 0)
-        end_request(request, result);
-    return request->result;
+    if (result < 0) {
+        mail_take(mail);
+        progress(mail);
+        if (request->state != STATE_COMPLETE)
+            progress_abort(mail, request, result);
+        mail_give(mail);
+    }
+    if (result < 0 && request->result == result)
+        return result; /* explained already, by the wait */
+    return result_of(request);
 }
 
 /* ---- Blocking calls ------------------------------------------------------------------------- */
@@ -88,10 +213,11 @@ static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, si
                               .buffer = (char *)(uintptr_t)data,
                               .length = length};
     progress_send(mail, &send);
-    if (send.state != STATE_COMPLETE && rank != mail->rank)
+    if (send.state != STATE_COMPLETE)
         progress(mail);
+    bool is_complete = send.state == STATE_COMPLETE;
     mail_give(mail);
-    return send.state == STATE_COMPLETE ? send.result : finish(&send);
+    return is_complete ? result_of(&send) : finish(&send);
 }
 
 int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
@@ -107,10 +233,12 @@ int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t leng
         return send_slow(msg, rank, tag, data, length);
     struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
     result = wire_lane(mail, rank, &head, data);
+    if (unlikely(result < 0))
+        return send_slow(msg, rank, tag, data, length);
     counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
     counter_add(mail->counters, COUNTER_MSG_BYTES, length);
     mail_give(mail);
-    return result;
+    return 0;
 }
 
 int rh_multicast(struct rh_msg *msg, const struct rh_recipients *to, int tag, const void *data,
@@ -141,8 +269,9 @@ int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
     mail_take(mail);
     if (!match_receive(mail, &receive))
         progress(mail);
+    bool is_complete = receive.state == STATE_COMPLETE;
     mail_give(mail);
-    result = receive.state == STATE_COMPLETE ? receive.result : finish(&receive);
+    result = is_complete ? result_of(&receive) : finish(&receive);
     if (status && (result == 0 || result == RH_ETOOBIG))
         *status = receive.status;
     return result;
@@ -206,7 +335,7 @@ int rh_irecv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
 /* The request is complete: its result, and it is gone. */
 static int collect(struct rh_request *request, struct rh_status *status)
 {
-    int result = request->result;
+    int result = result_of(request);
     if (status && (result == 0 || result == RH_ETOOBIG))
         *status = request->status;
     free(request);
@@ -215,7 +344,8 @@ static int collect(struct rh_request *request, struct rh_status *status)
 
 int rh_test_request(struct rh_request *request, struct rh_status *status)
 {
-    return request_is_complete(request) ? collect(request, status) : RH_EAGAIN;
+    struct waiting waiting = {.mail = request->msg->mail, .requests = &request, .count = 1};
+    return any_is_complete(&waiting) ? collect(request, status) : RH_EAGAIN;
 }
 
 int rh_wait_request(struct rh_request *request, struct rh_status *status, int64_t timeout_ns)
@@ -226,49 +356,36 @@ int rh_wait_request(struct rh_request *request, struct rh_status *status, int64_
 
 /* ---- Several requests ----------------------------------------------------------------------- */
 
-struct several {
-    struct rh_request **requests;
-    size_t count;
-    struct rh_msg *msg;
-    size_t found;
-};
-
-static bool any_is_complete(void *context)
+/* Whose end ends a wait for several: everybody's if some message may come from anybody. Else nobody's,
+ * which our own rank stands for: progress() ends the requests that hang on a rank that is gone. */
+static int awaited_of(const struct waiting *waiting)
 {
-    struct several *several = context;
-    struct mail *mail = several->msg->mail;
-    bool found = false;
-    mail_take(mail);
-    progress(mail);
-    for (size_t i = 0; i < several->count && !found; i++) {
-        if (several->requests[i] && several->requests[i]->state == STATE_COMPLETE) {
-            several->found = i;
-            found = true;
-        }
+    int from = waiting->mail->rank;
+    mail_take(waiting->mail);
+    for (size_t i = 0; i < waiting->count; i++) {
+        const struct rh_request *request = waiting->requests[i];
+        if (request && request->state != STATE_COMPLETE && awaited(request) == RH_ANY_RANK)
+            from = RH_ANY_RANK;
     }
-    mail_give(mail);
-    return found;
+    mail_give(waiting->mail);
+    return from;
 }
 
 int rh_wait_any(struct rh_request **requests, size_t count, size_t *index, struct rh_status *status,
                 int64_t timeout_ns)
 {
-    struct several several = {.requests = requests, .count = count};
-    for (size_t i = 0; i < count && !several.msg; i++)
-        several.msg = requests[i] ? requests[i]->msg : NULL;
-    if (!several.msg)
+    struct waiting waiting = {.requests = requests, .count = count};
+    for (size_t i = 0; i < count && !waiting.mail; i++)
+        waiting.mail = requests[i] ? requests[i]->msg->mail : NULL;
+    if (!waiting.mail)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "none of %zu requests is there to wait for",
                          count);
-    struct rh_until until = {.is_met = any_is_complete,
-                             .context = &several,
-                             .from = RH_ANY_RANK,
-                             .timeout_ns = timeout_ns};
-    int result = rh_wait_until(several.msg->job, &until);
+    int result = wait_from(&waiting, awaited_of(&waiting), timeout_ns);
     if (result < 0)
         return result;
-    *index = several.found;
-    struct rh_request *request = requests[several.found];
-    requests[several.found] = NULL;
+    *index = waiting.found;
+    struct rh_request *request = requests[waiting.found];
+    requests[waiting.found] = NULL;
     return collect(request, status);
 }
 
@@ -309,7 +426,7 @@ int rh_cancel(struct rh_request *request)
 /* ---- Probe ---------------------------------------------------------------------------------- */
 
 struct probe {
-    struct mail *mail;
+    struct waiting waiting;
     int rank, tag;
     struct rh_status status;
 };
@@ -317,24 +434,34 @@ struct probe {
 static bool message_is_there(void *context)
 {
     struct probe *probe = context;
-    mail_take(probe->mail);
-    progress(probe->mail);
-    const struct unexpected *message = match_find(probe->mail, probe->rank, probe->tag);
+    struct mail *mail = probe->waiting.mail;
+    mail_take(mail);
+    waiting_look(&probe->waiting);
+    const struct unexpected *message = match_find(mail, probe->rank, probe->tag);
     if (message)
         match_fill_status(message, &probe->status);
-    mail_give(probe->mail);
+    mail_give(mail);
     return message != NULL;
+}
+
+static void describe_probe(void *context, struct wait_note *note)
+{
+    const struct probe *probe = context;
+    *note = (struct wait_note){.call = BOARD_PROBE,
+                               .peer = probe->rank,
+                               .number = (uint64_t)(int64_t)probe->tag};
 }
 
 int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, int64_t timeout_ns)
 {
-    struct probe probe = {.mail = msg->mail, .rank = rank, .tag = tag};
+    struct probe probe = {.waiting.mail = msg->mail, .rank = rank, .tag = tag};
     int result = check_receive(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_until until = {
         .is_met = message_is_there, .context = &probe, .from = rank, .timeout_ns = timeout_ns};
-    result = rh_wait_until(msg->job, &until);
+    result = rma_wait_until(msg->job, &until, describe_probe);
+    waiting_end(&probe.waiting);
     if (result == 0 && status)
         *status = probe.status;
     return result;

@@ -5,6 +5,10 @@
  * pushes chunk after chunk, each with a notice, while the receiver copies them out and returns how
  * many it has done. Chunk numbers of a stream only grow, so a notice of an earlier message never
  * looks like one of this.
+ *
+ * Either side may give up in the middle. A receiver that does goes on taking chunks and drops them: the
+ * stream is free again only when its sender has no more to write. A sender that does says so when the
+ * receiver counts on it, and keeps the message's number out of use until the receiver has heard.
  */
 #include "msg/mail.h"
 
@@ -20,6 +24,12 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
 {
     uint64_t left = length - chunk * STREAM_BLOCK;
     return left < STREAM_BLOCK ? (size_t)left : STREAM_BLOCK;
+}
+
+static void tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send_id)
+{
+    struct slot_head head = {.kind = (uint16_t)kind, .length = sizeof(send_id)};
+    progress_control(mail, rank, &head, &send_id);
 }
 
 /* ---- The sender ----------------------------------------------------------------------------- */
@@ -39,6 +49,7 @@ static int take_send_id(struct mail *mail, uint32_t *send_id)
 
 static void give_send_id(struct mail *mail, uint32_t send_id)
 {
+    mail->withdrawn[send_id] = 0;
     mail->send_ids[send_id / 64] &= ~(1ULL << send_id % 64);
 }
 
@@ -48,12 +59,15 @@ static bool offers_pull(const struct mail *mail)
     return mail->way == WAY_PULL || (mail->way != WAY_RING && !mail->has_direct_memory);
 }
 
-int stream_announce(struct mail *mail, struct rh_request *send, struct announcement *announcement)
+int stream_announce(struct mail *mail, struct rh_request *send)
 {
+    if (send->has_send_id) /* made before, but it could not be sent then */
+        return 0;
     int result = take_send_id(mail, &send->send_id);
     if (result < 0)
         return result;
-    *announcement = (struct announcement){.length = send->length, .send_id = send->send_id};
+    send->has_send_id = true;
+    send->announced = (struct announcement){.length = send->length, .send_id = send->send_id};
     if (offers_pull(mail)) {
         struct rh_segment segment = {.struct_size = sizeof(segment),
                                      .sid = MSG_SID_PULL + send->send_id,
@@ -62,12 +76,40 @@ int stream_announce(struct mail *mail, struct rh_request *send, struct announcem
                                      .rights = RH_READ};
         /* Without room for one more segment the message is streamed. */
         if (rh_segment_create(mail->job, &segment) == 0)
-            announcement->pull_sid = segment.sid;
+            send->announced.pull_sid = segment.sid;
     }
-    send->announced = *announcement;
     send->chunk = 0;
     __atomic_store_n(&mail->returns->chunks_done[send->send_id], 0, __ATOMIC_RELAXED);
     return 0;
+}
+
+static void stop_pulls(struct mail *mail, struct rh_request *send)
+{
+    if (send->announced.pull_sid)
+        rh_segment_detach(mail->job, send->announced.pull_sid);
+    send->announced.pull_sid = 0;
+}
+
+void stream_release(struct mail *mail, struct rh_request *send)
+{
+    if (!send->has_send_id)
+        return;
+    stop_pulls(mail, send);
+    give_send_id(mail, send->send_id);
+    send->has_send_id = false;
+}
+
+void stream_withdraw(struct mail *mail, struct rh_request *send)
+{
+    if (mail->peer[send->rank].is_gone) {
+        stream_release(mail, send);
+        return;
+    }
+    stop_pulls(mail, send);
+    mail->withdrawn[send->send_id] = send->rank + 1;
+    send->has_send_id = false;
+    if (send->state == STATE_STREAMING)
+        tell(mail, send->rank, SLOT_WITHDRAWN, send->send_id);
 }
 
 static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_id)
@@ -79,30 +121,39 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_i
     return send;
 }
 
+static bool is_withdrawn(const struct mail *mail, int rank, uint32_t send_id)
+{
+    return send_id < SENDS_MOST && mail->withdrawn[send_id] == rank + 1;
+}
+
 void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead)
 {
     struct rh_request *send = find_send(mail, source, go_ahead->send_id);
+    if (is_withdrawn(mail, source, go_ahead->send_id))
+        tell(mail, source, SLOT_WITHDRAWN, go_ahead->send_id);
     if (!send || go_ahead->stream >= STREAM_COUNT)
-        return; /* given up meanwhile */
+        return;
     send->stream = go_ahead->stream;
     send->first_chunk = go_ahead->first_chunk;
     send->state = STATE_STREAMING;
 }
 
-static void end_send(struct mail *mail, struct rh_request *send, int result)
+static void end_send(struct mail *mail, struct rh_request *send)
 {
     list_remove(&mail->sending, send);
     stream_release(mail, send);
-    request_complete(send, result);
+    request_complete(send, 0);
 }
 
 void stream_finished(struct mail *mail, int source, uint32_t send_id)
 {
     struct rh_request *send = find_send(mail, source, send_id);
+    if (is_withdrawn(mail, source, send_id))
+        give_send_id(mail, send_id);
     if (!send)
         return;
     counter_add(mail->counters, COUNTER_MSG_PULL, 1);
-    end_send(mail, send, 0);
+    end_send(mail, send);
 }
 
 static int push_chunk(struct mail *mail, const struct rh_request *send)
@@ -121,12 +172,14 @@ static int push_chunk(struct mail *mail, const struct rh_request *send)
 static void progress_out(struct mail *mail, struct rh_request *send)
 {
     uint64_t total = chunk_count(send->length);
-    /* acquire: the receiver has copied those blocks out; pairs with its push in progress_in() */
+    /* acquire: the receiver has copied those blocks out; pairs with its push in take_chunk() */
     uint64_t done = __atomic_load_n(&mail->returns->chunks_done[send->send_id], __ATOMIC_ACQUIRE);
     while (send->chunk < total && send->chunk - done < STREAM_BLOCKS) {
         int result = push_chunk(mail, send);
+        if (result == RH_ETIMEOUT) /* the network did not take it; again, while somebody waits */
+            return;
         if (result < 0) {
-            end_send(mail, send, result);
+            progress_abort(mail, send, result);
             return;
         }
         send->chunk++;
@@ -135,10 +188,71 @@ static void progress_out(struct mail *mail, struct rh_request *send)
     if (send->chunk < total || done < total)
         return;
     counter_add(mail->counters, COUNTER_MSG_RING, 1);
-    end_send(mail, send, 0);
+    end_send(mail, send);
 }
 
 /* ---- The receiver --------------------------------------------------------------------------- */
+
+static void end_receive(struct mail *mail, struct rh_request *receive, int result)
+{
+    if (result == 0) {
+        counter_add(mail->counters, COUNTER_MSG_RECEIVED, 1);
+        result = receive->announced.length > receive->length ? RH_ETOOBIG : 0;
+    }
+    request_complete(receive, result);
+}
+
+/* False: not now. */
+static bool pull_whole(struct mail *mail, struct rh_request *receive)
+{
+    const struct announcement *announced = &receive->announced;
+    int source = receive->status.source;
+    size_t part = announced->length < receive->length ? announced->length : receive->length;
+    int result = rh_pull(mail->job, rh_at(source, announced->pull_sid, 0), receive->buffer, part);
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN)
+        return false;
+    tell(mail, source, SLOT_FINISHED, announced->send_id);
+    if (result == RH_ESTALE || result == RH_ENOSEG)
+        result = RH_ECANCELED; /* the sender has given up */
+    end_receive(mail, receive, result);
+    return true;
+}
+
+static bool open_stream(struct mail *mail, struct rh_request *receive)
+{
+    uint32_t index = 0;
+    while (index < STREAM_COUNT && mail->stream_in[index].is_used)
+        index++;
+    if (index == STREAM_COUNT)
+        return false;
+    struct stream_in *stream = &mail->stream_in[index];
+    stream->is_used = true;
+    stream->receive = receive;
+    stream->source = receive->status.source;
+    stream->announced = receive->announced;
+    stream->chunk = 0;
+    stream->first_chunk = stream->next_chunk;
+    stream->next_chunk += chunk_count(receive->announced.length);
+    mail->active_in++;
+    receive->stream = index;
+    receive->state = STATE_STREAMING;
+    struct go_ahead go_ahead = {.send_id = receive->announced.send_id,
+                                .stream = index,
+                                .first_chunk = stream->first_chunk};
+    struct slot_head head = {.kind = SLOT_PROCEED, .length = sizeof(go_ahead)};
+    progress_control(mail, stream->source, &head, &go_ahead);
+    return true;
+}
+
+static void close_stream(struct mail *mail, struct stream_in *stream, int result)
+{
+    struct rh_request *receive = stream->receive;
+    stream->is_used = false;
+    stream->receive = NULL;
+    mail->active_in--;
+    if (receive)
+        end_receive(mail, receive, result);
+}
 
 static int make_streams(struct mail *mail)
 {
@@ -148,94 +262,82 @@ static int make_streams(struct mail *mail)
                             (void **)&mail->streams);
 }
 
-static int result_for(const struct rh_request *receive)
-{
-    if (receive->announced.length <= receive->length)
-        return 0;
-    return error_set(RH_ETOOBIG, receive->status.source,
-                     "a message of %llu bytes came for a buffer of %zu; it was cut",
-                     (unsigned long long)receive->announced.length, receive->length);
-}
-
-static void pull_whole(struct mail *mail, struct rh_request *receive)
-{
-    const struct announcement *announced = &receive->announced;
-    int source = receive->status.source;
-    struct slot_head head = {.kind = SLOT_FINISHED, .length = sizeof(announced->send_id)};
-    size_t part = announced->length < receive->length ? announced->length : receive->length;
-    int result = rh_pull(mail->job, rh_at(source, announced->pull_sid, 0), receive->buffer, part);
-    progress_control(mail, source, &head, &announced->send_id);
-    request_complete(receive, result < 0 ? result : result_for(receive));
-}
-
-static bool open_stream(struct mail *mail, struct rh_request *receive)
-{
-    uint32_t index = 0;
-    while (index < STREAM_COUNT && mail->stream_in[index].receive)
-        index++;
-    if (index == STREAM_COUNT)
-        return false;
-    struct stream_in *stream = &mail->stream_in[index];
-    stream->receive = receive;
-    mail->active_in++;
-    receive->stream = index;
-    receive->chunk = 0;
-    receive->first_chunk = stream->next_chunk;
-    receive->state = STATE_STREAMING;
-    stream->next_chunk += chunk_count(receive->announced.length);
-    struct go_ahead go_ahead = {.send_id = receive->announced.send_id,
-                                .stream = index,
-                                .first_chunk = receive->first_chunk};
-    struct slot_head head = {.kind = SLOT_PROCEED, .length = sizeof(go_ahead)};
-    progress_control(mail, receive->status.source, &head, &go_ahead);
-    return true;
-}
-
 void stream_receive(struct mail *mail, struct rh_request *receive)
 {
-    if (receive->announced.pull_sid) {
-        pull_whole(mail, receive);
-        return;
-    }
-    int result = make_streams(mail);
+    bool is_pull = receive->announced.pull_sid != 0;
+    int result = is_pull ? 0 : make_streams(mail);
     if (result < 0) {
+        match_put_back(mail, receive);
         request_complete(receive, result);
         return;
     }
     receive->state = STATE_MATCHED;
-    if (!open_stream(mail, receive))
+    if (!(is_pull ? pull_whole(mail, receive) : open_stream(mail, receive)))
         list_append(&mail->matched, receive);
 }
 
-static void copy_chunk(struct mail *mail, const struct rh_request *receive, const char *block)
+void stream_abandon(struct mail *mail, struct rh_request *receive)
 {
-    uint64_t at = receive->chunk * STREAM_BLOCK;
-    size_t length = chunk_length(receive->announced.length, receive->chunk);
-    (void)mail;
-    if (at < receive->length)
+    struct stream_in *stream = &mail->stream_in[receive->stream];
+    stream->receive = NULL;
+    if (mail->peer[stream->source].is_gone)
+        close_stream(mail, stream, 0);
+}
+
+void stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
+{
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        struct stream_in *stream = &mail->stream_in[i];
+        if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
+            close_stream(mail, stream, RH_ECANCELED);
+    }
+    tell(mail, source, SLOT_FINISHED, send_id);
+}
+
+/* False if the sender could not be told: then the chunk is taken once more. */
+static bool take_chunk(struct mail *mail, struct stream_in *stream, const char *block)
+{
+    const struct rh_request *receive = stream->receive;
+    uint64_t at = stream->chunk * STREAM_BLOCK;
+    size_t length = chunk_length(stream->announced.length, stream->chunk);
+    struct rh_remote done_at = rh_at(stream->source, MSG_SID_RETURNS,
+                                     stream->announced.send_id * 8);
+    uint64_t done = stream->chunk + 1;
+    if (receive && at < receive->length)
         memcpy(receive->buffer + at, block,
                length < receive->length - at ? length : receive->length - at);
+    int result = rh_push(mail->job, done_at, &done, sizeof(done));
+    if (result < 0 && result != RH_EDEAD && result != RH_ESTALE)
+        return false;
+    stream->chunk = done;
+    return true;
 }
 
 static void progress_in(struct mail *mail, uint32_t index)
 {
     struct stream_memory *memory = &mail->streams[index];
-    struct rh_request *receive = mail->stream_in[index].receive;
-    uint64_t total = chunk_count(receive->announced.length);
-    struct rh_remote done_at = rh_at(receive->status.source, MSG_SID_RETURNS,
-                                     receive->announced.send_id * 8);
-    while (receive->chunk < total) {
-        uint64_t number = receive->first_chunk + receive->chunk;
+    struct stream_in *stream = &mail->stream_in[index];
+    uint64_t total = chunk_count(stream->announced.length);
+    while (stream->chunk < total) {
+        uint64_t number = stream->first_chunk + stream->chunk;
         uint64_t block = number % STREAM_BLOCKS;
         /* acquire: the notice; pairs with push_chunk() */
         if (__atomic_load_n(&memory->arrived[block], __ATOMIC_ACQUIRE) != number + 1)
             return;
-        copy_chunk(mail, receive, memory->block[block]);
-        receive->chunk++;
-        rh_push(mail->job, done_at, &receive->chunk, sizeof(receive->chunk));
+        if (!take_chunk(mail, stream, memory->block[block]))
+            return;
     }
-    stream_release(mail, receive);
-    request_complete(receive, result_for(receive));
+    close_stream(mail, stream, 0);
+}
+
+static void start_matched(struct mail *mail)
+{
+    for (struct rh_request *receive = mail->matched.first, *next; receive; receive = next) {
+        next = receive->next;
+        bool is_pull = receive->announced.pull_sid != 0;
+        if (is_pull ? pull_whole(mail, receive) : open_stream(mail, receive))
+            list_remove(&mail->matched, receive);
+    }
 }
 
 /* ---- Both ----------------------------------------------------------------------------------- */
@@ -248,24 +350,23 @@ void stream_progress(struct mail *mail)
             progress_out(mail, send);
     }
     for (uint32_t i = 0; mail->active_in > 0 && i < STREAM_COUNT; i++) {
-        if (mail->stream_in[i].receive)
+        if (mail->stream_in[i].is_used)
             progress_in(mail, i);
     }
-    while (mail->matched.first && mail->active_in < STREAM_COUNT) {
-        struct rh_request *receive = mail->matched.first;
-        list_remove(&mail->matched, receive);
-        open_stream(mail, receive);
-    }
+    if (unlikely(mail->matched.first != NULL))
+        start_matched(mail);
 }
 
-void stream_release(struct mail *mail, struct rh_request *request)
+void stream_end_gone(struct mail *mail)
 {
-    if (request->kind_of == REQUEST_SEND && request->rank != mail->rank) {
-        if (request->announced.pull_sid)
-            rh_segment_detach(mail->job, request->announced.pull_sid);
-        give_send_id(mail, request->send_id);
-    } else if (request->kind_of == REQUEST_RECEIVE && request->state == STATE_STREAMING) {
-        mail->stream_in[request->stream].receive = NULL;
-        mail->active_in--;
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        struct stream_in *stream = &mail->stream_in[i];
+        if (stream->is_used && mail->peer[stream->source].is_gone)
+            close_stream(mail, stream, RH_EDEAD);
+    }
+    for (uint32_t send_id = 0; send_id < SENDS_MOST; send_id++) {
+        int rank = mail->withdrawn[send_id] - 1;
+        if (rank >= 0 && mail->peer[rank].is_gone)
+            give_send_id(mail, send_id);
     }
 }

@@ -16,6 +16,12 @@
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
+/* RH_ETIMEOUT of the NIC means that it wrote nothing: worth another try, while the caller waits. */
+static inline int or_again(int result)
+{
+    return unlikely(result == RH_ETIMEOUT) ? RH_EAGAIN : result;
+}
+
 static uint64_t slot_offset(int lane, uint64_t position)
 {
     return offsetof(struct lanes, slot) +
@@ -38,7 +44,8 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
     } body;
     body.head = *head;
     size_t length = head->kind == SLOT_BLOCK ? 0 : head->length;
-    memcpy(body.data, data, length);
+    if (likely(length > 0)) /* data may be NULL otherwise */
+        memcpy(body.data, data, length);
     struct rh_notice notice = {.word = rh_at(rank, MSG_SID_LANES, at),
                                .value = peer->lane_next + 1};
     int result = rh_push_notify(mail->job,
@@ -46,7 +53,7 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
                                 sizeof(body.head) + length, &notice);
     if (likely(result == 0))
         peer->lane_next++;
-    return result;
+    return or_again(result);
 }
 
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as denied. */
@@ -58,25 +65,21 @@ static int find_mailbox(struct mail *mail, int rank)
     return result;
 }
 
-/* A receiver we talk to a lot: ask for a lane. Not before our inbox messages fit the count. */
-static int ask_for_lane(struct mail *mail, int rank)
+/* A receiver we talk to a lot: ask for a lane. Whatever goes wrong, the inbox is still there. */
+static void ask_for_lane(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
-    uint64_t taken = 0;
+    uint64_t taken = LANE_COUNT;
     int result = rh_fetch_add(mail->job, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
                               1, &taken);
-    if (result < 0)
-        return result;
-    if (taken >= LANE_COUNT) {
-        peer->wants_no_lane = true;
-        return 0;
-    }
+    peer->wants_no_lane = true;
+    if (result < 0 || taken >= LANE_COUNT)
+        return;
     uint64_t owner = (uint64_t)(uint32_t)(mail->rank + 1) | peer->inbox_sent << 32;
     uint64_t at = offsetof(struct lanes, info) + taken * sizeof(((struct lanes *)0)->info[0]);
     result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), &owner, sizeof(owner));
     if (result == 0)
         peer->lane = (int)taken;
-    return result;
 }
 
 /* Before the first slot to a peer, and while it has no lane. */
@@ -89,31 +92,39 @@ static int prepare(struct mail *mail, int rank)
             return result;
     }
     if (peer->lane < 0 && !peer->wants_no_lane && peer->sent++ >= LANE_AFTER)
-        return ask_for_lane(mail, rank);
+        ask_for_lane(mail, rank);
     return 0;
 }
 
-static int append(struct mail *mail, int rank, const struct slot_head *head, const void *data,
-                  bool is_control)
+static int append(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    char message[sizeof(*head) + INBOX_LENGTH];
+    memcpy(message, head, sizeof(*head));
+    if (head->length > 0)
+        memcpy(message + sizeof(*head), data, head->length);
+    return or_again(
+        rh_append_try(mail->job, rank, MSG_SID_INBOX, message, sizeof(*head) + head->length));
+}
+
+static int append_with_credit(struct mail *mail, int rank, const struct slot_head *head,
+                              const void *data)
 {
     struct peer *peer = &mail->peer[rank];
-    char message[sizeof(*head) + INBOX_LENGTH];
-    if (!is_control) {
-        uint64_t done = __atomic_load_n(&mail->returns->peer[rank].inbox_done, __ATOMIC_ACQUIRE);
-        if (peer->inbox_sent - done >= INBOX_CREDIT)
-            return RH_EAGAIN;
-    }
-    memcpy(message, head, sizeof(*head));
-    memcpy(message + sizeof(*head), data, head->length);
-    int result = rh_append_try(mail->job, rank, MSG_SID_INBOX, message,
-                               sizeof(*head) + head->length);
-    if (result == 0 && !is_control)
+    uint64_t done = __atomic_load_n(&mail->returns->peer[rank].inbox_done, __ATOMIC_ACQUIRE);
+    if (peer->inbox_sent - done >= INBOX_CREDIT)
+        return RH_EAGAIN;
+    int result = append(mail, rank, head, data);
+    if (result == 0)
         peer->inbox_sent++;
     return result;
 }
 
-int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data,
-              bool is_control)
+int wire_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    return append(mail, rank, head, data);
+}
+
+int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
     struct peer *peer = &mail->peer[rank];
     if (unlikely(peer->lane < 0)) {
@@ -122,7 +133,7 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
             return result;
     }
     if (peer->lane < 0)
-        return append(mail, rank, head, data, is_control);
+        return append_with_credit(mail, rank, head, data);
     if (!lane_has_room(mail, rank, LANE_SLOTS))
         return RH_EAGAIN;
     return wire_lane(mail, rank, head, data);
@@ -138,25 +149,32 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
             return result;
     }
     if (peer->lane < 0)
-        return length > INBOX_LENGTH ? RH_ETOOBIG : append(mail, rank, &head, data, false);
+        return length > INBOX_LENGTH ? RH_ETOOBIG : append_with_credit(mail, rank, &head, data);
     if (length > BLOCK_LENGTH)
         return RH_ETOOBIG;
     if (!lane_has_room(mail, rank, LANE_BLOCKS))
         return RH_EAGAIN;
     uint64_t at = block_offset(peer->lane, peer->lane_next);
     int result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), data, length);
-    return result < 0 ? result : wire_lane(mail, rank, &head, NULL);
+    return result < 0 ? or_again(result) : wire_lane(mail, rank, &head, NULL);
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------ */
 
-static void return_lane(struct mail *mail, struct lane_in *lane)
+/* Tell a sender how far we are. False if it must be tried again; a sender that is gone, or has closed
+ * its mailbox, needs no credit. */
+static bool give_back(struct mail *mail, int source, uint64_t field, uint64_t count)
 {
     uint64_t at = offsetof(struct returns, peer) +
-                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]);
-    lane->returned = lane->next;
-    /* A sender that died needs no credit. */
-    rh_push(mail->job, rh_at(lane->source, MSG_SID_RETURNS, at), &lane->next, sizeof(lane->next));
+                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field;
+    int result = rh_push(mail->job, rh_at(source, MSG_SID_RETURNS, at), &count, sizeof(count));
+    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+}
+
+static void return_lane(struct mail *mail, struct lane_in *lane)
+{
+    if (give_back(mail, lane->source, 0, lane->next))
+        lane->returned = lane->next;
 }
 
 static bool take_from_lane(struct mail *mail, int index)
@@ -225,23 +243,44 @@ static void poll_inbox(struct mail *mail)
     }
 }
 
+static void return_credit(struct mail *mail, int source)
+{
+    struct peer *peer = &mail->peer[source];
+    if (give_back(mail, source, sizeof(uint64_t), peer->inbox_done))
+        peer->inbox_returned = peer->inbox_done;
+    else
+        mail->owes_credit = true;
+}
+
+static bool is_owed(const struct peer *peer)
+{
+    return peer->inbox_done - peer->inbox_returned >= INBOX_CREDIT / 4;
+}
+
+static void return_owed(struct mail *mail)
+{
+    mail->owes_credit = false;
+    for (int source = 0; source < mail->size; source++) {
+        if (is_owed(&mail->peer[source]))
+            return_credit(mail, source);
+    }
+}
+
 void wire_poll(struct mail *mail)
 {
     uint64_t taken = __atomic_load_n(&mail->lanes->taken, __ATOMIC_RELAXED);
     for (int lane = 0; lane < LANE_COUNT && (uint64_t)lane < taken; lane++)
         poll_lane(mail, lane);
     poll_inbox(mail);
+    if (unlikely(mail->owes_credit))
+        return_owed(mail);
 }
 
 void wire_consumed(struct mail *mail, int source, bool by_inbox)
 {
-    struct peer *peer = &mail->peer[source];
     if (!by_inbox)
         return;
-    peer->inbox_done++;
-    if (peer->inbox_done % (INBOX_CREDIT / 4) != 0)
-        return;
-    uint64_t at = offsetof(struct returns, peer) +
-                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + sizeof(uint64_t);
-    rh_push(mail->job, rh_at(source, MSG_SID_RETURNS, at), &peer->inbox_done, sizeof(uint64_t));
+    mail->peer[source].inbox_done++;
+    if (is_owed(&mail->peer[source]))
+        return_credit(mail, source);
 }

@@ -5,8 +5,8 @@
  * they have copied and checked it (nic/diagnosis.h).
  *
  * Besides the counters there is what helps to find out why a job does not go on: which calls of this
- * rank have waited so long that they sleep, which locks it holds, and how far it is with each set of
- * ranks. None of that costs a fast path more than a plain store to memory of its own.
+ * rank have waited so long that they sleep, and how far it is with each set of ranks. None of that
+ * costs a fast path more than a plain store to memory of its own.
  */
 #ifndef NIC_BOARD_H
 #define NIC_BOARD_H
@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #define BOARD_WAITS 4  /* threads of one rank that are seen waiting; more go unseen */
-#define BOARD_HOLDS 8  /* locks that one rank is seen holding */
 #define BOARD_SETS  16 /* sets of ranks; the last place is for all that have none of their own */
 
 /* The call that waits. What peer, number, length and moved mean is said beside each; a peer of -1 is
@@ -36,9 +35,9 @@ enum board_call {
     BOARD_RECEIVE,    /* the same; tag -1: any */
     BOARD_REQUESTS,   /* any of `number` requests */
     BOARD_PROBE,      /* number: tag */
-    BOARD_LOCK,       /* number: lock; peer: who is before us or has it, if known */
-    BOARD_BARRIER,    /* number: set; length: which step of the set, see struct board_set */
-    BOARD_COLLECTIVE, /* the same; peer: who must act, if known */
+    BOARD_LOCK,       /* number: lock; peer: who is before us in its queue */
+    BOARD_BARRIER,    /* number: set; length: its step; peer: who has not made the set, if known */
+    BOARD_COLLECTIVE, /* the same */
     BOARD_CALL_COUNT
 };
 
@@ -70,7 +69,7 @@ _Static_assert(sizeof(struct board_wait) == 64, "shared layout");
 struct board_set {
     _Atomic uint32_t key;     /* id + 1; 0: none */
     _Atomic uint32_t size;    /* members */
-    _Atomic uint64_t entered; /* barriers and collectives this rank has entered so far */
+    _Atomic uint64_t entered; /* the step (barrier or part of a collective) it is in or was last */
 };
 _Static_assert(sizeof(struct board_set) == 16, "shared layout");
 
@@ -79,27 +78,11 @@ struct board_rank {
     struct counters counters;
     uint64_t reserved[8];
     struct board_wait wait[BOARD_WAITS];
-    _Atomic uint64_t hold[BOARD_HOLDS]; /* lock + 1 */
     struct board_set set[BOARD_SETS];
-    uint64_t spare[56];
+    uint64_t spare[64];
 };
 _Static_assert(sizeof(struct board_rank) == 2048, "shared layout");
 _Static_assert(offsetof(struct board_rank, wait) % 64 == 0, "a wait has a cache line of its own");
-
-/* This rank has got a lock. Locks whose numbers fall on the same place hide each other; then the
- * doctor goes by who waits behind whom. */
-static inline void board_hold(struct board_rank *board, uint32_t lock)
-{
-    atomic_store_explicit(&board->hold[lock % BOARD_HOLDS], (uint64_t)lock + 1,
-                          memory_order_relaxed);
-}
-
-static inline void board_unhold(struct board_rank *board, uint32_t lock)
-{
-    _Atomic uint64_t *hold = &board->hold[lock % BOARD_HOLDS];
-    if (atomic_load_explicit(hold, memory_order_relaxed) == (uint64_t)lock + 1)
-        atomic_store_explicit(hold, 0, memory_order_relaxed);
-}
 
 /* A place to count a set's steps in, never NULL. Give it back with board_set_close(). */
 static inline struct board_set *board_set_open(struct board_rank *board, uint32_t id, uint32_t size)
@@ -122,12 +105,10 @@ static inline void board_set_close(struct board_set *set)
     atomic_store_explicit(&set->key, 0, memory_order_release);
 }
 
-/* Call at the start of every barrier and collective. Returns the step's number, for the note. */
-static inline uint64_t board_set_enter(struct board_set *set)
+/* This rank enters the set's next step; steps count from 1. */
+static inline void board_set_enter(struct board_set *set, uint64_t step)
 {
-    uint64_t step = atomic_load_explicit(&set->entered, memory_order_relaxed) + 1;
     atomic_store_explicit(&set->entered, step, memory_order_relaxed);
-    return step;
 }
 
 #endif

@@ -28,7 +28,9 @@
 
 #include <rhinet/rma.h>
 
+struct diagnosis;
 struct nic;
+struct nic_vigil;
 struct settings;
 
 /* What a NIC may ask of the task manager, which alone hands memory descriptors from member to
@@ -58,7 +60,8 @@ struct nic_world {
     uint64_t job_id;
     uint8_t secret[32];
     const struct roster *roster;
-    struct board_rank *board; /* of this rank */
+    struct board_rank *board;        /* of this rank */
+    const struct board_rank *boards; /* of all ranks, to read; NULL: not known */
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
@@ -113,9 +116,29 @@ struct nic_wait {
     struct rh_done *done;          /* is set */
     void *queue;                   /* holds a message */
     bool (*is_met)(void *context); /* says so; quick, does not wait */
-    void *context;
+    /* Says what this is about, for people; asked only when it takes long, and does not wait. NULL: a
+     * wait for the above, and no more is to be said. */
+    void (*describe)(void *context, struct wait_note *note);
+    void *context;            /* of is_met and describe */
+    struct nic_vigil *vigil;  /* of the longer wait that this is a part of, or NULL */
     int from;           /* peer that will cause it, or RH_ANY_RANK */
     int64_t timeout_ns; /* 0: look once. Never negative here. */
+};
+
+/* The part of a wait that people hear of: it stands on the board, so that `rhinet doctor` sees it,
+ * and is reported on stderr once it is as old as RHINET_STUCK. Whoever waits sets the first part,
+ * calls nic_vigil_keep() before every sleep and nic_vigil_end() when it is over. */
+struct nic_vigil {
+    struct nic *nic;
+    int64_t since_ns;
+    void (*describe)(void *context, struct wait_note *note);
+    void *context;
+    /* The rest is vigil.c's and starts as 0. */
+    bool is_kept;
+    struct board_wait *place; /* NULL: not kept yet, or no room on the board */
+    struct wait_note note;    /* as published */
+    int64_t report_ns;
+    struct diagnosis *before; /* how things stood shortly before the report */
 };
 
 struct nic_ops {
@@ -215,5 +238,14 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during);
 
 /* What a wait must look at besides its condition: RH_EDEAD by the rules of nic_ops.wait, else 0. */
 int nic_wait_check(struct nic *nic, int from);
+
+/* Fill what a nic_wait without `describe` is about. */
+void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
+
+/* A wait is about to sleep, or to look again after it has. Neither fails nor blocks. */
+void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns);
+
+/* It is over, whatever its end. Does nothing if it was never kept. */
+void nic_vigil_end(struct nic_vigil *vigil);
 
 #endif

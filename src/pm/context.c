@@ -100,15 +100,12 @@ int pmGetInfo(const struct pm_context *pm, struct pm_info *info)
 /* A segment that is stale was closed with an earlier context: the next is not open yet. */
 int pm_peer_reach(struct pm_context *pm, int rank, rh_sid sid)
 {
-    uint64_t length;
-    int result = rh_segment_length(pm->job, rank, sid, &length);
-    if (result == RH_ENOSEG || result == RH_ESTALE)
-        return RH_EAGAIN;
-    return pm_pass(result);
+    int result = rh_segment_wait(pm->job, rank, sid, RH_TIMEOUT_NONE);
+    return result == RH_ETIMEOUT ? RH_EAGAIN : pm_pass(result);
 }
 
-uint64_t pm_segment_length(struct pm_context *pm, rh_sid sid)
+uint64_t pm_queue_memory(struct rh_queue_shape shape)
 {
-    uint64_t length = 0;
-    return rh_segment_length(pm->job, rh_rank(pm->job), sid, &length) < 0 ? 0 : length;
+    uint64_t lines = (shape.slot_length + PM_CACHE_LINE - 1) / PM_CACHE_LINE + 1;
+    return shape.slot_count * lines * PM_CACHE_LINE;
 }

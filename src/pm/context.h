@@ -117,8 +117,8 @@ static inline char *pm_send_data(struct pm_context *pm)
 /* Whether a rank has opened this segment: 0, RH_EAGAIN if not yet, or RH_EDEAD. */
 int pm_peer_reach(struct pm_context *pm, int rank, rh_sid sid);
 
-/* Length of an own segment, for pmGetInfo(). */
-uint64_t pm_segment_length(struct pm_context *pm, rh_sid sid);
+/* What a queue occupies, for pmGetInfo(): for each slot a line and the message. */
+uint64_t pm_queue_memory(struct rh_queue_shape shape);
 
 /* Give back what pmRegisterMemory() opened, and wait for what is under way. */
 int pm_memory_close(struct pm_context *pm);

@@ -85,9 +85,12 @@ struct retry {
     int result;
 };
 
+/* A wait may ask again after it was told yes: a message must not be sent twice. */
 static bool try_again(void *context)
 {
     struct retry *retry = context;
+    if (retry->result != RH_EAGAIN)
+        return true;
     int64_t now = now_ns();
     if (now < retry->next_ns)
         return false;
@@ -102,7 +105,7 @@ static bool try_again(void *context)
 
 int pm_send_wait(struct pm_context *pm, int64_t timeout_ns)
 {
-    struct retry retry = {.pm = pm, .pause_ns = PAUSE_FIRST_NS};
+    struct retry retry = {.pm = pm, .pause_ns = PAUSE_FIRST_NS, .result = RH_EAGAIN};
     struct rh_until until = {.is_met = try_again,
                              .context = &retry,
                              .from = pm->send_rank,
@@ -140,16 +143,19 @@ struct look {
     int result;
 };
 
+/* As above: found once is found. */
 static bool has_message(void *context)
 {
     struct look *look = context;
+    if (look->result != RH_EAGAIN)
+        return true;
     look->result = look->pm->ops->look(look->pm, look->message);
     return look->result != RH_EAGAIN;
 }
 
 int pm_look_wait(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns)
 {
-    struct look look = {.pm = pm, .message = message};
+    struct look look = {.pm = pm, .message = message, .result = RH_EAGAIN};
     struct rh_until until = {
         .is_met = has_message, .context = &look, .from = RH_ANY_RANK, .timeout_ns = timeout_ns};
     int result = rh_wait_until(pm->job, &until);

@@ -19,7 +19,7 @@
 
 #define QUEUE_SLOTS 256
 #define LANE_COUNT  4
-#define LANE_UNITS  1024
+#define LANE_UNITS  2048
 #define LANE_STRIDE (LANE_UNITS * PM_CACHE_LINE + PM_CACHE_LINE) /* RING_SLACK included */
 #define LANES_AT    ((uint64_t)LANE_COUNT * sizeof(struct lane_words))
 #define HOT_AFTER   32
@@ -92,7 +92,7 @@ static int open_receiving(struct pm_context *pm, struct auto_state *state)
     if (result < 0)
         rh_segment_detach(pm->job, PM_SID_AUTO_LANES);
     else
-        pm->info.memory += pm_segment_length(pm, PM_SID_AUTO_QUEUE);
+        pm->info.memory += pm_queue_memory(queue_shape);
     return result;
 }
 

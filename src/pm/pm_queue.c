@@ -35,7 +35,7 @@ static int queue_open(struct pm_context *pm)
         result = pm_pass(rh_queue_create(pm->job, PM_SID_QUEUE, shape, &state->queue));
         if (result < 0)
             goto free_reached;
-        pm->info.memory += pm_segment_length(pm, PM_SID_QUEUE);
+        pm->info.memory += pm_queue_memory(shape);
     }
     pm->state = state;
     return 0;
@@ -86,12 +86,9 @@ static int queue_send_wait(struct pm_context *pm, int64_t timeout_ns)
         rh_append(pm->job, pm->send_rank, PM_SID_QUEUE, pm_send_data(pm), pm->send_length));
 }
 
-static int queue_look_wait(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns)
+static inline int take(struct queue_state *state, struct pm_message *message, int64_t timeout_ns)
 {
-    struct queue_state *state = pm->state;
     struct rh_arrival arrival;
-    if (unlikely(!state->queue))
-        return pm_look_wait(pm, message, timeout_ns);
     int result = rh_queue_next(state->queue, &arrival, timeout_ns);
     if (unlikely(result < 0))
         return pm_pass(result);
@@ -104,7 +101,16 @@ static int queue_look_wait(struct pm_context *pm, struct pm_message *message, in
 static int queue_look(struct pm_context *pm, struct pm_message *message)
 {
     struct queue_state *state = pm->state;
-    return likely(state->queue) ? queue_look_wait(pm, message, RH_TIMEOUT_NONE) : RH_EAGAIN;
+    return likely(state->queue) ? take(state, message, RH_TIMEOUT_NONE) : RH_EAGAIN;
+}
+
+/* Without a timeout there was a look already: now it is about deaths. */
+static int queue_look_wait(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns)
+{
+    struct queue_state *state = pm->state;
+    if (timeout_ns == RH_TIMEOUT_NONE || !state->queue)
+        return pm_look_wait(pm, message, timeout_ns);
+    return take(state, message, timeout_ns);
 }
 
 static void queue_release(struct pm_context *pm)

@@ -64,14 +64,23 @@ int rh_append_try(struct rh_job *job, int rank, rh_sid sid, const void *data, si
     return append(job, rh_at(rank, sid, 0), data, length, 0);
 }
 
+static void describe(void *context, struct wait_note *note)
+{
+    const struct rh_queue *queue = context;
+    note->number = queue->sid;
+}
+
 int rh_queue_next(struct rh_queue *queue, struct rh_arrival *arrival, int64_t timeout_ns)
 {
     struct rh_job *job = queue->job;
     int result = job->nic->ops->queue_peek(job->nic, queue->memory, arrival);
     if (result != RH_EAGAIN || timeout_ns == 0)
         return result;
-    struct nic_wait request = {
-        .queue = queue->memory, .from = RH_ANY_RANK, .timeout_ns = rma_timeout(job, timeout_ns)};
+    struct nic_wait request = {.queue = queue->memory,
+                               .describe = describe,
+                               .context = queue,
+                               .from = RH_ANY_RANK,
+                               .timeout_ns = rma_timeout(job, timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
     result = job->nic->ops->wait(job->nic, &request);
     if (result < 0)

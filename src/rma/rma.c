@@ -246,7 +246,8 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
-int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
+static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
+                            struct nic_vigil *vigil)
 {
     if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
         return rma_refuse_rank(job, wait->from);
@@ -259,17 +260,34 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
+                               .vigil = vigil,
                                .from = wait->from,
                                .timeout_ns = rma_timeout(job, wait->timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
     return job->nic->ops->wait(job->nic, &request);
 }
 
+int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
+{
+    return wait_word(job, wait, NULL);
+}
+
+int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
+{
+    return wait_word(job, wait, vigil);
+}
+
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)
+{
+    return rma_wait_until(job, until, NULL);
+}
+
+int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describe describe)
 {
     if (unlikely(until->from != RH_ANY_RANK && !rma_rank_is_valid(job, until->from)))
         return rma_refuse_rank(job, until->from);
     struct nic_wait request = {.is_met = until->is_met,
+                               .describe = describe,
                                .context = until->context,
                                .from = until->from,
                                .timeout_ns = rma_timeout(job, until->timeout_ns)};

@@ -90,31 +90,59 @@ int rh_segment_detach(struct rh_job *job, rh_sid sid)
     return job->nic->ops->segment_remove(job->nic, sid, job->timeout_ns);
 }
 
-int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns)
+static void describe(void *context, struct wait_note *note)
+{
+    const struct rh_remote *awaited = context;
+    *note = (struct wait_note){
+        .call = BOARD_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
+}
+
+/* It is not there yet. */
+static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
+                 struct nic_vigil *vigil)
 {
     uint64_t never = 0;
     struct nic_view view;
-    if (!rma_rank_is_valid(job, rank))
-        return rma_refuse_rank(job, rank);
-    int64_t deadline = clock_deadline_ns(rma_timeout(job, timeout_ns));
+    int64_t deadline = clock_deadline_ns(timeout_ns);
     for (;;) {
-        int result = look(job, rank, sid, &view);
-        if (result != RH_ENOSEG && result != RH_ESTALE)
-            return result;
-        int64_t left = deadline - clock_now_ns();
-        if (timeout_ns == 0)
-            return RH_EAGAIN;
+        int64_t now = clock_now_ns();
+        int64_t left = deadline - now;
         if (left <= 0)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
                              sid);
         struct nic_wait pause = {.word = &never,
                                  .when = RH_NOT_EQUAL,
+                                 .vigil = vigil,
                                  .from = rank,
                                  .timeout_ns = left < RETRY_NS ? left : RETRY_NS};
-        result = job->nic->ops->wait(job->nic, &pause);
+        int result = job->nic->ops->wait(job->nic, &pause);
         if (result < 0 && result != RH_ETIMEOUT)
             return result;
+        result = look(job, rank, sid, &view);
+        if (result != RH_ENOSEG && result != RH_ESTALE)
+            return result;
+        nic_vigil_keep(vigil, now);
     }
+}
+
+int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns)
+{
+    struct nic_view view;
+    if (!rma_rank_is_valid(job, rank))
+        return rma_refuse_rank(job, rank);
+    int result = look(job, rank, sid, &view);
+    if (result != RH_ENOSEG && result != RH_ESTALE)
+        return result;
+    if (timeout_ns == 0)
+        return RH_EAGAIN;
+    struct rh_remote awaited = rh_at(rank, sid, 0);
+    struct nic_vigil vigil = {.nic = job->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe,
+                              .context = &awaited};
+    result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &vigil);
+    nic_vigil_end(&vigil);
+    return result;
 }
 
 int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length)

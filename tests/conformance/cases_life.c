@@ -315,7 +315,7 @@ const struct test_case life_cases[] = {
     {.name = "life-peer-state", .run = peer_state},
     {.name = "life-create-detach", .run = create_detach},
     {.name = "life-recreate", .run = recreate},
-    {.name = "life-recreate-in-use", .run = recreate_in_use},
+    {.name = "life-recreate-in-use", .run = recreate_in_use, .flags = CASE_LATE},
     {.name = "life-many-segments", .run = many_segments},
     {.name = "life-segment-wait", .run = segment_wait},
     {.name = "life-segment-length", .run = segment_length},

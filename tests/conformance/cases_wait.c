@@ -137,20 +137,23 @@ static void woken_not_polled(struct test *test)
 {
     uint64_t *words = test_alloc(test, 1, 64);
     int64_t taken_ns[WAKES];
+    uint64_t seen = 0;
     test_barrier(test);
     for (int round = 0; round < WAKES && test->rank < 2; round++) {
         if (test->rank == 0) {
             test_sleep_us(40000);
             test_signal(test, rh_at(1, 1, 0), (uint64_t)test_now_ns());
+            test_await(test, &words[1], (uint64_t)round + 1, 1);
         } else {
-            uint64_t before = __atomic_load_n(words, __ATOMIC_RELAXED);
             struct rh_wait wait = {.word = words,
                                    .when = RH_NOT_EQUAL,
-                                   .value = before,
+                                   .value = seen,
                                    .from = 0,
                                    .timeout_ns = TEST_WAIT_NS};
             CHECK_OK(rh_wait_word(test->job, &wait));
-            taken_ns[round] = test_now_ns() - (int64_t)__atomic_load_n(words, __ATOMIC_RELAXED);
+            seen = words[0];
+            taken_ns[round] = test_now_ns() - (int64_t)seen;
+            test_signal(test, rh_at(0, 1, 8), (uint64_t)round + 1);
         }
     }
     if (test->rank != 1)

@@ -38,6 +38,7 @@ struct test {
 #define CASE_DIES   1u /* the last rank is killed in it: needs a launch of its own */
 #define CASE_LEAVES 2u /* the last rank leaves in it: the same */
 #define CASE_HEAVY  4u /* needs gigabytes */
+#define CASE_LATE   8u /* peers are in the middle of using what is removed */
 
 struct test_case {
     const char *name;

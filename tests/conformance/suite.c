@@ -72,6 +72,8 @@ static void case_body(void *argument)
     struct test *test = argument;
     if (test->running->flags & CASE_DIES && test->is_thread)
         SKIP("a thread cannot be killed alone");
+    if (test->running->flags & CASE_LATE && test->is_thread)
+        SKIP("late accesses to removed memory are harmless, but a race to ThreadSanitizer");
     if (test->running->flags & CASE_HEAVY && test->is_quick)
         SKIP("needs gigabytes, and this is the quick run");
     test_barrier(test);

@@ -2,24 +2,24 @@
  *
  * The sleeping waiter: src/nic/shm/wait.c (sleep_once, shm_ring) and shm_after_write().
  *
- * A waiter announces itself in `sleepers`, makes every core drain its store buffer (membarrier), reads
- * the bell, looks at the word once more and sleeps on the bell. The writer stores the word and then
- * looks at `sleepers` without a fence; if it sees one, it changes the bell and wakes. Stores go
- * through a store buffer, as on x86: the writer's look may pass its own store unless the buffer is
- * drained. The writer may die at any point before its store; the waiter then needs no wake-up.
+ * A waiter reads the bell, announces itself in `has_sleeper`, makes every core drain its store buffer
+ * (membarrier), looks at the word once more and sleeps on the bell. A writer stores the word and then
+ * looks at `has_sleeper` without a fence; if it is set, it takes it away, changes the bell and wakes.
+ * Stores go through a store buffer, as on x86: the writer's look may pass its own store unless the
+ * buffer is drained. Another writer, who writes something else, rings for its own reasons.
  *
  * Must hold: the waiter does not sleep for ever once the word has been stored (no invalid end state).
  * Mutants, each of which must fail:
  *   NO_MEMBARRIER  the waiter does not drain the writer's buffer
  *   NO_RECHECK     the waiter sleeps without looking again
- *   LATE_BELL      the waiter reads the bell after its last look
+ *   FLAG_FIRST     the waiter announces itself before it reads the bell
  *   NO_WAKE        the writer changes the bell but does not wake
  */
 #define ROUNDS 3
 
 byte word = 0;         /* in memory */
 byte buffered = 0;     /* the writer's store buffer: value of word, 0 = empty */
-byte sleepers = 0;
+bool has_sleeper = false;
 byte bell = 0;
 bool asleep = false;   /* in the kernel, on the bell */
 
@@ -34,23 +34,34 @@ end:
     od
 }
 
+/* shm_after_write() and shm_ring(); fetch_add is a locked instruction, so it drains. */
+inline after_write()
+{
+    if
+    :: has_sleeper ->
+        atomic { drain(); has_sleeper = false };
+        bell = (bell + 1) % 16;
+#ifndef NO_WAKE
+        asleep = false
+#endif
+    :: else
+    fi
+}
+
 proctype writer()
 {
     byte i;
     for (i : 1 .. ROUNDS) {
         /* one round at a time, as in a ping-pong */
-        atomic { buffered == 0 && word == i - 1 -> buffered = i }
-        /* shm_after_write: no fence here, so this may pass the store */
-        if
-        :: sleepers > 0 ->
-            /* fetch_add is a locked instruction: it drains */
-            atomic { drain(); bell = (bell + 1) % 8 }
-#ifndef NO_WAKE
-            asleep = false
-#endif
-        :: else
-        fi
+        atomic { buffered == 0 && word == i - 1 -> buffered = i };
+        after_write() /* no fence in between, so the look may pass the store */
     }
+}
+
+proctype other_writer()
+{
+    after_write();
+    after_write()
 }
 
 proctype waiter()
@@ -60,34 +71,28 @@ proctype waiter()
         do
         :: word >= i -> break
         :: else ->
-            sleepers++;
-#ifndef NO_MEMBARRIER
-            atomic { drain() }
-#endif
-#ifdef LATE_BELL
-            if
-            :: word >= i -> skip
-            :: else ->
-                seen = bell;
-                atomic { if :: bell == seen -> asleep = true :: else fi }
-                !asleep
-            fi;
+#ifdef FLAG_FIRST
+            has_sleeper = true;
+            seen = bell;
 #else
             seen = bell;
+            has_sleeper = true;
+#endif
+#ifndef NO_MEMBARRIER
+            atomic { drain() };
+#endif
 #ifndef NO_RECHECK
             if
             :: word >= i -> skip
             :: else ->
 #endif
-                atomic { if :: bell == seen -> asleep = true :: else fi }
+                atomic { if :: bell == seen -> asleep = true :: else fi };
                 !asleep
 #ifndef NO_RECHECK
-            fi;
+            fi
 #endif
-#endif
-            sleepers--
         od
     }
 }
 
-init { atomic { run writer(); run waiter() } }
+init { atomic { run writer(); run other_writer(); run waiter() } }

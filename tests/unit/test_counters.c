@@ -74,7 +74,7 @@ static void test_layout(void **state)
     (void)state;
     assert_int_equal(sizeof(struct counters), COUNTERS_MAX * sizeof(uint64_t));
     assert_int_equal(offsetof(struct board_rank, counters), 0);
-    assert_int_equal(sizeof(struct board_rank), 1024);
+    assert_int_equal(sizeof(struct board_rank), 2048);
 }
 
 int main(void)

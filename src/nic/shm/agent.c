@@ -4,8 +4,10 @@
  * reach it by a stream that the task manager connects; each request is one header, answered by one.
  * What comes in is checked against the owner's own table, like every access.
  */
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -212,6 +214,7 @@ static int start_thread(struct shm_nic *shm)
     if (code != 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the agent thread: %s",
                          strerror(code));
+    pthread_setname_np(shm->agent->thread, PROCESS_OWN_THREADS "agent");
     shm->agent->is_running = true;
     return 0;
 }
@@ -335,7 +338,16 @@ static int agent_lost(struct shm_nic *shm, int rank, int code)
     if (code == -EAGAIN)
         return error_set(RH_ETIMEOUT, rank, "rank %d's agent does not answer; is it stopped?",
                          rank);
-    return error_set(RH_EDEAD, rank, "rank %d's agent hung up; it has died or left", rank);
+    return shm_refuse_vanished(shm, rank, "asking its agent");
+}
+
+static void describe_call(void *context, struct wait_note *note)
+{
+    const struct shm_agent_call *call = context;
+    *note = (struct wait_note){.call = BOARD_TRANSFER,
+                               .peer = call->view->rank,
+                               .number = call->view->sid,
+                               .length = call->operation == SHM_AGENT_ATOMIC ? 8 : call->length};
 }
 
 int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
@@ -346,6 +358,11 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
     if (result < 0)
         return result;
     counter_add(&shm->nic.world->board->counters, COUNTER_AGENT, 1);
+    struct nic_vigil vigil = {.nic = &shm->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe_call,
+                              .context = call};
+    nic_vigil_keep(&vigil, vigil.since_ns); /* cheap beside the system calls that follow */
     pthread_mutex_lock(&shm->agent->lock);
     result = connect_to(shm, rank);
     if (result == 0) {
@@ -354,6 +371,7 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
             result = agent_lost(shm, rank, result);
     }
     pthread_mutex_unlock(&shm->agent->lock);
+    nic_vigil_end(&vigil);
     if (result < 0)
         return result;
     call->old = reply.old;

@@ -57,7 +57,7 @@ static int cma_failed(struct shm_nic *shm, const struct attached_copy *copy, int
 {
     int rank = copy->view->rank;
     if (code == ESRCH)
-        return error_set(RH_EDEAD, rank, "rank %d has died", rank);
+        return shm_refuse_vanished(shm, rank, copy->is_push ? "push" : "pull");
     if (code == EFAULT)
         return error_set(-EFAULT, rank,
                          "attached segment %u of rank %d, or the local buffer, is not mapped any "

@@ -188,20 +188,53 @@ static bool hazard_is_set(struct shm_nic *shm, int rank, uint64_t key)
     return false;
 }
 
+/* A copy into or out of our memory that we wait for. */
+struct copy_wait {
+    int rank;
+    rh_sid sid;
+};
+
+static void describe_copy(void *context, struct wait_note *note)
+{
+    const struct copy_wait *copy = context;
+    *note = (struct wait_note){.call = BOARD_DETACH, .peer = copy->rank, .number = copy->sid};
+}
+
+static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t deadline_ns)
+{
+    uint64_t key = hazard_key(shm->nic.world->rank, copy->sid);
+    struct nic_vigil vigil = {.nic = &shm->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe_copy,
+                              .context = copy};
+    int result = 0;
+    for (unsigned spin = 0; hazard_is_set(shm, copy->rank, key); spin++) {
+        int64_t now_ns = clock_now_ns();
+        if (now_ns > deadline_ns) {
+            result = error_set(RH_ETIMEOUT, copy->rank,
+                               "rank %d is still copying memory of segment %u; is it stopped?",
+                               copy->rank, copy->sid);
+            break;
+        }
+        if (spin > 100) {
+            nic_vigil_keep(&vigil, now_ns);
+            sched_yield();
+        }
+    }
+    nic_vigil_end(&vigil);
+    return result;
+}
+
 int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns)
 {
     uint64_t key = hazard_key(shm->nic.world->rank, sid);
-    int64_t deadline = clock_deadline_ns(timeout_ns);
+    int64_t deadline_ns = clock_deadline_ns(timeout_ns);
+    int result = 0;
     full_fence(); /* the entry's new state before the hazards; pairs with shm_hazard_set() */
-    for (int rank = 0; rank < shm->nic.world->size; rank++) {
-        for (unsigned spin = 0; hazard_is_set(shm, rank, key); spin++) {
-            if (clock_now_ns() > deadline)
-                return error_set(RH_ETIMEOUT, rank,
-                                 "rank %d is still copying memory of segment %u; is it stopped?",
-                                 rank, sid);
-            if (spin > 100)
-                sched_yield();
-        }
+    for (int rank = 0; rank < shm->nic.world->size && result == 0; rank++) {
+        struct copy_wait copy = {.rank = rank, .sid = sid};
+        if (hazard_is_set(shm, rank, key))
+            result = wait_for_copy(shm, &copy, deadline_ns);
     }
-    return 0;
+    return result;
 }

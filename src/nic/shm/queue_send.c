@@ -172,28 +172,46 @@ static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
     return RH_EAGAIN;
 }
 
+static void describe_full(void *context, struct wait_note *note)
+{
+    const struct shm_view *view = context;
+    *note = (struct wait_note){.call = BOARD_APPEND, .peer = view->rank, .number = view->sid};
+}
+
 /* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared by
  * the receiver when it rings, so a sender that dies asleep leaves nothing behind. */
-static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
-                          int64_t deadline_ns)
+static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
+                           int64_t deadline_ns, struct nic_vigil *vigil)
 {
-    int64_t started_ns = clock_now_ns();
-    for (int64_t now_ns = started_ns;; now_ns = clock_now_ns()) {
+    for (int64_t now_ns = vigil->since_ns;; now_ns = clock_now_ns()) {
         int result = look_for_space(shm, view, queue, now_ns, deadline_ns);
         if (result != RH_EAGAIN)
             return result;
-        if (now_ns - started_ns < shm->spin_ns) {
+        if (now_ns - vigil->since_ns < shm->spin_ns) {
             shm_rest(shm);
             continue;
         }
-        atomic_store_explicit(&queue->senders_waiting, 1, memory_order_relaxed);
+        nic_vigil_keep(vigil, now_ns);
+        uint32_t seen = atomic_load(&queue->head_futex); /* before the flag: see sleep_once() */
+        atomic_store(&queue->senders_waiting, 1);
         shm_publish_to_all(shm);
-        uint32_t seen = atomic_load(&queue->head_futex);
         result = look_for_space(shm, view, queue, now_ns, deadline_ns);
         if (result != RH_EAGAIN)
             return result;
         shm_sleep(&queue->head_futex, seen, FULL_SLICE_NS);
     }
+}
+
+static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
+                          int64_t deadline_ns)
+{
+    struct nic_vigil vigil = {.nic = &shm->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe_full,
+                              .context = view};
+    int result = watch_for_space(shm, view, queue, deadline_ns, &vigil);
+    nic_vigil_end(&vigil);
+    return result;
 }
 
 static int check_queue(const struct shm_view *view, size_t length)

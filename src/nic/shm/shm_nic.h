@@ -60,7 +60,7 @@ _Static_assert(sizeof(struct shm_entry) == CACHE_LINE, "one entry, one cache lin
 
 struct shm_door {
     /* Written by the owner when it goes to sleep, read by peers after every write to it. */
-    alignas(CACHE_LINE) _Atomic uint32_t sleepers;
+    alignas(CACHE_LINE) _Atomic uint32_t has_sleeper;
     alignas(CACHE_LINE) _Atomic uint32_t bell;    /* the futex they sleep on */
     alignas(CACHE_LINE) _Atomic uint64_t process; /* who owns it: see shm_process_token() */
     _Atomic uint64_t hazard[SHM_HAZARDS];
@@ -189,7 +189,7 @@ static inline void shm_after_write(struct shm_nic *shm, struct shm_door *door)
     if (unlikely(!shm->has_membarrier))
         full_fence();
     atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(atomic_load_explicit(&door->sleepers, memory_order_relaxed) != 0))
+    if (unlikely(atomic_load_explicit(&door->has_sleeper, memory_order_relaxed) != 0))
         shm_ring(shm, door);
 }
 
@@ -231,6 +231,9 @@ int shm_refuse_bounds(struct shm_nic *shm, const struct shm_view *view, uint64_t
                       uint64_t length);
 int shm_refuse_rights(struct shm_nic *shm, const struct shm_view *view, unsigned rights);
 int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid);
+/* The kernel says that the peer's process is gone. Waits, shortly, until the roster says so too:
+ * else a program that acknowledges the death now would be told of the same one again. */
+int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during);
 
 static inline size_t shm_view_hash(int rank, rh_sid sid)
 {

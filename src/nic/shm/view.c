@@ -3,17 +3,20 @@
  * Peers' segments as this process sees them: looked up in the owner's door, mapped on first use, kept
  * until stale. Finding a view takes no lock; making one does.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory_room.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define POPULATE_MOST (16ULL << 20)
+#define VANISHED_NS   (1 * NS_PER_S) /* the launcher needs a millisecond or so */
 #define RETRIES_MOST  1000
 
 /* What a peer's entry said, read in one consistent piece. */
@@ -51,6 +54,15 @@ static int refuse_stale(struct shm_nic *shm, int rank, rh_sid sid, bool counted)
 int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid)
 {
     return refuse_stale(shm, rank, sid, true);
+}
+
+int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during)
+{
+    int64_t deadline_ns = clock_deadline_ns(VANISHED_NS);
+    while (roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT &&
+           clock_now_ns() < deadline_ns)
+        sched_yield();
+    return nic_peer_gone(&shm->nic, rank, during);
 }
 
 int shm_refuse_bounds(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,

@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define LOOKS_FIRST     2048 /* before anything else is looked at: a trip or two between cores */
+#define LOOKS_YIELDING  64   /* the same with more ranks than cores */
 #define LOOKS_PER_ROUND 256
 #define EAGER_ROUNDS    8 /* without pause instructions, which would delay the look */
 #define SLICE_FIRST_NS  (1 * NS_PER_MS)
@@ -35,6 +37,7 @@ void shm_wake_word(_Atomic uint32_t *word)
 
 void shm_ring(struct shm_nic *shm, struct shm_door *door)
 {
+    atomic_store(&door->has_sleeper, 0); /* one ring per sleep, however long waking takes */
     atomic_fetch_add(&door->bell, 1);
     shm_wake_word(&door->bell);
     counter_add(&shm->nic.world->board->counters, COUNTER_WAKE, 1);
@@ -45,7 +48,7 @@ int shm_wake(struct nic *nic, int rank)
     struct shm_nic *shm = shm_nic_of(nic);
     full_fence(); /* the caller's plain stores before our look */
     struct shm_door *door = shm_door_of(shm, rank);
-    if (atomic_load(&door->sleepers) != 0)
+    if (atomic_load(&door->has_sleeper) != 0)
         shm_ring(shm, door);
     return 0;
 }
@@ -95,9 +98,9 @@ void shm_rest(const struct shm_nic *shm)
 }
 
 /* A loop per condition: what stands between two looks is latency. */
-static inline bool spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value)
+static inline bool spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value,
+                                unsigned looks)
 {
-    unsigned looks = LOOKS_PER_ROUND;
     switch (when) {
     case RH_EQUAL:
         while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
@@ -151,17 +154,18 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
                        int64_t now_ns)
 {
     struct shm_door *door = shm->door;
-    atomic_fetch_add(&door->sleepers, 1);
-    shm_publish_to_all(shm); /* see shm_after_write() */
+    /* The bell is read before the flag is set: whoever takes the flag away changes the bell, and then
+     * we do not sleep. */
     uint32_t seen = atomic_load(&door->bell);
-    if (!is_met(shm, wait)) {
-        counter_add(&shm->nic.world->board->counters, COUNTER_WAIT_SLEEP, 1);
-        shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
-    }
-    atomic_fetch_sub(&door->sleepers, 1);
+    atomic_store(&door->has_sleeper, 1);
+    shm_publish_to_all(shm); /* see shm_after_write() */
+    if (is_met(shm, wait))
+        return;
+    counter_add(&shm->nic.world->board->counters, COUNTER_WAIT_SLEEP, 1);
+    shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
-static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
+static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil)
 {
     struct patience patience = {.started_ns = clock_now_ns(), .slice_ns = SLICE_FIRST_NS};
     patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
@@ -179,9 +183,32 @@ static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
             return is_met(shm, wait) ? 0
                                      : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
                                                  (double)wait->timeout_ns / 1e9);
-        if (now - patience.started_ns >= shm->spin_ns)
-            sleep_once(shm, wait, &patience, now);
+        if (now - patience.started_ns < shm->spin_ns)
+            continue;
+        nic_vigil_keep(vigil, now);
+        sleep_once(shm, wait, &patience, now);
     }
+}
+
+static void describe(void *context, struct wait_note *note)
+{
+    const struct nic_wait *wait = context;
+    nic_wait_describe(wait, note);
+    if (wait->describe)
+        wait->describe(wait->context, note);
+}
+
+static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    if (wait->vigil)
+        return wait_watched(shm, wait, wait->vigil);
+    struct nic_vigil vigil = {.nic = &shm->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe,
+                              .context = (void *)(uintptr_t)wait};
+    int result = wait_watched(shm, wait, &vigil);
+    nic_vigil_end(&vigil);
+    return result;
 }
 
 static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait)
@@ -202,7 +229,9 @@ int shm_wait(struct nic *nic, const struct nic_wait *wait)
 {
     if (unlikely(!wait->word || wait->timeout_ns == 0))
         return wait_otherwise(nic, wait);
-    if (likely(spin_on_word(wait->word, wait->when, wait->value)))
+    struct shm_nic *shm = shm_nic_of(nic);
+    unsigned looks = shm->oversubscribed ? LOOKS_YIELDING : LOOKS_FIRST;
+    if (likely(spin_on_word(wait->word, wait->when, wait->value, looks)))
         return 0;
-    return wait_slow(shm_nic_of(nic), wait);
+    return wait_slow(shm, wait);
 }

@@ -39,7 +39,7 @@ struct pmtest {
     const struct pmtest_options *options;
     struct pmtest_words *words; /* own */
     uint64_t meetings;
-    uint64_t trips;
+    uint64_t trips; /* pingpong.c: raw ones so far; cost.c: last round */
     struct pm_context *pm[PMTEST_PM_MOST];
     json_t *results; /* rank 0 */
 };

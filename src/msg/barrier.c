@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The exchange, and the barrier that it is made for. set.h tells how; the model is
+ * tests/model/barrier.pml.
+ *
+ * Whoever is told last is the center (in a tree: a parent after its children), so that a member that
+ * has left the job cannot be missed by one that still waits for its release.
+ */
+#include "base/clock.h"
+#include "msg/set.h"
+#include "rma/rma.h"
+
+#include <string.h>
+
+#define SLICE_NS   (10 * NS_PER_MS)
+#define PUSH_TRIES 8
+
+struct passage {
+    struct rh_set *set;
+    const struct set_exchange *exchange;
+    size_t stride; /* between gifts */
+    int64_t timeout_ns;
+    int64_t deadline_ns; /* asked for when a slice was in vain; 0: not yet */
+};
+
+static bool has_result(const struct passage *passage)
+{
+    return passage->exchange->result_length > 0;
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+/* How many have arrived, for a member that has found another one gone. */
+static int is_complete(struct passage *passage, bool *answer)
+{
+    struct rh_set *set = passage->set;
+    struct rh_remote remote;
+    uint64_t counter;
+    int result = set_remote(set, set->center, offsetof(struct set_front, counter),
+                            passage->timeout_ns, &remote);
+    if (result == 0)
+        result = rh_pull(set->job, remote, &counter, sizeof(counter));
+    if (result == 0)
+        *answer = counter >= (uint64_t)set->size * set->number;
+    return result;
+}
+
+/* A slice of waiting for `from` was in vain. 0: wait on; 1: all have entered, and whoever should have
+ * told us is dead. */
+static int look_around(struct passage *passage, int from, int result)
+{
+    struct rh_set *set = passage->set;
+    bool is_counter = set->way == SET_COUNTER, complete = false;
+    int broken = set_check(set);
+    if (broken < 0)
+        return broken;
+    if (result == RH_EDEAD)
+        return set_break(set, from);
+    if (passage->deadline_ns == 0) {
+        int64_t left = passage->timeout_ns < SLICE_NS ? 0 : passage->timeout_ns - SLICE_NS;
+        passage->deadline_ns = clock_deadline_ns(left);
+    }
+    /* In a tree one who has left was released; whether we are is its children's and parent's care. */
+    int gone = set_find_gone(set, is_counter);
+    if (gone >= 0 && is_counter && is_complete(passage, &complete) == 0 && complete) {
+        if (set_find_gone(set, false) < 0)
+            gone = -1; /* our release is on its way */
+        else if (!has_result(passage))
+            return 1;
+    }
+    if (gone >= 0)
+        return set_break(set, gone);
+    if (clock_now_ns() < passage->deadline_ns)
+        return 0;
+    return error_set(RH_ETIMEOUT, from, "set %u: waited in vain for rank %d", set->id, from);
+}
+
+static void describe(void *context, struct wait_note *note)
+{
+    const struct passage *passage = context;
+    set_describe(passage->set, passage->exchange->is_barrier, -1, note);
+}
+
+/* The first slice was in vain: it may take long. */
+static int await_longer(struct passage *passage, struct rh_wait *wait, int result)
+{
+    struct rh_set *set = passage->set;
+    struct nic_vigil vigil = {.nic = set->job->nic,
+                              .since_ns = clock_now_ns() - wait->timeout_ns,
+                              .describe = describe,
+                              .context = passage};
+    while (result < 0) {
+        result = look_around(passage, wait->from, result);
+        if (result != 0)
+            break;
+        int64_t now = clock_now_ns();
+        int64_t left = passage->deadline_ns - now;
+        wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
+        nic_vigil_keep(&vigil, now);
+        result = rma_wait_word(set->job, wait, &vigil);
+    }
+    nic_vigil_end(&vigil);
+    return result < 0 ? result : 0;
+}
+
+/* Wait until a word of ours reaches the number of this exchange. */
+static int await_number(struct passage *passage, const uint64_t *word, int from)
+{
+    struct rh_set *set = passage->set;
+    struct rh_wait wait = {.word = word,
+                           .when = RH_AT_LEAST,
+                           .value = set->number,
+                           .from = from,
+                           .timeout_ns = passage->timeout_ns < SLICE_NS ? passage->timeout_ns
+                                                                        : SLICE_NS};
+    int result = rh_wait_word(set->job, &wait);
+    return likely(result == 0) ? 0 : await_longer(passage, &wait, result);
+}
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+/* Write the number of this exchange, and data before it if there is any. */
+struct tidings {
+    int member;
+    uint64_t word_offset;
+    uint64_t data_offset;
+    const void *data;
+    size_t length;
+};
+
+static int tell_once(struct rh_set *set, struct rh_remote word, const struct tidings *tidings)
+{
+    if (tidings->length == 0)
+        return rh_push_inline(set->job, word, &set->number, sizeof(set->number));
+    struct rh_remote target = word;
+    target.offset = tidings->data_offset;
+    struct rh_notice notice = {.word = word, .value = set->number};
+    return rh_push_notify(set->job, target, tidings->data, tidings->length, &notice);
+}
+
+static int tell(struct passage *passage, const struct tidings *tidings)
+{
+    struct rh_set *set = passage->set;
+    struct rh_remote word;
+    int result = set_remote(set, tidings->member, tidings->word_offset, passage->timeout_ns,
+                            &word);
+    if (unlikely(result < 0))
+        return result;
+    result = tell_once(set, word, tidings);
+    for (int i = 0; unlikely(result < 0) && result != RH_EDEAD && i < PUSH_TRIES; i++)
+        result = tell_once(set, word, tidings);
+    return result;
+}
+
+/* Release a member. One that died meanwhile had entered all the same: that is found next time. */
+static int release(struct passage *passage, int member, const char *result)
+{
+    struct tidings tidings = {.member = member,
+                              .word_offset = offsetof(struct set_front, release.number),
+                              .data_offset = offsetof(struct set_front, release.result),
+                              .data = result,
+                              .length = passage->exchange->result_length};
+    int code = tell(passage, &tidings);
+    return code == RH_EDEAD ? 0 : code;
+}
+
+/* Bring our gift to the center; it is there when this returns. */
+static int bring_gift(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    const struct set_exchange *exchange = passage->exchange;
+    struct rh_remote remote;
+    if (!exchange->gift || exchange->gift_length == 0)
+        return 0;
+    uint64_t offset = set->gifts_offset + (uint64_t)set->me * passage->stride;
+    int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote);
+    return result < 0 ? result
+                      : rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+}
+
+/* A call on a peer failed: if that is because it is gone, the set is broken. */
+static int judge(struct rh_set *set, int member, int result)
+{
+    if (result != RH_EDEAD)
+        return result;
+    int broken = set_check(set);
+    return broken < 0 ? broken : set_break(set, set->ranks[member]);
+}
+
+/* ---- The ways ------------------------------------------------------------------------------- */
+
+static void keep_result(const struct passage *passage, const char *result)
+{
+    const struct set_exchange *exchange = passage->exchange;
+    if (exchange->result && exchange->result_length > 0)
+        memcpy(exchange->result, result, exchange->result_length);
+}
+
+static int pass_pair(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    const struct set_exchange *exchange = passage->exchange;
+    int other = 1 - set->me;
+    size_t turn = set->number % 2;
+    struct set_slot *slot = &set->front->pair[turn];
+    uint64_t slot_offset = offsetof(struct set_front, pair) + turn * sizeof(*slot);
+    struct tidings tidings = {.member = other,
+                              .word_offset = slot_offset + offsetof(struct set_slot, number),
+                              .data_offset = slot_offset + offsetof(struct set_slot, gift),
+                              .data = exchange->gift,
+                              .length = exchange->gift ? exchange->gift_length : 0};
+    int result = set->has_arrived ? 0 : tell(passage, &tidings);
+    if (unlikely(result < 0))
+        return judge(set, other, result);
+    set->has_arrived = true;
+    result = await_number(passage, &slot->number, set->ranks[other]);
+    if (result < 0 || !has_result(passage))
+        return result;
+    char made[SET_RESULT_MAX];
+    if (exchange->gift)
+        memcpy(set->gifts + (size_t)set->me * passage->stride, exchange->gift,
+               exchange->gift_length);
+    memcpy(set->gifts + (size_t)other * passage->stride, slot->gift, exchange->gift_length);
+    exchange->make(exchange, set->gifts, passage->stride, 2, made);
+    keep_result(passage, made);
+    return 0;
+}
+
+/* The last one to arrive makes the result and tells all others, the center last. */
+static int release_all(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    const struct set_exchange *exchange = passage->exchange;
+    char made[SET_RESULT_MAX];
+    int result = 0;
+    if (has_result(passage)) {
+        struct rh_remote gifts;
+        result = set_remote(set, set->center, set->gifts_offset, passage->timeout_ns, &gifts);
+        if (result == 0)
+            result = rh_pull(set->job, gifts, set->gifts, passage->stride * (size_t)set->size);
+        if (result < 0)
+            return judge(set, set->center, result);
+        exchange->make(exchange, set->gifts, passage->stride, set->size, made);
+        keep_result(passage, made);
+    }
+    for (int i = 0; i < set->size && result == 0; i++) {
+        if (i != set->me && i != set->center)
+            result = release(passage, i, made);
+    }
+    if (set->me != set->center && result == 0)
+        result = release(passage, set->center, made);
+    if (rh_flush(set->job, RH_ANY_RANK) < 0 && result == 0)
+        result = set_check(set);
+    return result;
+}
+
+static int pass_counter(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    struct rh_remote counter;
+    if (!set->has_arrived) {
+        uint64_t before = 0;
+        int result = bring_gift(passage);
+        if (result == 0)
+            result = set_remote(set, set->center, offsetof(struct set_front, counter),
+                                passage->timeout_ns, &counter);
+        if (result == 0)
+            result = rh_fetch_add(set->job, counter, 1, &before);
+        if (unlikely(result < 0))
+            return judge(set, set->center, result);
+        set->has_arrived = true;
+        if (before + 1 == (uint64_t)set->size * set->number)
+            return release_all(passage);
+    }
+    int result = await_number(passage, &set->front->release.number, set->ranks[set->center]);
+    if (result == 0)
+        keep_result(passage, set->front->release.result);
+    return result;
+}
+
+static int await_children(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    struct set_slot *slots = (void *)(set->base + set->slots_offset);
+    for (int i = 0; i < set->child_count; i++) {
+        int child = set->children[i];
+        int result = await_number(passage, &slots[child].number, set->ranks[child]);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+/* Tell the parent that we and all below us are there, and wait for its word. */
+static int report(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    int parent = set->parents[set->me];
+    struct tidings tidings = {.member = parent,
+                              .word_offset = set->slots_offset +
+                                             (uint64_t)set->me * sizeof(struct set_slot) +
+                                             offsetof(struct set_slot, number)};
+    int result = set->has_arrived ? 0 : bring_gift(passage);
+    if (result < 0)
+        return judge(set, set->center, result);
+    if (!set->has_arrived)
+        result = tell(passage, &tidings);
+    if (result < 0)
+        return judge(set, parent, result);
+    set->has_arrived = true;
+    return await_number(passage, &set->front->release.number, set->ranks[parent]);
+}
+
+static int pass_tree(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    const struct set_exchange *exchange = passage->exchange;
+    struct set_front *front = set->front;
+    int result = await_children(passage);
+    if (result < 0)
+        return result;
+    if (set->me != set->center) {
+        result = report(passage);
+    } else if (has_result(passage)) {
+        result = bring_gift(passage);
+        if (result == 0)
+            exchange->make(exchange, set->base + set->gifts_offset, passage->stride, set->size,
+                           front->release.result);
+    }
+    for (int i = 0; i < set->child_count && result == 0; i++)
+        result = release(passage, set->children[i], front->release.result);
+    if (set->child_count > 0 && result == 0)
+        rh_flush(set->job, RH_ANY_RANK);
+    if (result == 0)
+        keep_result(passage, front->release.result);
+    return result;
+}
+
+static int pass_alone(struct passage *passage)
+{
+    char made[SET_RESULT_MAX];
+    if (!has_result(passage))
+        return 0;
+    passage->exchange->make(passage->exchange, passage->exchange->gift, passage->stride, 1, made);
+    keep_result(passage, made);
+    return 0;
+}
+
+/* ---- The exchange --------------------------------------------------------------------------- */
+
+int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_t timeout_ns)
+{
+    struct passage passage = {.set = set,
+                              .exchange = exchange,
+                              .stride = (exchange->gift_length + 7) & ~(size_t)7,
+                              .timeout_ns = timeout_ns < 0 ? set->job->timeout_ns : timeout_ns};
+    int result = set_check(set);
+    if (unlikely(result < 0))
+        return result;
+    if (!set->has_entered) {
+        set->number++;
+        set->has_entered = true;
+        set->has_arrived = false;
+        board_set_enter(set->board, set->number);
+    }
+    switch (set->way) {
+    case SET_PAIR:
+        result = pass_pair(&passage);
+        break;
+    case SET_COUNTER:
+        result = pass_counter(&passage);
+        break;
+    case SET_TREE:
+        result = pass_tree(&passage);
+        break;
+    case SET_ALONE:
+        result = pass_alone(&passage);
+        break;
+    }
+    if (likely(result == 0))
+        set->has_entered = false;
+    return result;
+}
+
+int set_enter(struct rh_set *set)
+{
+    if (likely(!set->is_out_of_step && !set->has_entered))
+        return set_check(set);
+    int result = set_check(set);
+    return result < 0 ? result
+                      : error_set(RH_EINVALID, ERROR_NO_RANK,
+                                  "set %u: an earlier call ended in the middle, so that its members "
+                                  "are not in step any more; destroy it",
+                                  set->id);
+}
+
+int set_sync(struct rh_set *set)
+{
+    static const struct set_exchange nothing;
+    int result = set_exchange(set, &nothing, RH_TIMEOUT_DEFAULT);
+    if (unlikely(result < 0))
+        set->is_out_of_step = true;
+    return result;
+}
+
+/* After RH_ETIMEOUT the next call waits on for the same barrier. */
+int rh_barrier(struct rh_set *set, int64_t timeout_ns)
+{
+    static const struct set_exchange nothing = {.is_barrier = true};
+    if (unlikely(set->is_out_of_step))
+        return set_enter(set);
+    return set_exchange(set, &nothing, timeout_ns);
+}

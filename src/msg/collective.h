@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the collectives share: checks, and the staging blocks.
+ *
+ * A block is: fill the own stage, sync, read the others' stages. The next block uses the other stage,
+ * so that one sync per block is enough: who fills a stage again has passed the sync before which all
+ * have read it. The last block is followed by a sync, so that nobody takes its memory away while
+ * others read.
+ */
+#ifndef MSG_COLLECTIVE_H
+#define MSG_COLLECTIVE_H
+
+#include "msg/set.h"
+
+/* Where one of the two stages of every member begins. */
+static inline uint64_t collective_stage(const struct rh_set *set, unsigned which)
+{
+    return set->stage_offset + which * set->stage_length;
+}
+
+/* Before a collective with a root (0 where there is none). */
+int collective_begin(struct rh_set *set, int root, size_t length);
+
+/* Read from a member's memory; the set is out of step if that fails. */
+int collective_pull(struct rh_set *set, int member, uint64_t offset, void *target, size_t length);
+
+/* An exchange that ends in the middle leaves the set out of step. */
+int collective_exchange(struct rh_set *set, const struct set_exchange *exchange);
+
+/* Bytes of each member that a stage holds if it holds a part for each: a multiple of 64. */
+size_t collective_part(const struct rh_set *set);
+
+static inline size_t collective_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sets of ranks: making them, finding the other members' memory, noticing that a member is gone.
+ */
+#include "msg/set.h"
+#include "rma/rma.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE_LENGTH     (64u << 10)
+#define STAGE_PER_MEMBER 64u /* a block has at least that for each */
+#define TREE_WIDTH       4
+#define ID_COUNT         65536u
+#define LOOK_NAP_NS      (100 * NS_PER_US)
+
+/* ---- The hub -------------------------------------------------------------------------------- */
+
+int sets_open(struct rh_msg *msg)
+{
+    struct set_hub *hub = calloc(1, sizeof(*hub));
+    if (!hub)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for sets");
+    hub->job = msg->job;
+    int result = rh_segment_alloc(msg->job, MSG_SID_SETS, sizeof(struct set_directory),
+                                  (void **)&hub->directory);
+    if (result < 0) {
+        free(hub);
+        return result;
+    }
+    pthread_mutex_init(&hub->lock, NULL);
+    msg->sets = hub;
+    return 0;
+}
+
+static void free_set(struct rh_set *set)
+{
+    if (set->base)
+        rh_segment_detach(set->job, set->sid);
+    free(set->ranks);
+    free(set->parents);
+    free(set->children);
+    free(set->sids);
+    free(set->gifts);
+    free(set->scratch);
+    free(set);
+}
+
+void sets_close(struct rh_msg *msg)
+{
+    struct set_hub *hub = msg->sets;
+    while (hub->sets) {
+        struct rh_set *set = hub->sets;
+        hub->sets = set->next;
+        free_set(set);
+    }
+    rh_segment_detach(hub->job, MSG_SID_SETS);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub);
+    msg->sets = NULL;
+}
+
+/* Put the set into the directory, or find it there. Under the lock. */
+static int publish(struct rh_set *set)
+{
+    struct set_name *bucket = set->hub->directory->name[set->id % SET_BUCKETS];
+    struct set_name *place = NULL;
+    for (int i = 0; i < SET_BUCKET_NAMES; i++) {
+        if (bucket[i].key == set->id + 1)
+            return error_set(RH_EEXIST, ERROR_NO_RANK, "this process is already in a set %u",
+                             set->id);
+        if (bucket[i].key == 0 && !place)
+            place = &bucket[i];
+    }
+    if (!place)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "set %u: %d sets whose numbers differ by multiples of %d are open; choose "
+                         "another number",
+                         set->id, SET_BUCKET_NAMES, SET_BUCKETS);
+    set->sid = MSG_SID_SETS + 1 + (rh_sid)(place - &set->hub->directory->name[0][0]);
+    int result = rh_segment_alloc(set->job, set->sid, set->length, (void **)&set->base);
+    if (result < 0)
+        return result;
+    set->front = (void *)set->base;
+    place->hash = set->hash;
+    place->sid = set->sid;
+    __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE); /* pairs with look_up()'s pull */
+    set->name = place;
+    set->next = set->hub->sets;
+    set->hub->sets = set;
+    return 0;
+}
+
+static void unpublish(struct rh_set *set)
+{
+    pthread_mutex_lock(&set->hub->lock);
+    __atomic_store_n(&set->name->key, 0, __ATOMIC_RELEASE); /* as in publish() */
+    struct rh_set **link = &set->hub->sets;
+    while (*link != set)
+        link = &(*link)->next;
+    *link = set->next;
+    pthread_mutex_unlock(&set->hub->lock);
+}
+
+/* ---- Description ---------------------------------------------------------------------------- */
+
+static int refuse(uint32_t id, const char *why, int value)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "set %u: %s (%d)", id, why, value);
+}
+
+static int copy_ranks(struct rh_set *set, const struct rh_set_spec *spec)
+{
+    int own = rh_rank(set->job), all = rh_size(set->job);
+    bool *is_there = calloc((size_t)all, sizeof(*is_there));
+    int result = is_there ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set");
+    set->me = -1;
+    for (int i = 0; i < set->size && result == 0; i++) {
+        int rank = spec->ranks ? spec->ranks[i] : i;
+        if (rank < 0 || rank >= all)
+            result = refuse(set->id, "a member is outside the job", rank);
+        else if (is_there[rank])
+            result = refuse(set->id, "a rank is there twice", rank);
+        else
+            is_there[rank] = true;
+        set->ranks[i] = rank;
+        if (rank == own)
+            set->me = i;
+    }
+    free(is_there);
+    if (result == 0 && set->me < 0)
+        result = refuse(set->id, "this rank is not in it", own);
+    return result;
+}
+
+/* One root, and from everybody a way to it. */
+static int check_tree(const struct rh_set *set)
+{
+    int root_count = 0;
+    for (int i = 0; i < set->size; i++) {
+        int at = i, steps = 0;
+        if (set->parents[i] < -1 || set->parents[i] >= set->size)
+            return refuse(set->id, "a parent is no member's place", set->parents[i]);
+        root_count += set->parents[i] < 0;
+        while (set->parents[at] >= 0 && set->parents[at] < set->size && steps++ < set->size)
+            at = set->parents[at];
+        if (steps > set->size)
+            return refuse(set->id, "the tree has a circle, through member", i);
+    }
+    return root_count == 1 ? 0 : refuse(set->id, "a tree has one root, this has", root_count);
+}
+
+static int make_tree(struct rh_set *set, const int *parents)
+{
+    for (int i = 0; i < set->size; i++)
+        set->parents[i] = parents ? parents[i] : i == 0 ? -1 : (i - 1) / TREE_WIDTH;
+    int result = check_tree(set);
+    if (result < 0)
+        return result;
+    for (int i = 0; i < set->size; i++) {
+        if (set->parents[i] < 0)
+            set->center = i;
+        if (set->parents[i] == set->me)
+            set->children[set->child_count++] = i;
+    }
+    return 0;
+}
+
+/* All members must choose the same, so only what all know the same counts. */
+static enum set_way choose_way(const struct rh_set *set, const struct rh_set_spec *spec)
+{
+    if (set->size == 1)
+        return SET_ALONE;
+    if (spec->parents)
+        return SET_TREE;
+    if (set->size == 2)
+        return SET_PAIR;
+    for (int i = 1; i < set->size; i++) {
+        if (rh_node(set->job, set->ranks[i]) != rh_node(set->job, set->ranks[0]))
+            return SET_TREE;
+    }
+    return SET_COUNTER;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x100000001b3ULL; /* FNV-1a, a word at a time */
+}
+
+static uint64_t hash_of(const struct rh_set *set)
+{
+    uint64_t hash = mix(0xcbf29ce484222325ULL, set->id);
+    for (int i = 0; i < set->size; i++)
+        hash = mix(mix(hash, (uint64_t)set->ranks[i] + 1), (uint64_t)(set->parents[i] + 2));
+    return mix(hash, set->way);
+}
+
+static void lay_out(struct rh_set *set)
+{
+    size_t size = (size_t)set->size;
+    size_t needed = size * STAGE_PER_MEMBER;
+    set->stage_length = needed > STAGE_LENGTH ? needed : STAGE_LENGTH;
+    set->slots_offset = sizeof(struct set_front);
+    set->gifts_offset = set->slots_offset + size * sizeof(struct set_slot);
+    set->stage_offset = (set->gifts_offset + size * sizeof(struct set_slot) + 4095) & ~4095ULL;
+    set->result_offset = set->stage_offset + 2 * set->stage_length;
+    set->length = set->result_offset + set->stage_length;
+}
+
+/* ---- Make and destroy ----------------------------------------------------------------------- */
+
+static int allocate(struct rh_set *set)
+{
+    size_t size = (size_t)set->size;
+    set->ranks = calloc(size, sizeof(*set->ranks));
+    set->parents = calloc(size, sizeof(*set->parents));
+    set->children = calloc(size, sizeof(*set->children));
+    set->sids = calloc(size, sizeof(*set->sids));
+    lay_out(set);
+    set->gifts = calloc(size, sizeof(struct set_slot));
+    set->scratch = malloc(set->stage_length);
+    if (set->ranks && set->parents && set->children && set->sids && set->gifts && set->scratch)
+        return 0;
+    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set of %d", set->size);
+}
+
+static int check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec)
+{
+    if (spec->struct_size < sizeof(*spec))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "set spec.struct_size to sizeof(struct rh_set_spec)");
+    if (spec->id >= ID_COUNT)
+        return refuse(spec->id, "numbers of sets are below", (int)ID_COUNT);
+    if (spec->ranks && (spec->rank_count == 0 || spec->rank_count > (size_t)rh_size(msg->job)))
+        return refuse(spec->id, "a set has 1 to size members", (int)spec->rank_count);
+    return 0;
+}
+
+int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
+{
+    int result = check_spec(msg, spec);
+    if (result < 0)
+        return result;
+    struct rh_set *set = calloc(1, sizeof(*set));
+    if (!set)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set");
+    set->hub = msg->sets;
+    set->job = msg->job;
+    set->id = spec->id;
+    set->size = spec->ranks ? (int)spec->rank_count : rh_size(msg->job);
+    result = allocate(set);
+    if (result == 0)
+        result = copy_ranks(set, spec);
+    if (result == 0)
+        result = make_tree(set, spec->parents);
+    if (result == 0) {
+        set->way = choose_way(set, spec);
+        set->hash = hash_of(set);
+        pthread_mutex_lock(&set->hub->lock);
+        result = publish(set);
+        pthread_mutex_unlock(&set->hub->lock);
+    }
+    if (result < 0) {
+        free_set(set);
+        return result;
+    }
+    set->board = board_set_open(set->job->world.board, set->id, (uint32_t)set->size);
+    *made = set;
+    return 0;
+}
+
+/* Between the two barriers nobody can be found any more, so that a set of the same description can
+ * be made anew at once; after the second nobody uses the others' memory. */
+int rh_set_destroy(struct rh_set *set)
+{
+    bool is_sound = !set->is_out_of_step;
+    int first = is_sound ? rh_barrier(set, RH_TIMEOUT_DEFAULT) : 0;
+    unpublish(set);
+    int second = is_sound && first == 0 ? rh_barrier(set, RH_TIMEOUT_DEFAULT) : 0;
+    board_set_close(set->board);
+    free_set(set);
+    if (first == RH_EDEAD)
+        return 0; /* the others go, too: nothing is left to wait for */
+    return first < 0 ? first : second == RH_EDEAD ? 0 : second;
+}
+
+int rh_set_rank(const struct rh_set *set)
+{
+    return set->me;
+}
+
+int rh_set_size(const struct rh_set *set)
+{
+    return set->size;
+}
+
+/* ---- The other members ---------------------------------------------------------------------- */
+
+/* Look a member up once. RH_EAGAIN: it has not made the set yet. */
+static int look_up(struct rh_set *set, int member)
+{
+    struct set_name bucket[SET_BUCKET_NAMES];
+    uint64_t offset = offsetof(struct set_directory, name) +
+                      set->id % SET_BUCKETS * sizeof(bucket);
+    struct rh_remote remote = rh_at(set->ranks[member], MSG_SID_SETS, offset);
+    int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
+    if (result == RH_ENOSEG)
+        return RH_EAGAIN;
+    if (result < 0)
+        return result;
+    for (int i = 0; i < SET_BUCKET_NAMES; i++) {
+        if (bucket[i].key != set->id + 1 || bucket[i].hash != set->hash)
+            continue;
+        if (bucket[i].sid <= MSG_SID_SETS || bucket[i].sid >= MSG_SID_PULL)
+            return RH_EAGAIN; /* read while it was written */
+        set->sids[member] = (rh_sid)bucket[i].sid;
+        return 0;
+    }
+    return RH_EAGAIN;
+}
+
+void set_describe(const struct rh_set *set, bool is_barrier, int peer, struct wait_note *note)
+{
+    *note = (struct wait_note){.call = is_barrier ? BOARD_BARRIER : BOARD_COLLECTIVE,
+                               .peer = peer,
+                               .number = set->id,
+                               .length = set->number};
+}
+
+/* A member that has not made the set. */
+struct latecomer {
+    const struct rh_set *set;
+    int rank;
+};
+
+static void describe_latecomer(void *context, struct wait_note *note)
+{
+    const struct latecomer *latecomer = context;
+    set_describe(latecomer->set, latecomer->set->has_entered, latecomer->rank, note);
+}
+
+static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
+                        struct nic_vigil *vigil)
+{
+    int rank = set->ranks[member];
+    for (;;) {
+        int result = look_up(set, member);
+        if (result != RH_EAGAIN)
+            return result;
+        result = set_check(set);
+        if (result < 0)
+            return result;
+        if (clock_now_ns() >= deadline_ns)
+            return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
+        struct rh_wait nap = {.word = &set->front->broken_by,
+                              .when = RH_NOT_EQUAL,
+                              .from = rank,
+                              .timeout_ns = LOOK_NAP_NS};
+        nic_vigil_keep(vigil, clock_now_ns());
+        result = rma_wait_word(set->job, &nap, vigil);
+        if (result == RH_EDEAD)
+            return set_break(set, rank);
+    }
+}
+
+static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
+{
+    struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
+    struct nic_vigil vigil = {.nic = set->job->nic,
+                              .since_ns = clock_now_ns(),
+                              .describe = describe_latecomer,
+                              .context = &latecomer};
+    int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
+    int result = await_member(set, member, deadline_ns, &vigil);
+    nic_vigil_end(&vigil);
+    return result;
+}
+
+int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,
+               struct rh_remote *remote)
+{
+    if (unlikely(member != set->me && set->sids[member] == 0)) {
+        int result = look_up_slow(set, member, timeout_ns);
+        if (result < 0)
+            return result;
+    }
+    *remote = rh_at(set->ranks[member], member == set->me ? set->sid : set->sids[member], offset);
+    return 0;
+}
+
+/* ---- Members that are gone ------------------------------------------------------------------- */
+
+int set_check(struct rh_set *set)
+{
+    /* acquire: pairs with the push in set_break() */
+    uint64_t broken_by = __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE);
+    if (likely(broken_by == 0))
+        return 0;
+    int rank = (int)broken_by - 1;
+    return error_set(RH_EDEAD, rank, "set %u: member rank %d is gone", set->id, rank);
+}
+
+int set_break(struct rh_set *set, int rank)
+{
+    uint64_t word = (uint64_t)rank + 1;
+    uint64_t offset = offsetof(struct set_front, broken_by);
+    if (set_check(set) == 0) {
+        __atomic_store_n(&set->front->broken_by, word, __ATOMIC_RELEASE);
+        for (int i = 0; i < set->size; i++) {
+            if (i == set->me || rh_peer_state(set->job, set->ranks[i]) >= RH_PEER_LEFT)
+                continue;
+            if (set->sids[i] != 0 || look_up(set, i) == 0)
+                rh_push(set->job, rh_at(set->ranks[i], set->sids[i], offset), &word, sizeof(word));
+        }
+    }
+    return set_check(set);
+}
+
+int set_find_gone(const struct rh_set *set, bool left)
+{
+    for (int i = 0; i < set->size; i++) {
+        int state = rh_peer_state(set->job, set->ranks[i]);
+        if (state == RH_PEER_DIED || (left && state == RH_PEER_LEFT))
+            return set->ranks[i];
+    }
+    return -1;
+}

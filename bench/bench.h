@@ -5,20 +5,22 @@
  * Machines are noisy and virtual cores migrate, so every figure is a ratio: a case measures
  * something of ours and a raw program that does the same without us, alternately and in the same
  * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
- * step by step. A round is: line trip, raw, ours, raw, line trip. Rounds in which the machine
- * changed are thrown away.
+ * step by step. A round is: line trip, raw, ours, the peers, raw, line trip. Rounds in which the
+ * machine changed are thrown away. There is one table of cases per layer: remote memory, messages.
  *
- *   bench.c    options, and the order of things      cases.c    the table of cases
- *   members.c  starting a job, being a rank of it    raw.c      the raw programs
- *   conduct.c  steps: rank 0 leads, others follow    rma_*.c    our side of each case
- *   rounds.c   rounds, and what is made of them      start.c    starting jobs, from outside
- *   timing.c   loops and their time                  report.c   table and JSON
- *   sheet.c    memory that all of them share         cores.c    whether two cores are two
+ *   bench.c    options, and the order of things      cases_*.c  a table of cases per layer
+ *   members.c  starting a job, being a rank of it    raw*.c     the raw programs
+ *   conduct.c  steps: rank 0 leads, others follow    rma_*.c    our side of each case, and
+ *   rounds.c   rounds, and what is made of them      msg_*.c      that of messages
+ *   timing.c   loops and their time                  start.c    starting jobs, from outside
+ *   sheet.c    memory that all of them share         report.c   table and JSON
+ *   cores.c    which core, and whether two are two   peers*.c   Open MPI, MPICH, UCX
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
-#include <rhinet/rma.h>
+#include <rhinet/msg.h>
+#include <rhinet/pm.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,12 +30,21 @@
 #define BENCH_ROUNDS_MIN 9 /* below this a figure is not to be trusted */
 #define BENCH_ROUNDS_MAX 199
 #define BENCH_CASES_MAX  64
+#define BENCH_CROWD_MAX  64 /* ranks of a raw barrier */
 
 /* ---- Cases ---------------------------------------------------------------------------------- */
 
 struct bench_run;
 
 enum bench_bound { BENCH_NO_BOUND, BENCH_RATIO_AT_MOST, BENCH_RATIO_AT_LEAST, BENCH_VALUE_AT_MOST };
+
+/* Where a job's ranks run. */
+enum bench_place {
+    BENCH_RANK_0_ALONE, /* the first core is rank 0's, the last one all others'; real-time priority */
+    BENCH_CROWDED       /* even ranks on the first, odd ones on the last, as an MPI job's; none */
+};
+
+enum bench_peer { BENCH_OPEN_MPI, BENCH_MPICH, BENCH_UCX, BENCH_PEER_COUNT };
 
 /* Every process of the job calls raw and measure; rank 0's figure counts. All return 0 or a
  * negative error with its text. set_up and tear_down may be NULL. */
@@ -47,14 +58,27 @@ struct bench_case {
     enum bench_bound bound;
     double bound_value;
     double drift_most; /* of raw during a round, as a part of it */
+    enum bench_place place;
+    bool has_mpi;            /* MPI libraries can do the same: peers/mpi_peer.c knows the name */
+    const char *ucx;         /* ucx_perftest's options for the same, or NULL */
+    enum bench_bound versus; /* value to that of Open MPI: a ratio, or no bound */
+    double versus_value;
     int (*set_up)(struct bench_run *run);
     void (*tear_down)(struct bench_run *run);
     int (*raw)(struct bench_run *run, double *figure);
     int (*measure)(struct bench_run *run, double *figure);
 };
 
-extern const struct bench_case bench_cases[];
-extern const int bench_case_count;
+struct bench_layer {
+    const char *name;
+    const struct bench_case *cases;
+    int case_count;
+    bool has_peers;
+};
+
+extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
+extern const struct bench_case bench_rma_cases[], bench_msg_cases[];
+extern const int bench_rma_case_count, bench_msg_case_count;
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -62,19 +86,31 @@ struct bench_round {
     double value;
     double raw;
     double trip; /* of a cache line; 0 outside jobs */
+    double peer[BENCH_PEER_COUNT]; /* 0: not measured */
 };
 
 struct bench_figure {
     _Atomic uint32_t round_count; /* good ones */
     _Atomic uint32_t discarded_count;
     _Atomic uint32_t one_core_count; /* those of them in which the two cores were one */
+    uint64_t memory; /* of a receiver, msg_pm.c */
+    uint64_t memory_per_sender;
     struct bench_round round[BENCH_ROUNDS_MAX];
 };
 
 struct bench_wishes {
+    int layer;
+    bool with_peers;
     bool is_chosen[BENCH_CASES_MAX];
     uint32_t round_count;
     int64_t case_time_ns; /* at most that long per case */
+};
+
+/* How a peer is reached by rank 0 of a job; peers.c. */
+struct bench_peer_way {
+    bool is_there;
+    _Atomic bool has_failed;
+    char path[64]; /* of its sheet, for MPI */
 };
 
 enum bench_companion { BENCH_COMPANION_IDLE, BENCH_COMPANION_BUSY, BENCH_COMPANION_ENOUGH };
@@ -88,12 +124,25 @@ struct bench_sheet {
     int32_t step_case;
     alignas(BENCH_LINE) _Atomic uint32_t done_count;
     alignas(BENCH_LINE) _Atomic uint32_t companion;  /* cores.c */
-    alignas(BENCH_LINE) _Atomic uint64_t sent_count; /* rma_append.c */
+    alignas(BENCH_LINE) _Atomic uint64_t sent_count; /* rma_append.c, msg_pm.c */
+    /* raw_msg.c: a barrier of any number of ranks, and what each brings to it */
+    alignas(BENCH_LINE) _Atomic uint64_t arrived_count;
+    alignas(BENCH_LINE) _Atomic uint64_t released;
+    uint64_t sum;
+    struct {
+        alignas(BENCH_LINE) uint64_t value;
+    } brought[BENCH_CROWD_MAX];
+    struct bench_peer_way peer[BENCH_PEER_COUNT];
     alignas(BENCH_LINE) struct bench_figure figure[BENCH_CASES_MAX];
 };
 
 struct bench_sheet *bench_sheet_create(int *fd); /* NULL if there is no memory */
 struct bench_sheet *bench_sheet_map(int fd);
+
+static inline const struct bench_layer *bench_layer_of(const struct bench_sheet *sheet)
+{
+    return &bench_layers[sheet->wishes.layer];
+}
 
 /* ---- What a case sees ------------------------------------------------------------------------ */
 
@@ -105,6 +154,9 @@ struct bench_sheet *bench_sheet_map(int fd);
 #define BENCH_WORD_HOT     1024u
 #define BENCH_WORD_PID     1536u
 #define BENCH_WORD_ADDRESS 2048u
+#define BENCH_WORD_DONE    2560u
+#define BENCH_WORD_TAIL    3072u
+#define BENCH_WORD_NEXT    3584u /* and the word in the line after it */
 #define BENCH_LINES_AT     4096u
 #define BENCH_LINE_COUNT   64u
 #define BENCH_BLOCK_AT     (1u << 20)
@@ -125,6 +177,10 @@ struct bench_run {
     uint64_t atomic_sequence;
     struct rh_page *page;
     struct rh_queue *queue;
+    struct rh_msg *msg;
+    struct rh_set *set;
+    struct pm_context *pm;
+    uint64_t meeting; /* number of the last raw barrier; the same on all */
 };
 
 /* ---- conduct.c ------------------------------------------------------------------------------- */
@@ -153,6 +209,9 @@ int bench_rounds_measure(struct bench_run *run, int case_index);
 
 /* The round whose ratio is the median; false if there is none. */
 bool bench_figure_median(const struct bench_figure *figure, struct bench_round *round);
+/* The round whose ratio to a peer's figure is the median; returns how many rounds have one. */
+unsigned bench_figure_versus(const struct bench_figure *figure, enum bench_peer peer,
+                             struct bench_round *round);
 double bench_median(double *values, unsigned count);
 
 /* ---- timing.c -------------------------------------------------------------------------------- */
@@ -160,7 +219,9 @@ double bench_median(double *values, unsigned count);
 /* Does something count times. */
 typedef int (*bench_chunk)(struct bench_run *run, unsigned count);
 
-/* Time per iteration in ns, of rank 0 alone. */
+/* Time per iteration in ns, of ranks that all do the same. */
+int bench_time_together(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns);
+/* The same, of rank 0 alone. */
 int bench_time(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns);
 /* A ping-pong of ranks 0 and 1: half a round trip in ns. */
 int bench_one_way(struct bench_run *run, bench_chunk chunk, double *ns);
@@ -180,6 +241,10 @@ static inline uint64_t *bench_word(char *memory, uint64_t offset)
 int bench_cores(struct bench_run *run, double *slowdown);
 /* Whether that means that both run on one real core. */
 bool bench_cores_are_shared(double slowdown);
+/* Have a rank of a case's job run where it should. */
+int bench_cores_take(int rank, enum bench_place place);
+/* The same for another process, before it is what it will be. */
+int bench_cores_take_of_pair(bool is_first);
 
 /* ---- members.c ------------------------------------------------------------------------------- */
 
@@ -201,6 +266,33 @@ int raw_process_write(struct bench_run *run, double *figure);
 int raw_atomic_trip(struct bench_run *run, double *figure);
 int raw_atomic(struct bench_run *run, double *figure);
 int raw_store_fence(struct bench_run *run, double *figure);
+
+/* raw_msg.c */
+int raw_ring_block(struct bench_run *run, double *figure);  /* two copies, 16 x 32 KiB, GB/s */
+int raw_stream_lines(struct bench_run *run, double *figure); /* lines one way, M/s */
+int raw_two_atomics(struct bench_run *run, double *figure);
+int raw_hand_over(struct bench_run *run, double *figure); /* of a queue lock */
+int raw_barrier(struct bench_run *run, double *figure);
+int raw_allreduce(struct bench_run *run, double *figure);
+unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
+
+/* ---- msg_*.c -------------------------------------------------------------------------------- */
+
+int msg_open(struct bench_run *run);
+void msg_close(struct bench_run *run);
+int msg_send_8(struct bench_run *run, double *figure);
+int msg_send_block(struct bench_run *run, double *figure);
+int msg_rate(struct bench_run *run, double *figure);
+int msg_lock(struct bench_run *run, double *figure);
+int msg_lock_contended(struct bench_run *run, double *figure);
+int msg_set_open(struct bench_run *run);
+void msg_set_close(struct bench_run *run);
+int msg_barrier(struct bench_run *run, double *figure);
+int msg_allreduce(struct bench_run *run, double *figure);
+int msg_pm_open(struct bench_run *run);
+void msg_pm_close(struct bench_run *run);
+int msg_pm_take_two(struct bench_run *run, double *figure); /* two senders */
+int msg_pm_take_all(struct bench_run *run, double *figure);
 
 /* ---- rma_*.c and start.c --------------------------------------------------------------------- */
 
@@ -230,6 +322,20 @@ int start_nothing(struct bench_run *run, double *figure);
 int start_job(struct bench_run *run, double *figure);
 /* What the started do: `rhinet bench .join`. */
 int start_join_and_leave(void);
+
+/* ---- peers.c, peers_ucx.c ------------------------------------------------------------------- */
+
+/* The command: see who is there, and say who is not. */
+int bench_peers_open(struct bench_sheet *sheet);
+void bench_peers_close(struct bench_sheet *sheet);
+/* The command, around a job of ours: jobs of theirs of the same size, which sleep until asked. */
+void bench_peers_start(struct bench_sheet *sheet, int rank_count);
+void bench_peers_stop(struct bench_sheet *sheet);
+const char *bench_peer_name(enum bench_peer peer);
+/* Rank 0: what the peers need for the same as this case; 0 where one cannot tell. */
+void bench_peers_measure(struct bench_run *run, struct bench_round *round);
+bool bench_ucx_is_there(void);
+int bench_ucx_measure(const struct bench_case *which, double *figure);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
 

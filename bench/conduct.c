@@ -23,14 +23,21 @@ static void set_real_time(bool on)
     sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &parameters);
 }
 
+static int begin_case(struct bench_run *run)
+{
+    const struct bench_case *which = run->bench_case;
+    int result = run->job ? bench_cores_take(run->rank, which->place) : 0;
+    return result == 0 && which->set_up ? which->set_up(run) : result;
+}
+
 static int take_step(struct bench_run *run, enum bench_step step, double *figure)
 {
     const struct bench_case *which = run->bench_case;
     switch (step) {
     case BENCH_STEP_CASE:
-        return which->set_up ? which->set_up(run) : 0;
+        return begin_case(run);
     case BENCH_STEP_ROUND:
-        if (run->job)
+        if (run->job && which->place != BENCH_CROWDED)
             set_real_time(true);
         return 0;
     case BENCH_STEP_TRIP:
@@ -101,7 +108,7 @@ int bench_follow(struct bench_run *run)
         await_step(sheet, seen);
         seen++;
         enum bench_step step = (enum bench_step)sheet->step_kind;
-        run->bench_case = &bench_cases[sheet->step_case];
+        run->bench_case = &bench_layer_of(sheet)->cases[sheet->step_case];
         int result = take_step(run, step, &ignored);
         if (result < 0)
             return result;

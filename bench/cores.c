@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Are our two cores two? A hypervisor may for a while run two virtual cores on the two threads of
+ * Which core a rank has; and: are our two cores two? A hypervisor may for a while run two virtual cores on the two threads of
  * one real core. A line's trip is then very short and all else is slow, since each side's waiting
  * takes from the other's working. That shows when both compute: rank 0 does so alone, then beside
  * rank 1.
  */
 #include "base/clock.h"
+#include "base/error.h"
 #include "bench.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #define LOOPS    20000
@@ -66,4 +68,34 @@ int bench_cores(struct bench_run *run, double *slowdown)
 bool bench_cores_are_shared(double slowdown)
 {
     return slowdown > SLOWER;
+}
+
+/* ---- Taking a core -------------------------------------------------------------------------- */
+
+/* All that this process may use, even after it has taken one of them. */
+static const cpu_set_t *allowed_cores(void)
+{
+    static cpu_set_t allowed;
+    if (CPU_COUNT(&allowed) == 0 && sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        CPU_ZERO(&allowed);
+    return &allowed;
+}
+
+int bench_cores_take_of_pair(bool is_first)
+{
+    const cpu_set_t *allowed = allowed_cores();
+    if (CPU_COUNT(allowed) < 2)
+        return error_set(RH_EUNSUP, ERROR_NO_RANK, "two cores are needed to measure between them");
+    int core = is_first ? 0 : CPU_SETSIZE - 1;
+    while (!CPU_ISSET(core, allowed))
+        core += is_first ? 1 : -1;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    return sched_setaffinity(0, sizeof(one), &one) == 0 ? 0 : RH_EREFUSED;
+}
+
+int bench_cores_take(int rank, enum bench_place place)
+{
+    return bench_cores_take_of_pair(place == BENCH_CROWDED ? rank % 2 == 0 : rank == 0);
 }

@@ -11,7 +11,6 @@
 #include "job/launch.h"
 
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +55,9 @@ static void show_progress_line(struct bench_sheet *sheet)
 {
     int index = atomic_load(&sheet->case_now);
     const struct bench_figure *figure = &sheet->figure[index];
-    fprintf(stderr, "\r%-16s %3u of %u rounds, %u discarded\033[K", bench_cases[index].name,
-            figure->round_count, sheet->wishes.round_count, figure->discarded_count);
+    fprintf(stderr, "\r%-16s %3u of %u rounds, %u discarded\033[K",
+            bench_layer_of(sheet)->cases[index].name, figure->round_count,
+            sheet->wishes.round_count, figure->discarded_count);
 }
 
 static int await_launcher(struct bench_sheet *sheet, pid_t pid, bool show_progress)
@@ -88,31 +88,17 @@ int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
 
 /* ---- A rank --------------------------------------------------------------------------------- */
 
-/* The receiver or initiator has the first core, all others the last. */
-static int take_core(int rank)
-{
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK, "two cores are needed to measure between them");
-    int first = 0, last = CPU_SETSIZE - 1;
-    while (!CPU_ISSET(first, &allowed))
-        first++;
-    while (!CPU_ISSET(last, &allowed))
-        last--;
-    CPU_SET(rank == 0 ? first : last, &one);
-    return sched_setaffinity(0, sizeof(one), &one) == 0 ? 0 : RH_EREFUSED;
-}
-
 static int open_memory(struct bench_run *run)
 {
     void *memory;
+    if (run->peer < 0)
+        return 0;
     run->block = aligned_alloc(4096, BENCH_BLOCK_LENGTH);
     if (!run->block)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory");
     memset(run->block, 1, BENCH_BLOCK_LENGTH);
     int result = rh_segment_alloc(run->job, BENCH_SID, BENCH_MEMORY, &memory);
-    if (result < 0 || run->peer < 0)
+    if (result < 0)
         return result;
     run->memory = memory;
     result = rh_segment_wait(run->job, run->peer, BENCH_SID, RH_TIMEOUT_DEFAULT);
@@ -127,9 +113,10 @@ static int open_memory(struct bench_run *run)
 /* Rank 0: all chosen cases for a job of this size, in the order of the table. */
 static int conduct(struct bench_run *run)
 {
+    const struct bench_layer *layer = bench_layer_of(run->sheet);
     int result = 0;
-    for (int i = 0; i < bench_case_count && result == 0; i++) {
-        if (run->sheet->wishes.is_chosen[i] && bench_cases[i].rank_count == run->size)
+    for (int i = 0; i < layer->case_count && result == 0; i++) {
+        if (run->sheet->wishes.is_chosen[i] && layer->cases[i].rank_count == run->size)
             result = bench_rounds_measure(run, i);
     }
     return result < 0 ? result : bench_lead(run, BENCH_STEP_QUIT, NULL);
@@ -143,7 +130,7 @@ static int take_part(struct bench_run *run)
     run->rank = rh_rank(run->job);
     run->size = rh_size(run->job);
     run->peer = run->rank < 2 ? 1 - run->rank : -1;
-    result = take_core(run->rank);
+    result = bench_cores_take(run->rank, BENCH_RANK_0_ALONE);
     if (result == 0)
         result = open_memory(run);
     if (result == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rounds: line trip, raw, ours, raw, line trip. If either of the raw figures moved from before to
+ * Rounds: line trip, raw, ours, the peers, raw, line trip. If either of the raw figures moved from before to
  * after, the machine was not the same meanwhile and the round says nothing; nor does it if the two
  * cores turn out to be one.
  */
@@ -71,6 +71,8 @@ static int measure_round(struct bench_run *run, struct bench_round *round, enum 
         result = take_bracket(run, &before, true);
     if (result == 0)
         result = take_figure(run, BENCH_STEP_MEASURE, &round->value);
+    if (result == 0 && run->sheet->wishes.with_peers)
+        bench_peers_measure(run, round);
     if (result == 0)
         result = take_bracket(run, &after, run->bench_case->raw == raw_trip);
     double slowdown = 1;
@@ -93,7 +95,7 @@ static int measure_rounds(struct bench_run *run, struct bench_figure *figure)
     const struct bench_wishes *wishes = &run->sheet->wishes;
     int64_t deadline_ns = clock_deadline_ns(wishes->case_time_ns);
     while (figure->round_count < wishes->round_count && clock_now_ns() < deadline_ns) {
-        struct bench_round round;
+        struct bench_round round = {0};
         enum quality quality;
         int result = measure_round(run, &round, &quality);
         if (result < 0)
@@ -114,7 +116,7 @@ int bench_rounds_measure(struct bench_run *run, int case_index)
 {
     struct bench_sheet *sheet = run->sheet;
     sheet->step_case = case_index;
-    run->bench_case = &bench_cases[case_index];
+    run->bench_case = &bench_layer_of(sheet)->cases[case_index];
     atomic_store(&sheet->case_now, case_index);
     int result = bench_lead(run, BENCH_STEP_CASE, NULL);
     if (result == 0)
@@ -154,4 +156,22 @@ bool bench_figure_median(const struct bench_figure *figure, struct bench_round *
     qsort(sorted, count, sizeof(sorted[0]), compare_rounds);
     *round = sorted[count / 2];
     return true;
+}
+
+unsigned bench_figure_versus(const struct bench_figure *figure, enum bench_peer peer,
+                             struct bench_round *round)
+{
+    struct bench_round sorted[BENCH_ROUNDS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < figure->round_count; i++) {
+        if (figure->round[i].peer[peer] <= 0)
+            continue;
+        sorted[count] = figure->round[i];
+        sorted[count++].raw = figure->round[i].peer[peer]; /* in its place */
+    }
+    if (count == 0)
+        return 0;
+    qsort(sorted, count, sizeof(sorted[0]), compare_rounds);
+    *round = sorted[count / 2];
+    return count;
 }

@@ -85,12 +85,13 @@ struct process_look process_look(int pid)
         return look;
     look_at_threads(pid, &look);
     snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
-    if (look.state != PROCESS_SLEEPING || !read_text(AT_FDCWD, path, look.where, sizeof(look.where)))
+    if (look.state != PROCESS_SLEEPING ||
+        !read_text(AT_FDCWD, path, look.where, sizeof(look.where)))
         look.where[0] = '\0';
-    for (char *at = look.where; *at; at++) {
-        if (!isalnum((unsigned char)*at) && *at != '_' && *at != '.')
-            *at = '\0';
-    }
+    size_t length = 0;
+    while (isalnum((unsigned char)look.where[length]) || look.where[length] == '_')
+        length++;
+    look.where[length] = '\0'; /* "." and what follows is the compiler's */
     if (strcmp(look.where, "0") == 0)
         look.where[0] = '\0';
     return look;

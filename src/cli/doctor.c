@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `rhinet doctor`: why does this job not go on? Reads what its ranks left on their board and what the
- * kernel says of their processes; the job itself is not touched, and need not be able to answer.
+ * `rhinet doctor`: why does this job not go on? Reads what its ranks left on their board and what
+ * the kernel says of their processes; the job itself is not touched, and need not be able to
+ * answer.
  */
 #include "cli/doctor.h"
 

@@ -39,9 +39,9 @@ enum doctor_verdict doctor_verdict(const struct doctor_findings *findings)
     enum doctor_verdict worst = DOCTOR_FINE;
     for (uint32_t i = 0; i < findings->diagnosis->size; i++) {
         const struct diagnosis_rank *rank = &findings->diagnosis->rank[i];
-        enum doctor_verdict verdict = rank->is_deadlocked          ? DOCTOR_DEADLOCK
-                                      : is_stopped(rank)           ? DOCTOR_STOPPED
-                                      : long_wait(findings, rank)  ? DOCTOR_WAITING
+        enum doctor_verdict verdict = rank->is_deadlocked           ? DOCTOR_DEADLOCK
+                                      : is_stopped(rank)            ? DOCTOR_STOPPED
+                                      : long_wait(findings, rank)   ? DOCTOR_WAITING
                                       : rank->state == RH_PEER_DIED ? DOCTOR_DEAD
                                                                     : DOCTOR_FINE;
         worst = verdict > worst ? verdict : worst;

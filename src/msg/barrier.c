@@ -142,8 +142,7 @@ static int tell(struct passage *passage, const struct tidings *tidings)
 {
     struct rh_set *set = passage->set;
     struct rh_remote word;
-    int result = set_remote(set, tidings->member, tidings->word_offset, passage->timeout_ns,
-                            &word);
+    int result = set_remote(set, tidings->member, tidings->word_offset, passage->timeout_ns, &word);
     if (unlikely(result < 0))
         return result;
     result = tell_once(set, word, tidings);
@@ -174,8 +173,7 @@ static int bring_gift(struct passage *passage)
         return 0;
     uint64_t offset = set->gifts_offset + (uint64_t)set->me * passage->stride;
     int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote);
-    return result < 0 ? result
-                      : rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+    return result < 0 ? result : rh_push(set->job, remote, exchange->gift, exchange->gift_length);
 }
 
 /* A call on a peer failed: if that is because it is gone, the set is broken. */
@@ -387,11 +385,12 @@ int set_enter(struct rh_set *set)
     if (likely(!set->is_out_of_step && !set->has_entered))
         return set_check(set);
     int result = set_check(set);
-    return result < 0 ? result
-                      : error_set(RH_EINVALID, ERROR_NO_RANK,
-                                  "set %u: an earlier call ended in the middle, so that its members "
-                                  "are not in step any more; destroy it",
-                                  set->id);
+    return result < 0
+               ? result
+               : error_set(RH_EINVALID, ERROR_NO_RANK,
+                           "set %u: an earlier call ended in the middle, so that its members "
+                           "are not in step any more; destroy it",
+                           set->id);
 }
 
 int set_sync(struct rh_set *set)

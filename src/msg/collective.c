@@ -16,8 +16,10 @@ int collective_begin(struct rh_set *set, int root, size_t length)
                          set->id, root, set->size);
     size_t all;
     if (__builtin_mul_overflow(length, (size_t)set->size, &all))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%zu bytes from each of %d members are too "
-                         "many", length, set->size);
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "%zu bytes from each of %d members are too "
+                         "many",
+                         length, set->size);
     return set_enter(set);
 }
 

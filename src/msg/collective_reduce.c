@@ -104,8 +104,7 @@ static int check_reduction(struct rh_set *set, int root, const struct rh_reducti
                          "type %d with operator %d: there is no such reduction",
                          (int)reduction->type, (int)reduction->operator_);
     if (__builtin_mul_overflow(reduction->count, width, &length))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%zu elements are too many",
-                         reduction->count);
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "%zu elements are too many", reduction->count);
     return collective_begin(set, root, length);
 }
 

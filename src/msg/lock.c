@@ -123,7 +123,8 @@ static inline bool begin_turn(struct lock_node *node, uint64_t *turn)
 static inline void end_turn(struct lock_node *node)
 {
     uint64_t turn = lock_turn(lock_load(&node->state));
-    lock_put(&node->next, turn); /* nobody: one who comes after a waiter that gave up may stand here */
+    lock_put(&node->next,
+             turn); /* nobody: one who comes after a waiter that gave up may stand here */
     lock_put(&node->state, turn | LOCK_IDLE);
 }
 
@@ -143,8 +144,8 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t de
         uint64_t old;
         lock_last_swap_if(locks, lock, lock_own_name(locks, lock), 0, &old);
         result = error_set(RH_EDEAD, mine->home,
-                           "rank %d, which looks after lock %u, has closed its mailbox",
-                           mine->home, lock);
+                           "rank %d, which looks after lock %u, has closed its mailbox", mine->home,
+                           lock);
     }
     if (result < 0) {
         end_turn(node);
@@ -191,16 +192,21 @@ static int lock_again(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     return request_slow(locks, lock, deadline_ns);
 }
 
-__attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+__attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t lock,
+                                               int64_t timeout_ns)
 {
     int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns);
+    int result = lock_check_home(locks, lock);
+    if (result < 0)
+        return result;
     if (lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
         return lock_again(locks, lock, deadline_ns);
     return request_slow(locks, lock, deadline_ns);
 }
 
 /* noinline: what these need on the stack is no business of the fast path. */
-__attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
+__attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before,
+                                                int64_t timeout_ns)
 {
     timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
     return judge(locks, lock, before, clock_deadline_ns(timeout_ns));
@@ -249,8 +255,8 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
     } while (result == 0 && old != expected && (old == LOCK_FREE || old == LOCK_FREE_DIED));
     if (result == 0 && old == 0)
         result = error_set(RH_EDEAD, mine->home,
-                           "rank %d, which looks after lock %u, has closed its mailbox",
-                           mine->home, lock);
+                           "rank %d, which looks after lock %u, has closed its mailbox", mine->home,
+                           lock);
     if (result == 0)
         result = lock_check_home(locks, lock);
     if (result < 0 || old != expected) {
@@ -288,7 +294,9 @@ int rh_lock_try(struct rh_msg *msg, uint32_t lock)
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
     int64_t deadline_ns = clock_deadline_ns(locks->job->timeout_ns);
-    int result = lock_meet_home(locks, lock, deadline_ns);
+    int result = lock_check_home(locks, lock);
+    if (result == 0)
+        result = lock_meet_home(locks, lock, deadline_ns);
     if (result == 0 && lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
         result = leave_queue(locks, lock, deadline_ns);
     if (result == 0)

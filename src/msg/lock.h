@@ -80,7 +80,7 @@ static inline bool lock_is_mark(uint64_t name)
 /* One lock, in its representative's memory. */
 struct lock_entry {
     alignas(64) uint64_t last; /* name of the last requester */
-    uint64_t repairer;         /* number of the last repair << 20 | rank + 1 of who is at it, or 0 */
+    uint64_t repairer; /* number of the last repair << 20 | rank + 1 of who is at it, or 0 */
 };
 
 /* One rank and lock, in the rank's memory. A line for each who writes. */

@@ -21,8 +21,8 @@ static bool is_queued(const struct lock_seat *seat)
 {
     if (seat->is_gone)
         return false;
-    return is_granted(seat) || (lock_low(seat->node.state) == LOCK_WAITING &&
-                                lock_low(seat->node.grant) != LOCK_OUT);
+    return is_granted(seat) ||
+           (lock_low(seat->node.state) == LOCK_WAITING && lock_low(seat->node.grant) != LOCK_OUT);
 }
 
 /* Behind the mark stands who found the mark, and who stands behind such a one. */

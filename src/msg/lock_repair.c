@@ -229,8 +229,8 @@ static int take_mark_away(struct repair *repair)
             return result;
     }
     uint64_t old;
-    struct rh_remote last =
-        lock_entry_at(repair->locks, repair->lock, offsetof(struct lock_entry, last));
+    struct rh_remote last = lock_entry_at(repair->locks, repair->lock,
+                                          offsetof(struct lock_entry, last));
     int result = rh_compare_swap(repair->locks->job, last, repair->mark, name, &old);
     if (result < 0 || old == repair->mark)
         return result;

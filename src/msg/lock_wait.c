@@ -9,11 +9,11 @@
 #include "msg/lock.h"
 #include "rma/rma.h"
 
-#define SLICE_NS       (10 * NS_PER_MS)
-#define NEXT_SLICE_NS  (1 * NS_PER_MS) /* nobody wakes us then */
-#define NEXT_SLICES    10
-#define NAP_NS         (200 * NS_PER_US) /* while another rank repairs */
-#define RESERVE_TRIES  8
+#define SLICE_NS      (10 * NS_PER_MS)
+#define NEXT_SLICE_NS (1 * NS_PER_MS) /* nobody wakes us then */
+#define NEXT_SLICES   10
+#define NAP_NS        (200 * NS_PER_US) /* while another rank repairs */
+#define RESERVE_TRIES 8
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
@@ -52,8 +52,8 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
         struct lock_node node;
         uint64_t repairer;
         if (lock_is_mark(name)) {
-            struct rh_remote word =
-                lock_entry_at(locks, lock, offsetof(struct lock_entry, repairer));
+            struct rh_remote word = lock_entry_at(locks, lock,
+                                                  offsetof(struct lock_entry, repairer));
             if (rh_pull(locks->job, word, &repairer, sizeof(repairer)) < 0)
                 return true;
             int rank = lock_name_rank(repairer);
@@ -76,8 +76,7 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
     return false;
 }
 
-static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
-                      struct nic_vigil *vigil)
+static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, struct nic_vigil *vigil)
 {
     struct lock_node *node = &locks->nodes[lock];
     int before = lock_name_rank(lock_load(&node->pred));

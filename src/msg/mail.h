@@ -5,6 +5,7 @@
 #ifndef MSG_MAIL_H
 #define MSG_MAIL_H
 
+#include "base/turn.h"
 #include "msg/msg.h"
 
 /* ---- What travels --------------------------------------------------------------------------- */
@@ -80,6 +81,7 @@ struct returns {
     struct {
         alignas(64) uint64_t lane_done;
         uint64_t inbox_done;
+        uint64_t blocks_done;
     } peer[];
 };
 
@@ -97,15 +99,20 @@ struct list {
 /* A rank we exchange messages with. */
 struct peer {
     /* As receiver of ours. */
-    bool is_open;        /* its mailbox is there */
-    bool wants_no_lane;  /* all lanes were taken */
-    int lane;            /* ours there, or -1 */
-    uint64_t lane_next;  /* slots used so far */
-    uint64_t inbox_sent; /* messages appended so far, for which we need credit */
+    bool is_open;              /* its mailbox is there */
+    bool wants_no_lane;        /* all lanes were taken */
+    int lane;                  /* ours there, or -1 */
+    uint64_t lane_next;        /* slots used so far */
+    uint64_t lane_known;       /* of which the receiver is done with, at least */
+    uint64_t blocks_sent;      /* blocks used so far */
+    struct slot *lane_slots;   /* ours there, where the NIC lets us write it directly */
+    struct rh_page *lane_page; /* the same, for the notices */
+    uint64_t inbox_sent;       /* messages appended so far, for which we need credit */
     uint32_t sent;
     struct list pending;  /* sends that could not start yet, in order */
     struct list controls; /* the same for control slots, which go first */
     /* As sender to us. */
+    int lane_in;             /* which of our lanes is its, or -1 */
     uint64_t inbox_taken;    /* messages received by the inbox, arrival order */
     uint64_t inbox_done;     /* of which consumed */
     uint64_t inbox_returned; /* of which the sender knows */
@@ -115,9 +122,11 @@ struct peer {
 
 /* A lane as its receiver sees it. */
 struct lane_in {
-    int source; /* -1: nobody's yet */
-    uint64_t next;
-    uint64_t returned;
+    int source;        /* -1: nobody's yet */
+    uint64_t next;     /* slots taken so far */
+    uint64_t returned; /* of which the sender knows */
+    uint64_t blocks_taken;
+    uint64_t blocks_returned;
 };
 
 enum request_kind { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_CONTROL };
@@ -178,10 +187,11 @@ struct mail {
     struct rh_msg *msg;
     struct rh_job *job;
     struct counters *counters;
-    _Atomic bool is_taken; /* one thread at a time */
+    struct turn turn; /* one thread at a time */
     bool has_direct_memory;
     enum way way;
     int rank, size;
+    unsigned eager_looks; /* for a message that is about to come, before anything else is done */
     struct lanes *lanes;
     struct returns *returns;
     struct stream_memory *streams; /* STREAM_COUNT of them, made at the first large message */
@@ -207,17 +217,14 @@ struct mail {
 
 /* ---- Taking turns --------------------------------------------------------------------------- */
 
-void mail_take_slow(struct mail *mail);
-
 static inline void mail_take(struct mail *mail)
 {
-    if (unlikely(atomic_exchange_explicit(&mail->is_taken, true, memory_order_acquire)))
-        mail_take_slow(mail);
+    turn_take(&mail->turn);
 }
 
 static inline void mail_give(struct mail *mail)
 {
-    atomic_store_explicit(&mail->is_taken, false, memory_order_release);
+    turn_give(&mail->turn);
 }
 
 /* ---- list.c-like helpers -------------------------------------------------------------------- */
@@ -256,11 +263,15 @@ static inline void request_complete(struct rh_request *request, int result)
 
 /* ---- wire.c: slots to peers ----------------------------------------------------------------- */
 
-static inline bool lane_has_room(const struct mail *mail, int rank, uint64_t most)
+static inline bool lane_has_room(const struct mail *mail, int rank)
 {
-    /* acquire: the receiver is done with the slot; pairs with its push of lane_done */
-    uint64_t done = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
-    return mail->peer[rank].lane_next - done < most;
+    struct peer *peer = &mail->peer[rank];
+    if (likely(peer->lane_next - peer->lane_known < LANE_SLOTS))
+        return true;
+    /* Only now, because the line comes from another core. acquire: the receiver is done with the
+     * slot; pairs with its push of lane_done. */
+    peer->lane_known = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
+    return peer->lane_next - peer->lane_known < LANE_SLOTS;
 }
 
 /* Push one slot of `head.length` bytes at data into our lane at rank; there must be room. */
@@ -275,6 +286,13 @@ int wire_control(struct mail *mail, int rank, const struct slot_head *head, cons
 
 /* Try to send a middle message; RH_ETOOBIG if it does not fit this peer's way. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
+
+/* The short way of a receive: if the next message in the lane of this rank is small and the one that
+ * is wanted, and nothing older stands in between, take it straight. Looks for it for a moment. */
+bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status);
+
+/* Close what ask_for_lane() opened. */
+void wire_close(struct mail *mail);
 
 /* Look at one's own lanes and inbox; hands what is there to match_arrival(). */
 void wire_poll(struct mail *mail);

@@ -5,14 +5,8 @@
 #include "base/settings.h"
 #include "msg/mail.h"
 
-#include <sched.h>
 #include <stdlib.h>
-
-void mail_take_slow(struct mail *mail)
-{
-    while (atomic_exchange_explicit(&mail->is_taken, true, memory_order_acquire))
-        sched_yield(); /* held for the length of one call, never while waiting */
-}
+#include <unistd.h>
 
 static size_t returns_length(int size)
 {
@@ -54,16 +48,18 @@ int mail_open(struct rh_msg *msg)
         free(peer);
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
     }
+    turn_init(&mail->turn);
     mail->msg = msg;
     mail->job = job;
     mail->counters = job->counters;
     mail->rank = rh_rank(job);
     mail->size = rh_size(job);
+    mail->eager_looks = mail->size > sysconf(_SC_NPROCESSORS_ONLN) ? 16 : 1024;
     mail->way = (enum way)setting_number(&job->settings, SETTING_MSG_WAY);
     mail->peer = peer;
     mail->unexpected_end = &mail->unexpected_first;
     for (int rank = 0; rank < mail->size; rank++)
-        peer[rank].lane = -1;
+        peer[rank].lane = peer[rank].lane_in = -1;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         mail->lane_in[lane].source = -1;
     int result = open_memory(mail);
@@ -79,6 +75,7 @@ int mail_open(struct rh_msg *msg)
 void mail_close(struct rh_msg *msg)
 {
     struct mail *mail = msg->mail;
+    wire_close(mail);
     rh_queue_destroy(mail->inbox);
     rh_segment_detach(mail->job, MSG_SID_LANES);
     rh_segment_detach(mail->job, MSG_SID_RETURNS);

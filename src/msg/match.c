@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fits(const struct rh_request *receive, int source, int tag)
+/* Whether a receive for (rank, wanted) takes a message of (source, tag). */
+static bool fits(int rank, int wanted, int source, int tag)
 {
-    return (receive->rank == source || receive->rank == RH_ANY_RANK) &&
-           (receive->tag == tag || receive->tag == RH_ANY_TAG);
+    return (rank == source || rank == RH_ANY_RANK) && (wanted == tag || wanted == RH_ANY_TAG);
 }
 
 static struct rh_request *find_posted(struct mail *mail, int source, int tag)
 {
     struct rh_request *receive = mail->posted.first;
-    while (receive && !fits(receive, source, tag))
+    while (receive && !fits(receive->rank, receive->tag, source, tag))
         receive = receive->next;
     return receive;
 }
@@ -136,9 +136,8 @@ void match_arrival(struct mail *mail, struct arrived *arrived)
 
 static struct unexpected **find_unexpected(const struct mail *mail, int rank, int tag)
 {
-    const struct rh_request wanted = {.rank = rank, .tag = tag};
     struct unexpected **link = (struct unexpected **)&mail->unexpected_first;
-    while (*link && !fits(&wanted, (*link)->source, (*link)->head.tag))
+    while (*link && !fits(rank, tag, (*link)->source, (*link)->head.tag))
         link = &(*link)->next;
     return link;
 }
@@ -215,8 +214,8 @@ static void hold_own(struct mail *mail, struct rh_request *send)
                               .data = send->buffer,
                               .length = send->length};
     hold(mail, &arrived);
-    counter_add(mail->counters,
-                send->length <= SLOT_INLINE ? COUNTER_MSG_INLINE : COUNTER_MSG_PUSH, 1);
+    counter_add(mail->counters, send->length <= SLOT_INLINE ? COUNTER_MSG_INLINE : COUNTER_MSG_PUSH,
+                1);
     request_complete(send, 0);
 }
 
@@ -249,12 +248,12 @@ void match_own(struct mail *mail, struct rh_request *send)
 
 void match_put_back(struct mail *mail, const struct rh_request *receive)
 {
-    struct arrived arrived = {.source = receive->status.source,
-                              .arrival = receive->arrival,
-                              .head = &(struct slot_head){.tag = receive->status.tag,
-                                                          .kind = SLOT_ANNOUNCE},
-                              .data = (const char *)&receive->announced,
-                              .length = sizeof(receive->announced)};
+    struct arrived arrived = {
+        .source = receive->status.source,
+        .arrival = receive->arrival,
+        .head = &(struct slot_head){.tag = receive->status.tag, .kind = SLOT_ANNOUNCE},
+        .data = (const char *)&receive->announced,
+        .length = sizeof(receive->announced)};
     struct unexpected **end = mail->unexpected_end, **link = &mail->unexpected_first;
     struct rh_request *other = find_posted(mail, arrived.source, receive->status.tag);
     if (other) {

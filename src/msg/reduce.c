@@ -63,10 +63,10 @@ static const struct {
     size_t width;
     reduce_loop *loop[OPERATOR_COUNT];
 } types[TYPE_COUNT] = {
-    [RH_INT8] = {1, {WHOLE_ROW(int8)}},     [RH_UINT8] = {1, {WHOLE_ROW(uint8)}},
-    [RH_INT16] = {2, {WHOLE_ROW(int16)}},   [RH_UINT16] = {2, {WHOLE_ROW(uint16)}},
-    [RH_INT32] = {4, {WHOLE_ROW(int32)}},   [RH_UINT32] = {4, {WHOLE_ROW(uint32)}},
-    [RH_INT64] = {8, {WHOLE_ROW(int64)}},   [RH_UINT64] = {8, {WHOLE_ROW(uint64)}},
+    [RH_INT8] = {1, {WHOLE_ROW(int8)}},        [RH_UINT8] = {1, {WHOLE_ROW(uint8)}},
+    [RH_INT16] = {2, {WHOLE_ROW(int16)}},      [RH_UINT16] = {2, {WHOLE_ROW(uint16)}},
+    [RH_INT32] = {4, {WHOLE_ROW(int32)}},      [RH_UINT32] = {4, {WHOLE_ROW(uint32)}},
+    [RH_INT64] = {8, {WHOLE_ROW(int64)}},      [RH_UINT64] = {8, {WHOLE_ROW(uint64)}},
     [RH_FLOAT] = {4, {ARITHMETIC_ROW(float)}}, [RH_DOUBLE] = {8, {ARITHMETIC_ROW(double)}},
 };
 

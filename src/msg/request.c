@@ -109,16 +109,27 @@ static int awaited(const struct rh_request *request)
     return is_matched ? request->status.source : request->rank;
 }
 
-/* What a wait is about, for people. */
-static void describe_request(const struct rh_request *request, struct wait_note *note)
+static uint64_t chunks_moved(const struct mail *mail, const struct rh_request *request)
 {
-    bool is_streaming = request->state == STATE_STREAMING;
-    *note = (struct wait_note){
-        .call = request->kind_of == REQUEST_SEND ? BOARD_SEND : BOARD_RECEIVE,
-        .peer = awaited(request),
-        .number = (uint64_t)(int64_t)request->tag,
-        .length = request->length,
-        .moved = is_streaming ? (request->chunk - request->first_chunk) * STREAM_BLOCK : 0};
+    if (request->kind_of == REQUEST_SEND)
+        return request->chunk;
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        if (mail->stream_in[i].receive == request)
+            return mail->stream_in[i].chunk;
+    }
+    return 0;
+}
+
+/* What a wait is about, for people. */
+static void describe_request(const struct mail *mail, const struct rh_request *request,
+                             struct wait_note *note)
+{
+    *note = (struct wait_note){.call = request->kind_of == REQUEST_SEND ? BOARD_SEND
+                                                                        : BOARD_RECEIVE,
+                               .peer = awaited(request),
+                               .number = (uint64_t)(int64_t)request->tag,
+                               .length = request->length,
+                               .moved = chunks_moved(mail, request) * STREAM_BLOCK};
 }
 
 static void describe(void *context, struct wait_note *note)
@@ -134,7 +145,7 @@ static void describe(void *context, struct wait_note *note)
         }
     }
     if (open == 1)
-        describe_request(last, note);
+        describe_request(waiting->mail, last, note);
     else
         *note = (struct wait_note){.call = BOARD_REQUESTS, .peer = RH_ANY_RANK, .number = open};
     mail_give(waiting->mail);
@@ -229,7 +240,7 @@ int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t leng
     mail_take(mail);
     struct peer *peer = &mail->peer[rank];
     if (unlikely(length > SLOT_INLINE || peer->lane < 0 || peer->pending.first ||
-                 !lane_has_room(mail, rank, LANE_SLOTS)))
+                 !lane_has_room(mail, rank)))
         return send_slow(msg, rank, tag, data, length);
     struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
     result = wire_lane(mail, rank, &head, data);
@@ -267,6 +278,12 @@ int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
                                  .buffer = buffer,
                                  .length = room};
     mail_take(mail);
+    if (likely(wire_take_next(mail, &receive, &receive.status))) {
+        mail_give(mail);
+        if (status)
+            *status = receive.status;
+        return 0;
+    }
     if (!match_receive(mail, &receive))
         progress(mail);
     bool is_complete = receive.state == STATE_COMPLETE;
@@ -447,9 +464,8 @@ static bool message_is_there(void *context)
 static void describe_probe(void *context, struct wait_note *note)
 {
     const struct probe *probe = context;
-    *note = (struct wait_note){.call = BOARD_PROBE,
-                               .peer = probe->rank,
-                               .number = (uint64_t)(int64_t)probe->tag};
+    *note = (struct wait_note){
+        .call = BOARD_PROBE, .peer = probe->rank, .number = (uint64_t)(int64_t)probe->tag};
 }
 
 int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, int64_t timeout_ns)

@@ -302,8 +302,7 @@ int rh_set_size(const struct rh_set *set)
 static int look_up(struct rh_set *set, int member)
 {
     struct set_name bucket[SET_BUCKET_NAMES];
-    uint64_t offset = offsetof(struct set_directory, name) +
-                      set->id % SET_BUCKETS * sizeof(bucket);
+    uint64_t offset = offsetof(struct set_directory, name) + set->id % SET_BUCKETS * sizeof(bucket);
     struct rh_remote remote = rh_at(set->ranks[member], MSG_SID_SETS, offset);
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
     if (result == RH_ENOSEG)

@@ -94,18 +94,18 @@ struct rh_set {
     int center; /* whose memory has the counter and the gifts: the root, or member 0 */
     enum set_way way;
     rh_sid sid;
-    rh_sid *sids;       /* of the other members' segments; 0: not looked up yet */
-    uint64_t number;    /* of the last exchange that was begun */
-    bool has_entered;   /* it has not been left yet, because a wait ended too early */
-    bool has_arrived;   /* and our arrival has been told */
+    rh_sid *sids;        /* of the other members' segments; 0: not looked up yet */
+    uint64_t number;     /* of the last exchange that was begun */
+    bool has_entered;    /* it has not been left yet, because a wait ended too early */
+    bool has_arrived;    /* and our arrival has been told */
     bool is_out_of_step; /* a collective ended in the middle: no more use */
     char *base;
     struct set_front *front;
     uint64_t slots_offset, gifts_offset, stage_offset, result_offset, length;
     size_t stage_length;
-    char *gifts;   /* private room for one gift of each member */
-    char *scratch; /* private, one block */
-    struct set_name *name; /* in the directory */
+    char *gifts;             /* private room for one gift of each member */
+    char *scratch;           /* private, one block */
+    struct set_name *name;   /* in the directory */
     struct board_set *board; /* tells people how far we are */
 };
 

@@ -236,9 +236,8 @@ static bool open_stream(struct mail *mail, struct rh_request *receive)
     mail->active_in++;
     receive->stream = index;
     receive->state = STATE_STREAMING;
-    struct go_ahead go_ahead = {.send_id = receive->announced.send_id,
-                                .stream = index,
-                                .first_chunk = stream->first_chunk};
+    struct go_ahead go_ahead = {
+        .send_id = receive->announced.send_id, .stream = index, .first_chunk = stream->first_chunk};
     struct slot_head head = {.kind = SLOT_PROCEED, .length = sizeof(go_ahead)};
     progress_control(mail, stream->source, &head, &go_ahead);
     return true;

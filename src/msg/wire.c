@@ -14,6 +14,9 @@
 
 #define RETURN_EVERY (LANE_SLOTS / 4)
 
+/* Which word of struct returns a receiver gives back. */
+enum { RETURN_LANE = 0, RETURN_INBOX = 8, RETURN_BLOCKS = 16 };
+
 /* ---- Sending -------------------------------------------------------------------------------- */
 
 /* RH_ETIMEOUT of the NIC means that it wrote nothing: worth another try, while the caller waits. */
@@ -28,13 +31,39 @@ static uint64_t slot_offset(int lane, uint64_t position)
            ((uint64_t)lane * LANE_SLOTS + position % LANE_SLOTS) * sizeof(struct slot);
 }
 
-static uint64_t block_offset(int lane, uint64_t position)
+static uint64_t block_offset(int lane, uint64_t number)
 {
     return offsetof(struct lanes, block) +
-           ((uint64_t)lane * LANE_BLOCKS + position % LANE_BLOCKS) * BLOCK_LENGTH;
+           ((uint64_t)lane * LANE_BLOCKS + number % LANE_BLOCKS) * BLOCK_LENGTH;
 }
 
-int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+static bool has_block(const struct mail *mail, int rank)
+{
+    /* acquire: the receiver has copied the block out; pairs with its push of blocks_done */
+    uint64_t done = __atomic_load_n(&mail->returns->peer[rank].blocks_done, __ATOMIC_ACQUIRE);
+    return mail->peer[rank].blocks_sent - done < LANE_BLOCKS;
+}
+
+/* Small copies of a length that is mostly 8. */
+static inline void copy_inline(char *target, const void *source, size_t length)
+{
+    if (likely(length == 8))
+        memcpy(target, source, 8);
+    else if (length > 0) /* source may be NULL otherwise */
+        memcpy(target, source, length);
+}
+
+/* Where the lane is in reach: plain stores, then the notice, all in one line. */
+static inline int write_lane(struct peer *peer, const struct slot_head *head, const void *data)
+{
+    uint64_t index = peer->lane_next % LANE_SLOTS;
+    struct slot *slot = &peer->lane_slots[index];
+    slot->head = *head;
+    copy_inline(slot->data, data, head->kind == SLOT_BLOCK ? 0 : head->length);
+    return rh_store(peer->lane_page, index * sizeof(*slot), peer->lane_next + 1, 8);
+}
+
+static int push_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
     struct peer *peer = &mail->peer[rank];
     uint64_t at = slot_offset(peer->lane, peer->lane_next);
@@ -44,16 +73,22 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
     } body;
     body.head = *head;
     size_t length = head->kind == SLOT_BLOCK ? 0 : head->length;
-    if (likely(length > 0)) /* data may be NULL otherwise */
-        memcpy(body.data, data, length);
+    copy_inline(body.data, data, length);
     struct rh_notice notice = {.word = rh_at(rank, MSG_SID_LANES, at),
                                .value = peer->lane_next + 1};
-    int result = rh_push_notify(mail->job,
-                                rh_at(rank, MSG_SID_LANES, at + offsetof(struct slot, head)), &body,
-                                sizeof(body.head) + length, &notice);
-    if (likely(result == 0))
-        peer->lane_next++;
-    return or_again(result);
+    return rh_push_notify(mail->job, rh_at(rank, MSG_SID_LANES, at + offsetof(struct slot, head)),
+                          &body, sizeof(body.head) + length, &notice);
+}
+
+int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    struct peer *peer = &mail->peer[rank];
+    int result = likely(peer->lane_slots) ? write_lane(peer, head, data)
+                                          : push_lane(mail, rank, head, data);
+    if (unlikely(result < 0))
+        return or_again(result);
+    peer->lane_next++;
+    return 0;
 }
 
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as denied. */
@@ -78,8 +113,21 @@ static void ask_for_lane(struct mail *mail, int rank)
     uint64_t owner = (uint64_t)(uint32_t)(mail->rank + 1) | peer->inbox_sent << 32;
     uint64_t at = offsetof(struct lanes, info) + taken * sizeof(((struct lanes *)0)->info[0]);
     result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), &owner, sizeof(owner));
-    if (result == 0)
-        peer->lane = (int)taken;
+    if (result < 0)
+        return;
+    peer->lane = (int)taken;
+    struct rh_remote slots = rh_at(rank, MSG_SID_LANES, slot_offset(peer->lane, 0));
+    uint64_t length = LANE_SLOTS * sizeof(struct slot);
+    if (rh_page_open(mail->job, slots, length, &peer->lane_page) == 0)
+        peer->lane_slots = rh_remote_ptr(mail->job, slots, length);
+}
+
+void wire_close(struct mail *mail)
+{
+    for (int rank = 0; rank < mail->size; rank++) {
+        if (mail->peer[rank].lane_page)
+            rh_page_close(mail->peer[rank].lane_page);
+    }
 }
 
 /* Before the first slot to a peer, and while it has no lane. */
@@ -134,7 +182,7 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
     }
     if (peer->lane < 0)
         return append_with_credit(mail, rank, head, data);
-    if (!lane_has_room(mail, rank, LANE_SLOTS))
+    if (!lane_has_room(mail, rank))
         return RH_EAGAIN;
     return wire_lane(mail, rank, head, data);
 }
@@ -152,11 +200,16 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
         return length > INBOX_LENGTH ? RH_ETOOBIG : append_with_credit(mail, rank, &head, data);
     if (length > BLOCK_LENGTH)
         return RH_ETOOBIG;
-    if (!lane_has_room(mail, rank, LANE_BLOCKS))
+    if (!lane_has_room(mail, rank) || !has_block(mail, rank))
         return RH_EAGAIN;
-    uint64_t at = block_offset(peer->lane, peer->lane_next);
+    uint64_t at = block_offset(peer->lane, peer->blocks_sent);
     int result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), data, length);
-    return result < 0 ? or_again(result) : wire_lane(mail, rank, &head, NULL);
+    if (result < 0)
+        return or_again(result);
+    result = wire_lane(mail, rank, &head, NULL);
+    if (result == 0)
+        peer->blocks_sent++;
+    return result;
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------ */
@@ -173,8 +226,14 @@ static bool give_back(struct mail *mail, int source, uint64_t field, uint64_t co
 
 static void return_lane(struct mail *mail, struct lane_in *lane)
 {
-    if (give_back(mail, lane->source, 0, lane->next))
+    if (give_back(mail, lane->source, RETURN_LANE, lane->next))
         lane->returned = lane->next;
+}
+
+static void return_blocks(struct mail *mail, struct lane_in *lane)
+{
+    if (give_back(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken))
+        lane->blocks_returned = lane->blocks_taken;
 }
 
 static bool take_from_lane(struct mail *mail, int index)
@@ -190,10 +249,39 @@ static bool take_from_lane(struct mail *mail, int index)
     size_t most = in_block ? BLOCK_LENGTH : SLOT_INLINE;
     arrived.length = head.length < most ? head.length : most;
     if (in_block)
-        arrived.data = mail->lanes->block[index][lane->next % LANE_BLOCKS];
+        arrived.data = mail->lanes->block[index][lane->blocks_taken++ % LANE_BLOCKS];
     match_arrival(mail, &arrived);
     lane->next++;
-    if (lane->next - lane->returned >= (in_block ? 2 : RETURN_EVERY))
+    if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
+        return_lane(mail, lane);
+    if (in_block)
+        return_blocks(mail, lane);
+    return true;
+}
+
+bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status)
+{
+    int index = receive->rank == RH_ANY_RANK ? -1 : mail->peer[receive->rank].lane_in;
+    bool is_alone = !mail->unexpected_first && !mail->posted.first && !mail->sending.first &&
+                    mail->pending_count == 0 && mail->active_in == 0;
+    if (index < 0 || !is_alone) /* what else is under way must go on too */
+        return false;
+    struct lane_in *lane = &mail->lane_in[index];
+    const struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
+    unsigned looks = mail->eager_looks;
+    while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
+        if (--looks == 0)
+            return false;
+    }
+    struct slot_head head = slot->head;
+    if (head.kind != SLOT_INLINED || (head.tag != receive->tag && receive->tag != RH_ANY_TAG) ||
+        head.length > SLOT_INLINE || head.length > receive->length)
+        return false;
+    copy_inline(receive->buffer, slot->data, head.length);
+    *status = (struct rh_status){.source = receive->rank, .tag = head.tag, .length = head.length};
+    counter_add(mail->counters, COUNTER_MSG_RECEIVED, 1);
+    lane->next++;
+    if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
         return_lane(mail, lane);
     return true;
 }
@@ -208,6 +296,7 @@ static bool adopt_lane(struct mail *mail, int index)
     if ((uint32_t)mail->peer[source].inbox_taken != (uint32_t)(owner >> 32))
         return false;
     mail->lane_in[index].source = source;
+    mail->peer[source].lane_in = index;
     return true;
 }
 
@@ -218,9 +307,11 @@ static void poll_lane(struct mail *mail, int index)
         return;
     while (mail->peer[lane->source].held < HELD_MOST && take_from_lane(mail, index))
         ;
-    /* Nothing more there: what the sender waits for must not wait for the next message. */
-    if (unlikely(lane->next - lane->returned >= LANE_BLOCKS / 2))
+    /* What could not be returned before; the sender may be waiting for it. */
+    if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
         return_lane(mail, lane);
+    if (unlikely(lane->blocks_taken != lane->blocks_returned))
+        return_blocks(mail, lane);
 }
 
 static void poll_inbox(struct mail *mail)
@@ -246,7 +337,7 @@ static void poll_inbox(struct mail *mail)
 static void return_credit(struct mail *mail, int source)
 {
     struct peer *peer = &mail->peer[source];
-    if (give_back(mail, source, sizeof(uint64_t), peer->inbox_done))
+    if (give_back(mail, source, RETURN_INBOX, peer->inbox_done))
         peer->inbox_returned = peer->inbox_done;
     else
         mail->owes_credit = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The board: one part per rank, in which the rank says how it fares. It alone writes its part; the
- * launcher, `rhinet top`, `rhinet doctor` and the other ranks read it, and believe none of it before
- * they have copied and checked it (nic/diagnosis.h).
+ * launcher, `rhinet top`, `rhinet doctor` and the other ranks read it, and believe none of it
+ * before they have copied and checked it (nic/diagnosis.h).
  *
- * Besides the counters there is what helps to find out why a job does not go on: which calls of this
- * rank have waited so long that they sleep, and how far it is with each set of ranks. None of that
- * costs a fast path more than a plain store to memory of its own.
+ * Besides the counters there is what helps to find out why a job does not go on: which calls of
+ * this rank have waited so long that they sleep, and how far it is with each set of ranks. None of
+ * that costs a fast path more than a plain store to memory of its own.
  */
 #ifndef NIC_BOARD_H
 #define NIC_BOARD_H
@@ -19,8 +19,8 @@
 #define BOARD_WAITS 4  /* threads of one rank that are seen waiting; more go unseen */
 #define BOARD_SETS  16 /* sets of ranks; the last place is for all that have none of their own */
 
-/* The call that waits. What peer, number, length and moved mean is said beside each; a peer of -1 is
- * any rank, whatever is not mentioned is 0. */
+/* The call that waits. What peer, number, length and moved mean is said beside each; a peer of -1
+ * is any rank, whatever is not mentioned is 0. */
 enum board_call {
     BOARD_NOTHING,
     BOARD_WORD,       /* number: value waited for; length: enum rh_when; moved: value now */

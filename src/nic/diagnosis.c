@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#define LOOKS_LEAST 3         /* between the two looks of ours */
-#define IDLE_NS     NS_PER_S  /* younger waits are nothing to speak of */
+#define LOOKS_LEAST 3        /* between the two looks of ours */
+#define IDLE_NS     NS_PER_S /* younger waits are nothing to speak of */
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
@@ -38,8 +38,21 @@ static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wa
     return true;
 }
 
+/* Not counted: what a waiter does to look around. */
+static uint64_t work_of(const struct counters *counters)
+{
+    static const enum counter counted[] = {
+        COUNTER_PUSH,    COUNTER_INLINE,       COUNTER_STORE,         COUNTER_APPEND,
+        COUNTER_RECEIVE, COUNTER_MSG_RECEIVED, COUNTER_MSG_UNEXPECTED};
+    uint64_t work = 0;
+    for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+        work += counter_read(counters, counted[i]);
+    return work;
+}
+
 static void copy_board(const struct board_rank *board, struct diagnosis_rank *rank, uint32_t size)
 {
+    rank->work = work_of(&board->counters);
     for (int i = 0; i < BOARD_WAITS; i++) {
         struct diagnosis_wait *wait = &rank->wait[rank->wait_count];
         if (copy_wait(&board->wait[i], wait, size)) {
@@ -98,8 +111,7 @@ static void find_holders(struct diagnosis *diagnosis)
 struct diagnosis *diagnosis_take(const struct roster *roster, const struct board_rank *boards,
                                  uint32_t size)
 {
-    struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis) +
-                                                size * sizeof(diagnosis->rank[0]));
+    struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis) + size * sizeof(diagnosis->rank[0]));
     if (!diagnosis)
         return NULL;
     diagnosis->size = size;
@@ -136,8 +148,8 @@ static const struct diagnosis_set *find_set(const struct diagnosis_rank *rank, u
     return NULL;
 }
 
-/* A member of the set who has not come as far. Who has not made the set is known to be a member only
- * if all ranks are, or if the wait says so. */
+/* A member of the set who has not come as far. Who has not made the set is known to be a member
+ * only if all ranks are, or if the wait says so. */
 static bool is_missing(const struct diagnosis *diagnosis, int rank, const struct wait_note *note,
                        int other)
 {
@@ -178,12 +190,13 @@ static bool same_wait(const struct diagnosis_wait *a, const struct diagnosis_wai
            a->note.moved == b->note.moved;
 }
 
-/* The same wait in the earlier look, if it is old enough to matter, else NULL. */
+/* The same wait in the earlier look, if it is old enough to matter and its rank has done nothing
+ * since, else NULL. */
 static const struct diagnosis_wait *find_before(const struct diagnosis *now,
-                                                const struct diagnosis_wait *wait,
+                                                const struct diagnosis_wait *wait, uint64_t work,
                                                 const struct diagnosis_rank *before)
 {
-    if (now->now_ns - wait->since_ns < IDLE_NS)
+    if (now->now_ns - wait->since_ns < IDLE_NS || work != before->work)
         return NULL;
     for (unsigned i = 0; i < before->wait_count; i++) {
         if (same_wait(wait, &before->wait[i]))
@@ -207,8 +220,9 @@ static bool is_at_others_mercy(const struct diagnosis_rank *rank)
     return rank->process.thread_count <= rank->wait_count;
 }
 
-/* A wait for one rank or any ends if one of them moves on, a wait for all only if all do. A wait for
- * a rank that is gone ends with an error; but the gone send no messages to those who wait for any. */
+/* A wait for one rank or any ends if one of them moves on, a wait for all only if all do. A wait
+ * for a rank that is gone ends with an error; but the gone send no messages to those who wait for
+ * any. */
 static bool can_end(const struct diagnosis *diagnosis, int rank, const struct diagnosis_wait *wait)
 {
     bool of_all = is_of_all(&wait->note);
@@ -224,8 +238,8 @@ static bool can_end(const struct diagnosis *diagnosis, int rank, const struct di
     return of_all;
 }
 
-/* At first all who are idle are taken for deadlocked; those whom somebody can help are let go, until
- * nobody is left to let go. */
+/* At first all who are idle are taken for deadlocked; those whom somebody can help are let go,
+ * until nobody is left to let go. */
 static void find_deadlock(struct diagnosis *diagnosis)
 {
     for (uint32_t r = 0; r < diagnosis->size; r++)
@@ -252,7 +266,8 @@ bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before)
     for (uint32_t r = 0; r < now->size; r++) {
         for (unsigned i = 0; i < now->rank[r].wait_count; i++) {
             struct diagnosis_wait *wait = &now->rank[r].wait[i];
-            const struct diagnosis_wait *same = find_before(now, wait, &before->rank[r]);
+            const struct diagnosis_wait *same = find_before(now, wait, now->rank[r].work,
+                                                            &before->rank[r]);
             wait->is_idle = same && wait->looks - same->looks >= LOOKS_LEAST;
             is_certain = is_certain && (!same || wait->is_idle);
         }

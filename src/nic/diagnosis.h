@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why does this job not go on? Two looks at its roster and board, a moment apart, are enough to tell a
- * deadlock from a rank that computes for long: a wait is idle if it is the same in both looks, has
- * looked at its condition in between, and has moved nothing. If all ranks that could end it are
- * themselves idle, in a circle, then nobody ever will.
+ * Why does this job not go on? Two looks at its roster and board, a moment apart, are enough to
+ * tell a deadlock from a rank that computes for long: a wait is idle if it is the same in both
+ * looks, has looked at its condition in between, and its rank has moved nothing. If all ranks that
+ * could end it are themselves idle, in a circle, then nobody ever will.
  *
  * `rhinet doctor` uses this from outside, a rank that has waited for too long from inside.
  */
@@ -39,6 +39,7 @@ struct diagnosis_rank {
     int pid;
     int end_signal, end_status;
     struct process_look process;
+    uint64_t work; /* all that it has done to others or taken from them, counted */
     unsigned wait_count;
     struct diagnosis_wait wait[BOARD_WAITS];
     struct diagnosis_set set[BOARD_SETS];
@@ -59,7 +60,8 @@ struct diagnosis *diagnosis_take(const struct roster *roster, const struct board
 void diagnosis_look(struct diagnosis *diagnosis, int rank);
 
 /* Fill is_idle and is_deadlocked; before may be NULL: then nothing is certain. Needs the processes.
- * False if a later second look may tell more: somebody has not had time to look at its condition. */
+ * False if a later second look may tell more: somebody has not had time to look at its
+ * condition. */
 bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before);
 
 /* Whether a wait of `rank` depends on what `other` does. */
@@ -76,7 +78,8 @@ static inline double diagnosis_age_s(const struct diagnosis *diagnosis,
     return age_ns > 0 ? (double)age_ns / 1e9 : 0;
 }
 
-/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE ---------------------------------------- */
+/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE
+ * ---------------------------------------- */
 
 struct diagnosis_text {
     char text[DIAGNOSIS_LINE];

@@ -34,14 +34,14 @@ void diagnosis_add_age(struct diagnosis_text *line, double age_s)
 const char *diagnosis_call_name(enum board_call call)
 {
     static const char *const names[BOARD_CALL_COUNT] = {
-        [BOARD_NOTHING] = "nothing",   [BOARD_WORD] = "word",
-        [BOARD_UNTIL] = "until",       [BOARD_DONE] = "done",
-        [BOARD_SEGMENT] = "segment",   [BOARD_TRANSFER] = "transfer",
-        [BOARD_DETACH] = "detach",     [BOARD_APPEND] = "append",
-        [BOARD_QUEUE] = "queue",       [BOARD_SEND] = "send",
-        [BOARD_RECEIVE] = "receive",   [BOARD_REQUESTS] = "requests",
-        [BOARD_PROBE] = "probe",       [BOARD_LOCK] = "lock",
-        [BOARD_BARRIER] = "barrier",   [BOARD_COLLECTIVE] = "collective",
+        [BOARD_NOTHING] = "nothing", [BOARD_WORD] = "word",
+        [BOARD_UNTIL] = "until",     [BOARD_DONE] = "done",
+        [BOARD_SEGMENT] = "segment", [BOARD_TRANSFER] = "transfer",
+        [BOARD_DETACH] = "detach",   [BOARD_APPEND] = "append",
+        [BOARD_QUEUE] = "queue",     [BOARD_SEND] = "send",
+        [BOARD_RECEIVE] = "receive", [BOARD_REQUESTS] = "requests",
+        [BOARD_PROBE] = "probe",     [BOARD_LOCK] = "lock",
+        [BOARD_BARRIER] = "barrier", [BOARD_COLLECTIVE] = "collective",
     };
     return names[call];
 }
@@ -87,8 +87,8 @@ static void add_transfer(struct diagnosis_text *line, const struct wait_note *no
                       note->length, note->number, note->peer);
         return;
     case BOARD_DETACH:
-        diagnosis_add(line, "detach of segment %" PRIu64 ", which rank %d is copying",
-                      note->number, note->peer);
+        diagnosis_add(line, "detach of segment %" PRIu64 ", which rank %d is copying", note->number,
+                      note->peer);
         return;
     case BOARD_APPEND:
         diagnosis_add(line, "append to queue %" PRIu64 " of rank %d, which is full", note->number,

@@ -9,10 +9,10 @@
  * For every operation:
  *  - Threads: any thread may call any operation at any time, except open and close, and except that
  *    one queue is received from by one thread at a time.
- *  - Errors: 0 or a negative code of rhinet/error.h, explained with error_set(). A refused operation
- *    has changed nothing. Besides those named below, every operation on a peer may return RH_EDEAD,
- *    and every operation on a segment RH_ENOSEG, RH_ESTALE, RH_EBOUNDS or RH_ERIGHTS, each of which
- *    moves exactly one denial counter. rank is already checked to lie inside the job.
+ *  - Errors: 0 or a negative code of rhinet/error.h, explained with error_set(). A refused
+ *    operation has changed nothing. Besides those named below, every operation on a peer may return
+ *    RH_EDEAD, and every operation on a segment RH_ENOSEG, RH_ESTALE, RH_EBOUNDS or RH_ERIGHTS,
+ *    each of which moves exactly one denial counter. rank is already checked to lie inside the job.
  *  - Blocking: no operation waits for a peer's program; those that may wait for the network or for
  *    space are marked, and do so no longer than their deadline.
  *  - Ownership: source and target buffers stay the caller's; the NIC may use them until the call
@@ -116,13 +116,13 @@ struct nic_wait {
     struct rh_done *done;          /* is set */
     void *queue;                   /* holds a message */
     bool (*is_met)(void *context); /* says so; quick, does not wait */
-    /* Says what this is about, for people; asked only when it takes long, and does not wait. NULL: a
-     * wait for the above, and no more is to be said. */
+    /* Says what this is about, for people; asked only when it takes long, and does not wait. NULL:
+     * a wait for the above, and no more is to be said. */
     void (*describe)(void *context, struct wait_note *note);
-    void *context;            /* of is_met and describe */
-    struct nic_vigil *vigil;  /* of the longer wait that this is a part of, or NULL */
-    int from;           /* peer that will cause it, or RH_ANY_RANK */
-    int64_t timeout_ns; /* 0: look once. Never negative here. */
+    void *context;           /* of is_met and describe */
+    struct nic_vigil *vigil; /* of the longer wait that this is a part of, or NULL */
+    int from;                /* peer that will cause it, or RH_ANY_RANK */
+    int64_t timeout_ns;      /* 0: look once. Never negative here. */
 };
 
 /* The part of a wait that people hear of: it stands on the board, so that `rhinet doctor` sees it,
@@ -139,6 +139,7 @@ struct nic_vigil {
     struct wait_note note;    /* as published */
     int64_t report_ns;
     struct diagnosis *before; /* how things stood shortly before the report */
+    unsigned tries;           /* to be certain */
 };
 
 struct nic_ops {
@@ -159,8 +160,8 @@ struct nic_ops {
     int (*segment_add)(struct nic *nic, struct nic_segment *segment);
 
     /* Close it again. May wait (timeout_ns) for transfers under way into attached memory; from then
-     * on the SID is stale to peers until added again. Errors: RH_ENOSEG, RH_ETIMEOUT: the segment is
-     * closed, but a stopped peer may still write. */
+     * on the SID is stale to peers until added again. Errors: RH_ENOSEG, RH_ETIMEOUT: the segment
+     * is closed, but a stopped peer may still write. */
     int (*segment_remove)(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With
@@ -179,14 +180,14 @@ struct nic_ops {
     int (*pull)(struct nic *nic, struct rh_remote source, void *target, size_t length,
                 const struct nic_extra *extra);
 
-    /* Store width (1, 2, 4, 8) bytes at an aligned offset of a view; arrives whole. Offset and width
-     * are already checked against the view. Does not wait. */
+    /* Store width (1, 2, 4, 8) bytes at an aligned offset of a view; arrives whole. Offset and
+     * width are already checked against the view. Does not wait. */
     int (*store)(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
                  unsigned width);
 
-    /* Atomic operation on an aligned 64-bit word. Needs RH_ATOMIC. *old is never NULL. May block for
-     * the network. Atomic towards every other access through this NIC and, for allocated memory,
-     * towards the owner's own atomic instructions. */
+    /* Atomic operation on an aligned 64-bit word. Needs RH_ATOMIC. *old is never NULL. May block
+     * for the network. Atomic towards every other access through this NIC and, for allocated
+     * memory, towards the owner's own atomic instructions. */
     int (*atomic)(struct nic *nic, struct rh_remote target,
                   const struct nic_atomic_operands *operands, uint64_t *old);
 
@@ -196,19 +197,19 @@ struct nic_ops {
     int (*append)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                   int64_t timeout_ns);
 
-    /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making what
-     * progress that needs. RH_EAGAIN if
+    /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making
+     * what progress that needs. RH_EAGAIN if
      * there is none. The data stays in place until release. */
     int (*queue_peek)(struct nic *nic, void *queue, struct rh_arrival *arrival);
     void (*queue_release)(struct nic *nic, void *queue);
 
-    /* Returns when all earlier operations on rank (RH_ANY_RANK: on all) are visible there. May block
-     * for the network. */
+    /* Returns when all earlier operations on rank (RH_ANY_RANK: on all) are visible there. May
+     * block for the network. */
     int (*flush)(struct nic *nic, int rank);
 
-    /* The one place where anybody waits. Makes progress meanwhile. Errors: RH_ETIMEOUT, or RH_EAGAIN
-     * when timeout_ns is 0; RH_EDEAD if `from` died or left, or for RH_ANY_RANK if a rank died that
-     * the program has not acknowledged: but never if the condition holds. */
+    /* The one place where anybody waits. Makes progress meanwhile. Errors: RH_ETIMEOUT, or
+     * RH_EAGAIN when timeout_ns is 0; RH_EDEAD if `from` died or left, or for RH_ANY_RANK if a rank
+     * died that the program has not acknowledged: but never if the condition holds. */
     int (*wait)(struct nic *nic, const struct nic_wait *wait);
 
     /* Wake a peer that may be asleep in wait, after plain stores through view.pointer. */

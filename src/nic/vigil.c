@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waits that take long: put on the board, where `rhinet doctor` finds them, and reported once on
- * stderr when they are as old as RHINET_STUCK. Same for every NIC. Nothing here is reached by a wait
- * that ends while it polls.
+ * stderr when they are as old as RHINET_STUCK. Same for every NIC. A wait that ends while it polls
+ * never comes here.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +16,7 @@
 
 #define LOOK_AT_ALL_MOST 256 /* ranks of a job of which every process is looked at */
 #define TARGETS_MOST     3   /* ranks of which a report says what they do */
+#define TRIES_MOST       4   /* to be certain of what it says */
 
 /* ---- The note on the board ------------------------------------------------------------------ */
 
@@ -124,15 +125,17 @@ static void add_targets(struct diagnosis_text *line, const struct diagnosis *now
     }
 }
 
-static void report(const struct nic_vigil *vigil, struct diagnosis *now)
+/* False: not yet, another look may tell more. */
+static bool report(struct nic_vigil *vigil, struct diagnosis *now)
 {
     int rank = vigil->nic->world->rank;
     const struct diagnosis_wait *own = find_own(vigil, now, rank);
     struct diagnosis_text line = {.used = 0};
     if (!own)
-        return; /* no room on the board: other threads of this rank speak for it */
+        return true; /* no room on the board: other threads of this rank speak for it */
     look_at_processes(now, rank, own);
-    diagnosis_judge(now, vigil->before);
+    if (!diagnosis_judge(now, vigil->before) && ++vigil->tries < TRIES_MOST)
+        return false;
     diagnosis_add(&line, "rank %d has waited ", rank);
     diagnosis_add_age(&line, diagnosis_age_s(now, own));
     diagnosis_add(&line, " in ");
@@ -145,6 +148,7 @@ static void report(const struct nic_vigil *vigil, struct diagnosis *now)
     }
     log_warning("%s (`rhinet doctor %llx` shows all ranks)", line.text,
                 (unsigned long long)vigil->nic->world->job_id);
+    return true;
 }
 
 /* Two looks, as diagnosis.h asks for, between two sleeps of this wait each. */
@@ -157,12 +161,13 @@ static void report_when_due(struct nic_vigil *vigil, int64_t now_ns)
         vigil->report_ns = now ? now_ns + DIAGNOSIS_APART_NS : INT64_MAX;
         return;
     }
-    if (now)
-        report(vigil, now);
+    bool is_over = !now || report(vigil, now);
     free(now);
+    vigil->report_ns = is_over ? INT64_MAX : now_ns + DIAGNOSIS_APART_NS; /* once is enough */
+    if (!is_over)
+        return;
     free(vigil->before);
     vigil->before = NULL;
-    vigil->report_ns = INT64_MAX; /* once is enough */
 }
 
 void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns)

@@ -16,8 +16,8 @@ const char *const *pmGetImplementations(void)
     return names;
 }
 
-/* The table of settings has RHINET_PM, so rh_join() has refused a bad value; but a library that sees
- * only the public headers has to read it by itself. */
+/* The table of settings has RHINET_PM, so rh_join() has refused a bad value; but a library that
+ * sees only the public headers has to read it by itself. */
 static const char *wanted_name(const struct pm_options *options)
 {
     const char *name = options ? options->implementation : NULL;

@@ -4,10 +4,11 @@
  *
  * PM stands on the public headers of librhinet and on nothing else, as a user's library would. A
  * context is one thread's: it remembers the one buffer that is out for sending and the one message
- * that is out for reading, and leaves the way a message travels to one of three tables of operations.
+ * that is out for reading, and leaves the way a message travels to one of three tables of
+ * operations.
  *
- *   context.c   open, close, choice            ring.c      a ring between one sender and one receiver
- *   message.c   the alternating calls          pm_ring.c   one ring per sender
+ *   context.c   open, close, choice            ring.c      a ring between one sender and one
+ *   receiver message.c   the alternating calls          pm_ring.c   one ring per sender
  *   memory.c    writes and reads               pm_queue.c  one queue for all
  *   failure.c   explaining errors              pm_auto.c   a queue for all, rings for a few
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The calling thread's last failure in PM. rhinet keeps such a text, too, but only for itself: so this
- * one remembers whether the last failure was PM's own or one that was passed up.
+ * The calling thread's last failure in PM. rhinet keeps such a text, too, but only for itself: so
+ * this one remembers whether the last failure was PM's own or one that was passed up.
  */
 #include "pm/context.h"
 

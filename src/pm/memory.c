@@ -30,8 +30,7 @@ int pmRegisterMemory(struct pm_context *pm, void *base, size_t length, struct pm
     }
     made->next = pm->registrations;
     pm->registrations = made;
-    *memory =
-        (struct pm_memory){.rank = rh_rank(pm->job), .key = made->sid, .length = length};
+    *memory = (struct pm_memory){.rank = rh_rank(pm->job), .key = made->sid, .length = length};
     return 0;
 }
 
@@ -51,8 +50,8 @@ int pmUnregisterMemory(struct pm_context *pm, const struct pm_memory *memory)
 
 /* ---- Writes and reads ----------------------------------------------------------------------- */
 
-/* A free done flag, or NULL. Complete ones stay taken until a test or wait, which alone may tell the
- * program of their errors. */
+/* A free done flag, or NULL. Complete ones stay taken until a test or wait, which alone may tell
+ * the program of their errors. */
 static struct rh_done *done_take(struct pm_context *pm, int *index)
 {
     if (~pm->under_way == 0)
@@ -137,10 +136,8 @@ static int collect(struct pm_context *pm)
 int pmWaitDone(struct pm_context *pm, int64_t timeout_ns)
 {
     if (!have_ended(pm)) {
-        struct rh_until until = {.is_met = have_ended,
-                                 .context = pm,
-                                 .from = RH_ANY_RANK,
-                                 .timeout_ns = timeout_ns};
+        struct rh_until until = {
+            .is_met = have_ended, .context = pm, .from = RH_ANY_RANK, .timeout_ns = timeout_ns};
         int result = rh_wait_until(pm->job, &until);
         if (result < 0)
             return pm_pass(result);

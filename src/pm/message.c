@@ -106,10 +106,8 @@ static bool try_again(void *context)
 int pm_send_wait(struct pm_context *pm, int64_t timeout_ns)
 {
     struct retry retry = {.pm = pm, .pause_ns = PAUSE_FIRST_NS, .result = RH_EAGAIN};
-    struct rh_until until = {.is_met = try_again,
-                             .context = &retry,
-                             .from = pm->send_rank,
-                             .timeout_ns = timeout_ns};
+    struct rh_until until = {
+        .is_met = try_again, .context = &retry, .from = pm->send_rank, .timeout_ns = timeout_ns};
     int result = rh_wait_until(pm->job, &until);
     if (result == 0)
         return retry.result;

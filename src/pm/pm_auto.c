@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * pm-auto: one queue for all senders, and a few lanes, which are rings for one busy sender each. The
- * receiver looks at the queue and the lanes, however many senders there are, and a busy pair has the
- * latency of pm-ring.
+ * pm-auto: one queue for all senders, and a few lanes, which are rings for one busy sender each.
+ * The receiver looks at the queue and the lanes, however many senders there are, and a busy pair
+ * has the latency of pm-ring.
  *
  * A sender that has sent HOT_AFTER messages to a rank tries to take a free lane there, by a
  * compare-and-swap on the lane's owner word, and keeps it. Its messages must not overtake those it
  * has appended before: so it writes how many those were into the lane, and the receiver opens the
- * lane when it has received that many from the queue. Lanes are units of one cache line, so that short
- * messages stand line by line and stay in the cache.
+ * lane when it has received that many from the queue. Lanes are units of one cache line, so that
+ * short messages stand line by line and stay in the cache.
  *
  * One segment: struct lane_words of all lanes, then their rings.
  */
@@ -54,8 +54,8 @@ struct lane {
 struct auto_state {
     struct rh_queue *queue; /* NULL: this rank only sends */
     struct lane lane[LANE_COUNT];
-    uint32_t out;  /* lane of the last message, or FROM_QUEUE */
-    uint32_t stay; /* how many more may come from there in a row */
+    uint32_t out;       /* lane of the last message, or FROM_QUEUE */
+    uint32_t stay;      /* how many more may come from there in a row */
     struct way *way;    /* by rank */
     uint32_t *received; /* by rank: messages from the queue */
 };
@@ -114,8 +114,8 @@ static int auto_open(struct pm_context *pm)
     state->way = calloc((size_t)rank_count, sizeof(*state->way));
     state->received = calloc((size_t)rank_count, sizeof(*state->received));
     /* a lane's end at the sender is made when it is taken: counted as if all were */
-    pm->info.memory_per_rank =
-        sizeof(*state->way) + sizeof(*state->received) + sizeof(struct ring_out);
+    pm->info.memory_per_rank = sizeof(*state->way) + sizeof(*state->received) +
+                               sizeof(struct ring_out);
     pm->info.memory = sizeof(*state) + (uint64_t)rank_count * pm->info.memory_per_rank;
     int result = 0;
     if (!state->way || !state->received)
@@ -233,8 +233,8 @@ static int auto_send_wait(struct pm_context *pm, int64_t timeout_ns)
         ring_send_announce(pm, way->lane);
     if (way->lane || timeout_ns != RH_TIMEOUT_DEFAULT || !way->is_reached)
         return pm_send_wait(pm, timeout_ns);
-    int result = pm_pass(rh_append(pm->job, pm->send_rank, PM_SID_AUTO_QUEUE, pm_send_data(pm),
-                                   pm->send_length));
+    int result = pm_pass(
+        rh_append(pm->job, pm->send_rank, PM_SID_AUTO_QUEUE, pm_send_data(pm), pm->send_length));
     if (result == 0)
         way->appended++;
     return result;

@@ -71,12 +71,12 @@ static int queue_send(struct pm_context *pm)
         if (result < 0)
             return result;
     }
-    return pm_pass(rh_append_try(pm->job, pm->send_rank, PM_SID_QUEUE, pm_send_data(pm),
-                                 pm->send_length));
+    return pm_pass(
+        rh_append_try(pm->job, pm->send_rank, PM_SID_QUEUE, pm_send_data(pm), pm->send_length));
 }
 
-/* Waiting inside of an append, the sender is woken as soon as there is room; but that wait knows the
- * default timeout only. */
+/* Waiting inside of an append, the sender is woken as soon as there is room; but that wait knows
+ * the default timeout only. */
 static int queue_send_wait(struct pm_context *pm, int64_t timeout_ns)
 {
     struct queue_state *state = pm->state;

@@ -17,8 +17,8 @@ _Static_assert(PM_IMAGE_BEFORE == BODY_AT, "the send buffer's body stands where 
 _Static_assert(PM_IMAGE_AFTER >= 2 * sizeof(uint64_t), "room for the word with the trailer");
 _Static_assert(PM_MESSAGE_MOST < RING_SKIP, "a length is no skip");
 
-/* The second half is the complement of the first. Each byte is zero until it has arrived, so a header
- * of which some are missing is never valid, whatever it says. */
+/* The second half is the complement of the first. Each byte is zero until it has arrived, so a
+ * header of which some are missing is never valid, whatever it says. */
 static uint32_t ring_header_make(uint32_t code)
 {
     return code | (~code & 0xffffu) << 16;
@@ -81,8 +81,8 @@ static int push_in_pieces(struct pm_context *pm, struct rh_remote *target, const
 }
 
 /* Push an image (a message with what belongs around it) to where the head is, and move that. */
-static inline int push_image(struct pm_context *pm, struct ring_out *out, char *image, uint32_t code,
-                             size_t length)
+static inline int push_image(struct pm_context *pm, struct ring_out *out, char *image,
+                             uint32_t code, size_t length)
 {
     uint32_t header = ring_header_make(code);
     uint32_t trailer = ring_trailer_make(out->head);
@@ -158,8 +158,8 @@ static inline char *unit_address(const struct ring_in *in)
     return in->base + (in->at & (in->shape.unit_count - 1)) * in->shape.unit_length;
 }
 
-/* Headers arrive as plain data, so ThreadSanitizer must not look at the polling; when the trailer is
- * there it is told what that means: pairs with the notice, so the body is there, too. */
+/* Headers arrive as plain data, so ThreadSanitizer must not look at the polling; when the trailer
+ * is there it is told what that means: pairs with the notice, so the body is there, too. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *address);
 #define told_by_notice(word) __tsan_acquire(word)

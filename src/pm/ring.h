@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A ring between one sender and one receiver, as PM/RHiNET has them: it lies in the receiver's memory,
- * and a message is one push of header, body and trailer into it.
+ * A ring between one sender and one receiver, as PM/RHiNET has them: it lies in the receiver's
+ * memory, and a message is one push of header, body and trailer into it.
  *
- * The ring is divided into units; a message starts at a unit and occupies as many as it needs. In its
- * first unit:
+ * The ring is divided into units; a message starts at a unit and occupies as many as it needs. In
+ * its first unit:
  *
  *     0        4         8                      8 + length, rounded up to 4
  *     | (free) | header  | body ...             | trailer |
  *
  * so the body is aligned to 8 bytes, and header and trailer together cost 8. Header and trailer are
  * zero in a free unit: who releases a message zeroes it. The receiver polls the header of the unit
- * where it is, finds the length in it, then polls the trailer. No order of the bytes within a push is
- * needed: the aligned word that contains the trailer is the push's notice, which never overtakes the
- * data, and a header is only believed when all its bytes are there (ring_header_make). The trailer
- * tells the position, so that a message of an earlier lap is never taken for a new one.
+ * where it is, finds the length in it, then polls the trailer. No order of the bytes within a push
+ * is needed: the aligned word that contains the trailer is the push's notice, which never overtakes
+ * the data, and a header is only believed when all its bytes are there (ring_header_make). The
+ * trailer tells the position, so that a message of an earlier lap is never taken for a new one.
  *
  * With a body of 2040 bytes the trailer is the first half of the next unit's first word, and the
  * notice writes zero to the other half, where the next header will be. That unit is still the

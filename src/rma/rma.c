@@ -246,8 +246,7 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
-static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
-                            struct nic_vigil *vigil)
+static inline int wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
 {
     if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
         return rma_refuse_rank(job, wait->from);

@@ -136,10 +136,8 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
     if (timeout_ns == 0)
         return RH_EAGAIN;
     struct rh_remote awaited = rh_at(rank, sid, 0);
-    struct nic_vigil vigil = {.nic = job->nic,
-                              .since_ns = clock_now_ns(),
-                              .describe = describe,
-                              .context = &awaited};
+    struct nic_vigil vigil = {
+        .nic = job->nic, .since_ns = clock_now_ns(), .describe = describe, .context = &awaited};
     result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &vigil);
     nic_vigil_end(&vigil);
     return result;

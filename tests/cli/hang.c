@@ -124,8 +124,7 @@ static int append(struct place *place)
 
 static int segment(struct place *place)
 {
-    return place->rank > 0 ? doze()
-                           : rh_segment_wait(place->job, 1, SID_NEVER, RH_TIMEOUT_DEFAULT);
+    return place->rank > 0 ? doze() : rh_segment_wait(place->job, 1, SID_NEVER, RH_TIMEOUT_DEFAULT);
 }
 
 static int word(struct place *place)
@@ -189,10 +188,10 @@ static const struct {
     const char *name;
     int (*run)(struct place *place);
 } ways[] = {
-    {"circle", circle}, {"self", self},       {"any", any},       {"left", left},
-    {"lock", lock},     {"locks", locks},     {"barrier", barrier}, {"mixed", mixed},
-    {"deaf", deaf},     {"queue", queue},     {"append", append}, {"segment", segment},
-    {"word", word},     {"die", die},         {"busy", busy},     {"large", large},
+    {"circle", circle}, {"self", self},   {"any", any},         {"left", left},
+    {"lock", lock},     {"locks", locks}, {"barrier", barrier}, {"mixed", mixed},
+    {"deaf", deaf},     {"queue", queue}, {"append", append},   {"segment", segment},
+    {"word", word},     {"die", die},     {"busy", busy},       {"large", large},
 };
 
 static int open_place(struct place *place)

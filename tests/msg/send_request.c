@@ -125,11 +125,11 @@ static void cancel_send(struct mail_test *test)
     const int count = 3000;
     if (test->rank == 1) {
         struct rh_request **sends = calloc((size_t)count, sizeof(*sends));
-        char block[8192];
+        char block[20000];
         int cancelled = 0;
         memset(block, 1, sizeof(block));
         for (int i = 0; i < count; i++)
-            CHECK_OK(rh_isend(test->msg, 0, i, block, i % 2 ? sizeof(block) : 20000, &sends[i]));
+            CHECK_OK(rh_isend(test->msg, 0, i, block, i % 2 ? 8192 : sizeof(block), &sends[i]));
         for (int i = count - 1; i >= 0; i--) {
             int result = rh_cancel(sends[i]);
             CHECK(result == 0 || result == RH_EAGAIN);

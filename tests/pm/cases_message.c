@@ -32,7 +32,8 @@ static void all_sizes(struct suite *suite)
 
 /* ---- Everybody to everybody ----------------------------------------------------------------- */
 
-#define PER_PAIR 250
+#define PER_PAIR  250
+#define IDLE_MOST 10000 /* milliseconds */
 
 struct traffic {
     unsigned sent[MEETING_RANKS_MAX];
@@ -109,6 +110,7 @@ static void everybody(struct suite *suite)
     struct traffic traffic = {.to_send = PER_PAIR * (unsigned)suite->size};
     struct pm_message message;
     traffic.to_receive = traffic.to_send;
+    unsigned idle = 0;
     while (traffic.to_send > 0 || traffic.to_receive > 0) {
         unsigned pieces = (unsigned)prng_below(&suite->prng, 20);
         bool moved = false;
@@ -118,9 +120,13 @@ static void everybody(struct suite *suite)
         while (pieces-- > 0 && traffic.to_receive > 0 && receive_some(suite, &traffic, 0))
             moved = true;
         if (!moved && traffic.to_receive > 0)
-            receive_some(suite, &traffic, RH_MILLISECONDS(1));
+            moved = receive_some(suite, &traffic, RH_MILLISECONDS(1));
         else if (!moved)
-            usleep(50); /* the others have to make room */
+            usleep(1000); /* the others have to make room */
+        idle = moved ? 0 : idle + 1;
+        if (idle > IDLE_MOST)
+            FAIL("%u to send and %u to receive, and nothing moves", traffic.to_send,
+                 traffic.to_receive);
     }
     suite_meet(suite);
     CHECK_CODE(pmReceive(suite->pm, &message), RH_EAGAIN); /* nothing arrives twice */
@@ -169,8 +175,11 @@ static void waits(struct suite *suite)
 }
 
 const struct suite_case message_cases[] = {
-    {"all-sizes", all_sizes, 0}, {"all-sizes-split", all_sizes, CASE_SPLIT},
-    {"everybody", everybody, 0}, {"everybody-split", everybody, CASE_SPLIT},
-    {"stream", stream, 0},       {"waits", waits, 0},
+    {"all-sizes", all_sizes, 0},
+    {"all-sizes-split", all_sizes, CASE_SPLIT},
+    {"everybody", everybody, 0},
+    {"everybody-split", everybody, CASE_SPLIT},
+    {"stream", stream, 0},
+    {"waits", waits, 0},
     {NULL, NULL, 0},
 };

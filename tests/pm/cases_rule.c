@@ -97,9 +97,9 @@ static void options_are_checked(struct suite *suite)
 static void two_contexts(struct suite *suite)
 {
     struct pm_context *first = suite->pm;
-    struct pm_options options = {
-        .struct_size = sizeof(options),
-        .implementation = suite_is(suite, "pm-ring") ? "pm-queue" : "pm-ring"};
+    struct pm_options options = {.struct_size = sizeof(options),
+                                 .implementation = suite_is(suite, "pm-ring") ? "pm-queue"
+                                                                              : "pm-ring"};
     int from = (suite->rank + suite->size - 1) % suite->size;
     struct pm_context *second = NULL;
     CHECK_OK(pmOpenContext(&second, suite->job, &options));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The suite with ranks as processes (`rhinet run -n 3 pm-suite`) or, with --threads N, as threads of
- * this one, for ThreadSanitizer. The options are those that tests/conformance/launch.py gives.
+ * The suite with ranks as processes (`rhinet run -n 3 pm-suite`) or, with --threads N, as threads
+ * of this one, for ThreadSanitizer. The options are those that tests/conformance/launch.py gives.
  */
 #include "suite.h"
 #include "threads.h"

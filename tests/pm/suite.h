@@ -2,8 +2,8 @@
  *
  * The suite that every implementation of PM must pass. RHINET_PM says which is tested.
  *
- * All ranks run each case together, each with a context that was opened for it. A case leaves at the
- * first check that does not hold. Contexts are closed when all ranks have left it.
+ * All ranks run each case together, each with a context that was opened for it. A case leaves at
+ * the first check that does not hold. Contexts are closed when all ranks have left it.
  */
 #ifndef PM_SUITE_H
 #define PM_SUITE_H
@@ -14,7 +14,7 @@
 
 #include <rhinet/pm.h>
 
-#define SUITE_WAIT_NS RH_MILLISECONDS(20000)
+#define SUITE_WAIT_NS RH_MILLISECONDS(10000)
 
 struct suite {
     struct rh_job *job;

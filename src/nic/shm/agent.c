@@ -358,10 +358,8 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
     if (result < 0)
         return result;
     counter_add(&shm->nic.world->board->counters, COUNTER_AGENT, 1);
-    struct nic_vigil vigil = {.nic = &shm->nic,
-                              .since_ns = clock_now_ns(),
-                              .describe = describe_call,
-                              .context = call};
+    struct nic_vigil vigil = {
+        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_call, .context = call};
     nic_vigil_keep(&vigil, vigil.since_ns); /* cheap beside the system calls that follow */
     pthread_mutex_lock(&shm->agent->lock);
     result = connect_to(shm, rank);

@@ -176,7 +176,10 @@ static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view
     struct shm_view *word_view = NULL;
     int result = 0;
     if (notice) {
-        word_view = shm_view_check(shm, notice->word, 8, RH_WRITE, &result);
+        bool is_near = notice->word.sid == target.sid && notice->word.offset <= view->length - 8;
+        word_view = likely(is_near && view->length >= 8)
+                        ? (struct shm_view *)(uintptr_t)view
+                        : shm_view_check(shm, notice->word, 8, RH_WRITE, &result);
         if (unlikely(!word_view))
             return result;
         if (word_view->kind == NIC_SEGMENT_QUEUE)

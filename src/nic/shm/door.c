@@ -43,7 +43,8 @@ uint64_t shm_process_token(void)
     return process_token;
 }
 
-/* Twice as many entries as segments keeps searches short and remembers detached ones for a while. */
+/* Twice as many entries as segments keeps searches short and remembers detached ones for a
+ * while. */
 static void choose_entry_count(struct shm_nic *shm)
 {
     shm->segment_most = (uint32_t)setting_number(shm->nic.world->settings, SETTING_SEGMENTS);
@@ -203,10 +204,8 @@ static void describe_copy(void *context, struct wait_note *note)
 static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t deadline_ns)
 {
     uint64_t key = hazard_key(shm->nic.world->rank, copy->sid);
-    struct nic_vigil vigil = {.nic = &shm->nic,
-                              .since_ns = clock_now_ns(),
-                              .describe = describe_copy,
-                              .context = copy};
+    struct nic_vigil vigil = {
+        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_copy, .context = copy};
     int result = 0;
     for (unsigned spin = 0; hazard_is_set(shm, copy->rank, key); spin++) {
         int64_t now_ns = clock_now_ns();

@@ -49,8 +49,8 @@ static inline bool has_space(struct shm_queue *queue, struct shm_view *view, uin
     return number < known + view->cut.slot_count;
 }
 
-/* Ask for a line to write to, before it is needed: a plain look would fetch it for reading only, and
- * claiming it would cost a second trip. */
+/* Ask for a line to write to, before it is needed: a plain look would fetch it for reading only,
+ * and claiming it would cost a second trip. */
 static inline void fetch_for_writing(const void *line)
 {
 #if defined(__x86_64__)
@@ -109,7 +109,8 @@ static inline bool append_claimed(struct shm_queue *queue, struct shm_view *view
         return false;
     struct slot *slot = number_slot(queue, &view->cut, number);
     slot->length = (uint32_t)length;
-    memcpy(message_place(queue, &view->cut, number, length), data, length);
+    if (length > 0)
+        memcpy(message_place(queue, &view->cut, number, length), data, length);
     uint64_t header = make_header(number_round(&view->cut, number), LENGTH_IN_SLOT, rank,
                                   SLOT_PUBLISHED);
     /* release: whoever sees "published" sees the message; pairs with receivable() */
@@ -124,7 +125,8 @@ static inline bool append_word(struct shm_queue *queue, struct shm_view *view, i
                                const void *data, size_t length)
 {
     struct double_word fresh = {0, 0};
-    memcpy(&fresh.high, data, length);
+    if (length > 0) /* then there is data */
+        memcpy(&fresh.high, data, length);
     for (uint64_t at = first_number(queue, view); has_space(queue, view, at);) {
         struct slot *slot = number_slot(queue, &view->cut, at);
         uint64_t round = number_round(&view->cut, at);
@@ -155,7 +157,8 @@ static inline bool append_once(struct shm_queue *queue, struct shm_view *view, i
     return append_claimed(queue, view, rank, data, length);
 }
 
-/* One look at a full queue: 0 if there is space now, else why not to go on waiting, else RH_EAGAIN. */
+/* One look at a full queue: 0 if there is space now, else why not to go on waiting, else
+ * RH_EAGAIN. */
 static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                           int64_t now_ns, int64_t deadline_ns)
 {
@@ -178,8 +181,8 @@ static void describe_full(void *context, struct wait_note *note)
     *note = (struct wait_note){.call = BOARD_APPEND, .peer = view->rank, .number = view->sid};
 }
 
-/* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared by
- * the receiver when it rings, so a sender that dies asleep leaves nothing behind. */
+/* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared
+ * by the receiver when it rings, so a sender that dies asleep leaves nothing behind. */
 static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                            int64_t deadline_ns, struct nic_vigil *vigil)
 {
@@ -205,10 +208,8 @@ static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct sh
 static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                           int64_t deadline_ns)
 {
-    struct nic_vigil vigil = {.nic = &shm->nic,
-                              .since_ns = clock_now_ns(),
-                              .describe = describe_full,
-                              .context = view};
+    struct nic_vigil vigil = {
+        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_full, .context = view};
     int result = watch_for_space(shm, view, queue, deadline_ns, &vigil);
     nic_vigil_end(&vigil);
     return result;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting: poll briefly, because waking a sleeper costs far more than a cache line's trip; then sleep
- * on the bell. With more ranks than cores polling would keep the awaited rank from running, so the
- * core is yielded between looks. A sleep is cut into slices, since plain stores through a pointer and
- * deaths ring no bell.
+ * Waiting: poll briefly, because waking a sleeper costs far more than a cache line's trip; then
+ * sleep on the bell. With more ranks than cores polling would keep the awaited rank from running,
+ * so the core is yielded between looks. A sleep is cut into slices, since plain stores through a
+ * pointer and deaths ring no bell.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -154,8 +154,8 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
                        int64_t now_ns)
 {
     struct shm_door *door = shm->door;
-    /* The bell is read before the flag is set: whoever takes the flag away changes the bell, and then
-     * we do not sleep. */
+    /* The bell is read before the flag is set: whoever takes the flag away changes the bell, and
+     * then we do not sleep. */
     uint32_t seen = atomic_load(&door->bell);
     atomic_store(&door->has_sleeper, 1);
     shm_publish_to_all(shm); /* see shm_after_write() */
@@ -165,9 +165,10 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
-static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil)
+static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil,
+                        int64_t started_ns)
 {
-    struct patience patience = {.started_ns = clock_now_ns(), .slice_ns = SLICE_FIRST_NS};
+    struct patience patience = {.started_ns = started_ns, .slice_ns = SLICE_FIRST_NS};
     patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
                                ? INT64_MAX
                                : patience.started_ns + wait->timeout_ns;
@@ -200,13 +201,14 @@ static void describe(void *context, struct wait_note *note)
 
 static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
 {
+    int64_t now_ns = clock_now_ns();
     if (wait->vigil)
-        return wait_watched(shm, wait, wait->vigil);
+        return wait_watched(shm, wait, wait->vigil, now_ns);
     struct nic_vigil vigil = {.nic = &shm->nic,
-                              .since_ns = clock_now_ns(),
+                              .since_ns = now_ns,
                               .describe = describe,
                               .context = (void *)(uintptr_t)wait};
-    int result = wait_watched(shm, wait, &vigil);
+    int result = wait_watched(shm, wait, &vigil, now_ns);
     nic_vigil_end(&vigil);
     return result;
 }

@@ -22,10 +22,14 @@ static const char usage[] =
     "  -h, --help\n";
 
 static const struct option long_options[] = {
-    {"test", required_argument, NULL, 't'},  {"pm", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'}, {"rounds", required_argument, NULL, 'r'},
-    {"count", required_argument, NULL, 'c'}, {"split", no_argument, NULL, 'x'},
-    {"json", required_argument, NULL, 'j'},  {"help", no_argument, NULL, 'h'},
+    {"test", required_argument, NULL, 't'},
+    {"pm", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},
+    {"rounds", required_argument, NULL, 'r'},
+    {"count", required_argument, NULL, 'c'},
+    {"split", no_argument, NULL, 'x'},
+    {"json", required_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 

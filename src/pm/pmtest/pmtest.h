@@ -2,9 +2,9 @@
  *
  * pmtest: measure PM, as SCore's program of this name did.
  *
- * All ranks follow the same script, so nobody has to tell anybody what comes next. Machines are noisy:
- * every figure is the median of several rounds, and a round measures all implementations and the raw
- * trip of a cache line one after the other, so that their ratios can be trusted.
+ * All ranks follow the same script, so nobody has to tell anybody what comes next. Machines are
+ * noisy: every figure is the median of several rounds, and a round measures all implementations and
+ * the raw trip of a cache line one after the other, so that their ratios can be trusted.
  *
  *   main.c      options, and the script         burst.c   how much goes through
  *   meet.c      memory and meetings of ranks    cost.c    what a message costs a receiver of many
@@ -86,7 +86,7 @@ struct pmtest_figure {
     const char *amount_name; /* "bytes" or "senders" */
     uint64_t amount;
     double value;
-    double raw;      /* 0: none */
+    double raw;      /* what it is compared with; 0: nothing */
     double messages; /* per second; 0: does not matter */
 };
 

@@ -44,14 +44,13 @@ static double number(const json_t *entry, const char *key)
 static void write_row(const json_t *entry)
 {
     const json_t *senders = json_object_get(entry, "senders");
-    printf("%-9s %-9s %6lld %-7s %10.3f %-13s",
-           json_string_value(json_object_get(entry, "test")),
+    printf("%-9s %-9s %6lld %-7s %10.3f %-13s", json_string_value(json_object_get(entry, "test")),
            json_string_value(json_object_get(entry, "implementation")),
            json_integer_value(senders ? senders : json_object_get(entry, "bytes")),
            senders ? "senders" : "bytes", number(entry, "value"),
            json_string_value(json_object_get(entry, "unit")));
     if (json_object_get(entry, "ratio"))
-        printf("  %5.2f x raw", number(entry, "ratio"));
+        printf("  %5.2f x %s", number(entry, "ratio"), senders ? "2 senders" : "raw");
     if (json_object_get(entry, "messages_per_second"))
         printf("  %6.2f million messages/s", number(entry, "messages_per_second") / 1e6);
     putchar('\n');
@@ -63,8 +62,7 @@ static void write_table(const struct pmtest *test)
     json_t *entry;
     printf("pmtest: %d ranks on %s, median of %u rounds; raw: a cache line there and back\n",
            test->size, rh_nic_name(test->job), test->options->rounds);
-    json_array_foreach(test->results, index, entry)
-        write_row(entry);
+    json_array_foreach(test->results, index, entry) write_row(entry);
 }
 
 int pmtest_report(const struct pmtest *test)

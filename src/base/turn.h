@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Taking turns, cheaply as long as one thread is alone.
+ *
+ * A lock costs a locked instruction, and that waits until all earlier stores have reached memory:
+ * after a store to a line of another core that is a whole trip. So the thread that made the turn
+ * enters with plain stores only. The first other thread that comes makes it shared: it says so, has
+ * every core drain its stores (membarrier), waits until the owner is outside, and only then may it
+ * and all others take the lock. Model: tests/model/turn.pml.
+ */
+#ifndef BASE_TURN_H
+#define BASE_TURN_H
+
+#include "base/guard.h"
+
+enum turn_stage { TURN_OWNED, TURN_CHANGING, TURN_SHARED };
+
+struct turn {
+    struct guard_record *owner; /* the thread that may enter cheaply while TURN_OWNED */
+    _Atomic bool is_inside;     /* it has; written by it alone */
+    _Atomic int stage;          /* enum turn_stage; only grows */
+    _Atomic bool is_taken;      /* the lock, once TURN_SHARED */
+};
+
+/* The calling thread becomes the owner. */
+void turn_init(struct turn *turn);
+
+void turn_take_shared(struct turn *turn);
+
+static inline void turn_take(struct turn *turn)
+{
+    if (__builtin_expect(turn->owner == guard_mine, 1)) {
+        atomic_store_explicit(&turn->is_inside, true, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst); /* the rest is the membarrier of the other side */
+        if (__builtin_expect(
+                atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED, 1))
+            return;
+        atomic_store_explicit(&turn->is_inside, false, memory_order_release);
+    }
+    turn_take_shared(turn);
+}
+
+static inline void turn_give(struct turn *turn)
+{
+    if (__builtin_expect(turn->owner == guard_mine &&
+                             atomic_load_explicit(&turn->is_inside, memory_order_relaxed),
+                         1))
+        atomic_store_explicit(&turn->is_inside, false, memory_order_release);
+    else
+        atomic_store_explicit(&turn->is_taken, false, memory_order_release);
+}
+
+#endif

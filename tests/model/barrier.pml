@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The barrier of a set whose members count themselves in: src/msg/barrier.c (pass_counter,
+ * release_all, look_around, is_complete) and set.c (set_break).
+ *
+ * MEMBERS members pass BARRIERS barriers and then leave the job; the counter stands in the memory of
+ * member 0, the center. DEATHS of them stop at any step, which the others learn some time later; the
+ * memory of one that died or left cannot be reached any more.
+ * Must hold: nobody passes a barrier before all have entered it; barriers are numbered one by one;
+ * whoever lives ends, with an error only if somebody died; after an error no barrier succeeds.
+ * Mutants, each of which must fail:
+ *   ONE_SHORT     the last but one releases the others
+ *   NO_LOOK       who waits does not look whether members died
+ *   CENTER_FIRST  the center is released first, and may be gone while others wait
+ *   LEFT_IS_DEAD  who has left is taken for dead, without asking whether all had entered
+ *   OWN_NUMBER    the release is a flag instead of the barrier's number
+ */
+#ifndef MEMBERS
+#define MEMBERS 3
+#endif
+#ifndef DEATHS
+#define DEATHS 1
+#endif
+#define BARRIERS 2
+#define CENTER   0
+
+byte counter = 0;
+byte released[MEMBERS]; /* number of the barrier that a member was last released from */
+byte entered[MEMBERS];
+bool broken[MEMBERS]; /* told that a member is gone */
+bool stopped[MEMBERS], died[MEMBERS], left[MEMBERS];
+byte stops = 0;
+
+#define STEP(what) atomic { if :: stopped[me] -> goto over :: else -> what fi }
+#define IS_GONE(m) (died[m] || left[m])
+#define SOME_DIED  (died[0] || died[1] || died[MEMBERS - 1])
+#define SOME_LEFT  (left[0] || left[1] || left[MEMBERS - 1])
+#define IS_COMPLETE (counter >= MEMBERS * number)
+#ifdef OWN_NUMBER
+#define IS_RELEASED (released[me] > 0)
+#else
+#define IS_RELEASED (released[me] >= number)
+#endif
+#ifdef NO_LOOK
+#define MUST_LOOK false
+#elif defined(LEFT_IS_DEAD)
+#define MUST_LOOK (broken[me] || SOME_DIED || SOME_LEFT)
+#else
+#define MUST_LOOK (broken[me] || IS_GONE(CENTER) || SOME_DIED || (SOME_LEFT && !IS_COMPLETE))
+#endif
+
+proctype member(byte me)
+{
+    byte number, i, before;
+    bool failed;
+    for (number : 1 .. BARRIERS) {
+        if
+        :: broken[me] || failed -> STEP(failed = true); goto leave
+        :: else
+        fi;
+        STEP(assert(entered[me] == number - 1); entered[me] = number);
+        atomic {
+            if
+            :: stopped[me] -> goto over
+            :: !stopped[me] && IS_GONE(CENTER) && me != CENTER -> failed = true; goto told
+            :: else -> before = counter; counter++
+            fi
+        };
+#ifdef ONE_SHORT
+        if
+        :: before + 2 == MEMBERS * number ->
+#else
+        if
+        :: before + 1 == MEMBERS * number ->
+#endif
+            STEP(i = 0; before = 0);
+            do /* release_all() */
+            :: i < MEMBERS ->
+#ifdef CENTER_FIRST
+                STEP(if :: i != me -> released[i] = number :: else fi; i++)
+#else
+                STEP(if :: i != me && i != CENTER -> released[i] = number :: else fi; i++)
+#endif
+            :: else -> break
+            od;
+            STEP(if :: me != CENTER -> released[CENTER] = number :: else fi; i = 0)
+        :: else ->
+wait:
+            atomic {
+                before = 0;
+                (stopped[me] || IS_RELEASED || MUST_LOOK);
+                if
+                :: stopped[me] -> goto over
+                :: !stopped[me] && IS_RELEASED -> goto pass
+                :: else
+                fi
+            };
+            atomic { /* look_around(), some time later */
+                if
+                :: stopped[me] -> goto over
+                :: !stopped[me] && IS_RELEASED -> goto pass
+                :: !stopped[me] && !IS_RELEASED && (broken[me] || IS_GONE(CENTER)) -> failed = true; goto told
+#ifdef LEFT_IS_DEAD
+                :: !stopped[me] && !IS_RELEASED && !broken[me] && (SOME_DIED || SOME_LEFT) -> failed = true; goto told
+#else
+                :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && !IS_COMPLETE &&
+                   (SOME_DIED || SOME_LEFT) -> failed = true; goto told
+                :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && IS_COMPLETE && SOME_DIED ->
+                    goto pass /* whoever should have told us is dead */
+#endif
+                :: else -> goto wait
+                fi
+            }
+        fi;
+pass:
+        atomic {
+            if :: stopped[me] -> goto over :: else fi;
+            i = 0;
+            do
+            :: i < MEMBERS -> assert(entered[i] >= number); i++
+            :: else -> break
+            od;
+            i = 0
+#ifdef OWN_NUMBER
+            ; released[me] = 0
+#endif
+        }
+    };
+    goto leave;
+told: /* set_break() */
+    atomic { broken[me] = true; i = 0 };
+    do
+    :: i < MEMBERS -> STEP(if :: !IS_GONE(i) -> broken[i] = true :: else fi; i++)
+    :: else -> break
+    od;
+leave:
+    atomic {
+        if :: stopped[me] -> goto over :: else fi;
+        assert(!failed || stops > 0); /* nobody is told of a death that did not happen */
+        left[me] = true
+    };
+over:
+    skip
+}
+
+proctype death(byte victim)
+{
+    atomic {
+        if
+        :: left[victim] -> goto over /* too late */
+        :: else -> stopped[victim] = true; stops++
+        fi
+    };
+    died[victim] = true;
+over:
+    skip
+}
+
+init {
+    byte i;
+    atomic {
+        for (i : 0 .. MEMBERS - 1) { run member(i) };
+        if
+        :: DEATHS >= 1 -> if :: run death(0) :: run death(1) :: run death(MEMBERS - 1) fi
+        :: true
+        fi;
+        if
+        :: DEATHS >= 2 -> if :: run death(0) :: run death(1) :: run death(MEMBERS - 1) fi
+        :: else
+        fi
+    }
+}

@@ -226,7 +226,7 @@ struct rh_arrival {
 };
 
 /* Look at the oldest message; waits up to timeout_ns for one. Only one thread at a time may receive
- * from a queue. Errors: RH_EAGAIN (timeout 0), RH_ETIMEOUT, RH_EDEAD (see
+ * from a queue. Errors: RH_EAGAIN (timeout 0, and then no other), RH_ETIMEOUT, RH_EDEAD (see
  * rh_deaths_acknowledge). */
 int rh_queue_next(struct rh_queue *queue, struct rh_arrival *arrival, int64_t timeout_ns);
 
@@ -267,7 +267,9 @@ struct rh_wait {
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait);
 
 /* Wait until a condition of the program's own holds, which looks at memory of this process that peers
- * write: it is asked again and again, must be quick and must not wait itself. Errors as above. */
+ * write. It is asked again and again, perhaps once more after it has said yes; it must be quick and
+ * must not wait, but may call what does not wait (rh_append_try, rh_queue_next with timeout 0, pushes
+ * and pulls). Errors as above. */
 struct rh_until {
     bool (*is_met)(void *context);
     void *context;

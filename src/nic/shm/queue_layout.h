@@ -37,6 +37,7 @@ _Static_assert(sizeof(struct slot) == CACHE_LINE, "a slot is one cache line");
 
 struct shm_queue {
     alignas(CACHE_LINE) struct shm_queue_cut cut; /* constant; the receiver's copy */
+    uint32_t streak; /* the receiver's: messages found waiting, one after the other */
     /* Senders. */
     alignas(CACHE_LINE) _Atomic uint64_t tail;
     /* Written by the receiver, read by senders that find no space. */

@@ -6,6 +6,8 @@
 
 #define BUFFER_UNIT     64
 #define SLOT_COUNT_MOST (1u << 24)
+#define BACKLOG_STREAK  64 /* messages in a row that mean a backlog */
+#define FETCH_AHEAD     6
 
 static uint32_t slot_shift_for(uint32_t slot_count)
 {
@@ -95,9 +97,15 @@ int shm_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival)
 {
     struct shm_queue *queue = memory;
     uint64_t header = receivable(shm_nic_of(nic), queue);
-    if (header == 0)
+    if (header == 0) {
+        queue->streak = 0;
         return RH_EAGAIN; /* no text: asked for in loops */
+    }
     uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    /* With a backlog the next slots are written already; without one, fetching them would only take
+     * them away from a sender. */
+    if (queue->streak++ >= BACKLOG_STREAK)
+        __builtin_prefetch(number_slot(queue, &queue->cut, head + FETCH_AHEAD));
     /* Copied out before it is checked: a broken sender must not lead us astray. */
     uint32_t length = header_length_code(header);
     if (length > LENGTH_CODE_MOST)

@@ -33,6 +33,7 @@ test asan tsan:
 
 bench: build
 	build/rhinet bench rma
+	build/rhinet bench msg
 
 bench-peers: build
 	@tools/setup peers

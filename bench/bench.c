@@ -17,40 +17,49 @@
 #define ROUNDS_QUICK  BENCH_ROUNDS_MIN
 #define CASE_TIME_NS  (15 * NS_PER_S)
 #define QUICK_TIME_NS (4 * NS_PER_S)
+#define PEERS_FACTOR  3
 
-enum option_value { OPTION_JSON = 256, OPTION_QUICK, OPTION_ROUNDS, OPTION_ONLY };
+enum option_value { OPTION_JSON = 256, OPTION_QUICK, OPTION_ROUNDS, OPTION_ONLY, OPTION_PEERS };
 
 static const struct option options_known[] = {
     {"json", required_argument, NULL, OPTION_JSON},
     {"quick", no_argument, NULL, OPTION_QUICK},
     {"rounds", required_argument, NULL, OPTION_ROUNDS},
     {"only", required_argument, NULL, OPTION_ONLY},
+    {"peers", no_argument, NULL, OPTION_PEERS},
     {NULL, 0, NULL, 0},
 };
 
+const struct bench_layer bench_layers[] = {
+    {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
+    {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
+    {.name = NULL},
+};
+
 struct command {
+    const struct bench_layer *layer;
     struct bench_wishes wishes;
     const char *json_path;
 };
 
-static int find_case(const char *name, size_t length)
+static int find_case(const struct bench_layer *layer, const char *name, size_t length)
 {
-    for (int i = 0; i < bench_case_count; i++) {
-        if (strlen(bench_cases[i].name) == length &&
-            strncmp(bench_cases[i].name, name, length) == 0)
+    for (int i = 0; i < layer->case_count; i++) {
+        if (strlen(layer->cases[i].name) == length &&
+            strncmp(layer->cases[i].name, name, length) == 0)
             return i;
     }
     return -1;
 }
 
-static int refuse_name(const char *name, size_t length)
+static int refuse_name(const struct bench_layer *layer, const char *name, size_t length)
 {
     const char *names[BENCH_CASES_MAX];
     char text[64];
     snprintf(text, sizeof(text), "%.*s", (int)length, name);
-    for (int i = 0; i < bench_case_count; i++)
-        names[i] = bench_cases[i].name;
-    const char *nearest = text_nearest(text, names, (size_t)bench_case_count);
+    for (int i = 0; i < layer->case_count; i++)
+        names[i] = layer->cases[i].name;
+    const char *nearest = text_nearest(text, names, (size_t)layer->case_count);
     return cli_usage_error("bench", "--only: there is no \"%s\"%s%s", text,
                            nearest ? "; did you mean " : "", nearest ? nearest : "");
 }
@@ -60,9 +69,9 @@ static int set_only(struct command *command, const char *names)
     memset(command->wishes.is_chosen, 0, sizeof(command->wishes.is_chosen));
     for (const char *name = names; *name;) {
         size_t length = strcspn(name, ",");
-        int index = find_case(name, length);
+        int index = find_case(command->layer, name, length);
         if (index < 0)
-            return refuse_name(name, length);
+            return refuse_name(command->layer, name, length);
         command->wishes.is_chosen[index] = true;
         name += length + (name[length] == ',');
     }
@@ -93,6 +102,12 @@ static int set_option(struct command *command, int option, const char *word)
         return set_rounds(command, optarg);
     case OPTION_ONLY:
         return set_only(command, optarg);
+    case OPTION_PEERS:
+        if (!command->layer->has_peers)
+            return cli_usage_error("bench", "--peers is for msg; for rma there is "
+                                            "tools/bench-peers");
+        command->wishes.with_peers = true;
+        return 0;
     case ':':
         return cli_usage_error("bench", "%s needs a value", word);
     default:
@@ -104,7 +119,7 @@ static int parse(struct command *command, int argc, char **argv)
 {
     command->wishes.round_count = ROUNDS;
     command->wishes.case_time_ns = CASE_TIME_NS;
-    for (int i = 0; i < bench_case_count; i++)
+    for (int i = 0; i < command->layer->case_count; i++)
         command->wishes.is_chosen[i] = true;
     int option;
     optind = 1;
@@ -118,16 +133,35 @@ static int parse(struct command *command, int argc, char **argv)
     return 0;
 }
 
-/* The cases of one job size at a time; several share a job. */
-static int run_jobs(struct bench_sheet *sheet, int sheet_fd, bool show_progress)
+/* ---- Order of things ------------------------------------------------------------------------ */
+
+static bool is_chosen(const struct bench_sheet *sheet, int index, int rank_count)
 {
+    return sheet->wishes.is_chosen[index] &&
+           bench_layer_of(sheet)->cases[index].rank_count == rank_count;
+}
+
+static int run_job(struct bench_sheet *sheet, int sheet_fd, int rank_count)
+{
+    if (sheet->wishes.with_peers)
+        bench_peers_start(sheet, rank_count);
+    int result = bench_members_start(sheet, sheet_fd, rank_count, isatty(STDERR_FILENO));
+    if (sheet->wishes.with_peers)
+        bench_peers_stop(sheet);
+    return result;
+}
+
+/* The cases of one job size at a time; several share a job. */
+static int run_jobs(struct bench_sheet *sheet, int sheet_fd)
+{
+    const struct bench_layer *layer = bench_layer_of(sheet);
     int failed = 0;
-    for (int i = 0; i < bench_case_count; i++) {
-        int rank_count = bench_cases[i].rank_count;
+    for (int i = 0; i < layer->case_count; i++) {
+        int rank_count = layer->cases[i].rank_count;
         bool is_first = rank_count > 0 && sheet->wishes.is_chosen[i];
         for (int j = 0; j < i; j++)
-            is_first &= !(sheet->wishes.is_chosen[j] && bench_cases[j].rank_count == rank_count);
-        if (is_first && bench_members_start(sheet, sheet_fd, rank_count, show_progress) < 0)
+            is_first &= !is_chosen(sheet, j, rank_count);
+        if (is_first && run_job(sheet, sheet_fd, rank_count) < 0)
             failed = 1;
     }
     return failed;
@@ -136,22 +170,46 @@ static int run_jobs(struct bench_sheet *sheet, int sheet_fd, bool show_progress)
 static int run_outside(struct bench_sheet *sheet)
 {
     struct bench_run run = {.sheet = sheet, .size = 1, .peer = -1};
+    const struct bench_layer *layer = bench_layer_of(sheet);
     int failed = 0;
-    for (int i = 0; i < bench_case_count; i++) {
-        if (!sheet->wishes.is_chosen[i] || bench_cases[i].rank_count > 0)
+    for (int i = 0; i < layer->case_count; i++) {
+        if (!is_chosen(sheet, i, 0))
             continue;
         if (bench_rounds_measure(&run, i) < 0) {
-            fprintf(stderr, "rhinet bench: %s: %s\n", bench_cases[i].name, rh_error_text());
+            fprintf(stderr, "rhinet bench: %s: %s\n", layer->cases[i].name, rh_error_text());
             failed = 1;
         }
     }
     return failed;
 }
 
+static int run_all(struct command *command)
+{
+    int sheet_fd;
+    struct bench_sheet *sheet = bench_sheet_create(&sheet_fd);
+    if (!sheet) {
+        fprintf(stderr, "rhinet bench: no memory\n");
+        return 1;
+    }
+    bool with_peers = command->wishes.with_peers;
+    if (with_peers) /* they need time, too */
+        command->wishes.case_time_ns *= PEERS_FACTOR;
+    sheet->wishes = command->wishes;
+    if (with_peers && bench_peers_open(sheet) < 0)
+        return 1;
+    int status = run_jobs(sheet, sheet_fd);
+    status |= run_outside(sheet);
+    if (with_peers)
+        bench_peers_close(sheet);
+    struct bench_report report = {.sheet = sheet, .json_path = command->json_path};
+    return bench_report_write(&report) < 0 ? 1 : status;
+}
+
 int cli_bench(int argc, char **argv)
 {
+    struct command command = {0};
     if (argc < 2)
-        return cli_usage_error("bench", "what? rma is there");
+        return cli_usage_error("bench", "what? rma and msg are there");
     /* How this program starts itself again. */
     if (strcmp(argv[1], ".rank") == 0 && argc == 3)
         return bench_members_be_rank(argv[2]);
@@ -159,22 +217,12 @@ int cli_bench(int argc, char **argv)
         return start_join_and_leave();
     if (strcmp(argv[1], ".nothing") == 0)
         return 0;
-    if (strcmp(argv[1], "rma") != 0)
-        return cli_usage_error("bench", "there is no bench \"%s\"; rma is there", argv[1]);
-
-    struct command command = {0};
-    int sheet_fd;
+    command.layer = bench_layers;
+    while (command.layer->name && strcmp(argv[1], command.layer->name) != 0)
+        command.layer++;
+    if (!command.layer->name)
+        return cli_usage_error("bench", "there is no bench \"%s\"; rma and msg are there", argv[1]);
+    command.wishes.layer = (int)(command.layer - bench_layers);
     int status = parse(&command, argc - 1, argv + 1);
-    if (status)
-        return status;
-    struct bench_sheet *sheet = bench_sheet_create(&sheet_fd);
-    if (!sheet) {
-        fprintf(stderr, "rhinet bench: no memory\n");
-        return 1;
-    }
-    sheet->wishes = command.wishes;
-    status = run_jobs(sheet, sheet_fd, isatty(STDERR_FILENO));
-    status |= run_outside(sheet);
-    struct bench_report report = {.sheet = sheet, .json_path = command.json_path};
-    return bench_report_write(&report) < 0 ? 1 : status;
+    return status ? status : run_all(&command);
 }

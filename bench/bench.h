@@ -77,8 +77,10 @@ struct bench_layer {
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
-extern const struct bench_case bench_rma_cases[], bench_msg_cases[];
-extern const int bench_rma_case_count, bench_msg_case_count;
+#define BENCH_RMA_CASES 15
+#define BENCH_MSG_CASES 16
+extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES]; /* cases_rma.c */
+extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES]; /* cases_msg.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -125,6 +127,7 @@ struct bench_sheet {
     alignas(BENCH_LINE) _Atomic uint32_t done_count;
     alignas(BENCH_LINE) _Atomic uint32_t companion;  /* cores.c */
     alignas(BENCH_LINE) _Atomic uint64_t sent_count; /* rma_append.c, msg_pm.c */
+    alignas(BENCH_LINE) _Atomic uint32_t burst;      /* msg_pm.c; 0 between steps */
     /* raw_msg.c: a barrier of any number of ranks, and what each brings to it */
     alignas(BENCH_LINE) _Atomic uint64_t arrived_count;
     alignas(BENCH_LINE) _Atomic uint64_t released;
@@ -156,6 +159,7 @@ static inline const struct bench_layer *bench_layer_of(const struct bench_sheet 
 #define BENCH_WORD_ADDRESS 2048u
 #define BENCH_WORD_DONE    2560u
 #define BENCH_WORD_TAIL    3072u
+#define BENCH_WORD_MEET    3328u
 #define BENCH_WORD_NEXT    3584u /* and the word in the line after it */
 #define BENCH_LINES_AT     4096u
 #define BENCH_LINE_COUNT   64u
@@ -229,6 +233,8 @@ int bench_one_way(struct bench_run *run, bench_chunk chunk, double *ns);
 int bench_bandwidth(struct bench_run *run, bench_chunk chunk, double *figure);
 /* Ranks 0 and 1 move a block to and fro: GB/s. */
 int bench_bandwidth_ping(struct bench_run *run, bench_chunk chunk, double *figure);
+/* Rank 0 sends blocks to rank 1, each written anew before the clock runs: GB/s. */
+int bench_bandwidth_fresh(struct bench_run *run, bench_chunk chunk, double *figure);
 
 static inline uint64_t *bench_word(char *memory, uint64_t offset)
 {

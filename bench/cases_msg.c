@@ -28,11 +28,11 @@
 #define RECEIVE(senders_)                                                                          \
     .name = "pm-recv-" #senders_, .unit = "ns",                                                    \
     .help = "pm-auto, receiver's cost per message of " #senders_ " senders; raw: of two",          \
-    .rank_count = (senders_) + 1, .amount = senders_, .repeat_count = 9, .drift_most = DRIFT,      \
+    .rank_count = (senders_) + 1, .amount = senders_, .drift_most = DRIFT,      \
     .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.1, .set_up = msg_pm_open,                       \
     .tear_down = msg_pm_close, .raw = msg_pm_take_two, .measure = msg_pm_take_all
 
-const struct bench_case bench_msg_cases[] = {
+const struct bench_case bench_msg_cases[BENCH_MSG_CASES] = {
     {PAIR("send-8", "ns", "rh_send to rh_recv of 8 bytes, one way; raw: a cache line's trip",
           raw_trip, msg_send_8),
      MESSAGES, .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.5,
@@ -66,6 +66,4 @@ const struct bench_case bench_msg_cases[] = {
     {RECEIVE(256)},
 };
 
-const int bench_msg_case_count = sizeof(bench_msg_cases) / sizeof(bench_msg_cases[0]);
-_Static_assert(sizeof(bench_msg_cases) / sizeof(bench_msg_cases[0]) <= BENCH_CASES_MAX,
-               "sheet has room");
+_Static_assert(BENCH_MSG_CASES <= BENCH_CASES_MAX, "sheet has room");

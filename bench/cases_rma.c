@@ -39,7 +39,7 @@
     .amount = count_, .bound = BENCH_VALUE_AT_MOST, .bound_value = limit_ms_,                      \
     .drift_most = INFINITY, .raw = start_nothing, .measure = start_job
 
-const struct bench_case bench_rma_cases[] = {
+const struct bench_case bench_rma_cases[BENCH_RMA_CASES] = {
     {PAIR("store-8", "rh_store, one way; raw: a cache line's trip", raw_trip, rma_store, 1.10),
      .set_up = rma_store_open, .tear_down = rma_store_close},
     {PAIR("push-8", "rh_push of 8 bytes, one way; raw: a cache line's trip", raw_trip, rma_push,
@@ -70,6 +70,4 @@ const struct bench_case bench_rma_cases[] = {
     {START(64, 1000)},
 };
 
-const int bench_rma_case_count = sizeof(bench_rma_cases) / sizeof(bench_rma_cases[0]);
-_Static_assert(sizeof(bench_rma_cases) / sizeof(bench_rma_cases[0]) <= BENCH_CASES_MAX,
-               "sheet has room");
+_Static_assert(BENCH_RMA_CASES <= BENCH_CASES_MAX, "sheet has room");

@@ -75,6 +75,8 @@ static int await_launcher(struct bench_sheet *sheet, pid_t pid, bool show_progre
 int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count, bool show_progress)
 {
     atomic_store(&sheet->step, 0);
+    atomic_store(&sheet->arrived_count, 0);
+    atomic_store(&sheet->released, 0);
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid < 0)

@@ -7,7 +7,6 @@
 #include "bench.h"
 
 #define TAG      1
-#define BLOCKS   8
 #define MESSAGES 2000
 
 int msg_open(struct bench_run *run)
@@ -91,10 +90,7 @@ static int rate_chunk(struct bench_run *run, unsigned count)
 
 int msg_send_block(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, block_chunk, BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_bandwidth_fresh(run, block_chunk, figure);
 }
 
 int msg_rate(struct bench_run *run, double *figure)

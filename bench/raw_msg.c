@@ -12,7 +12,6 @@
 #define RING_SLOTS    16u
 #define RING_SLOT     32768u
 #define SLOTS_A_BLOCK (BENCH_BLOCK_LENGTH / RING_SLOT)
-#define BLOCKS        8
 #define LINES         2000
 #define CREDIT_EVERY  16u
 _Static_assert(RING_SLOTS <= BENCH_LINE_COUNT, "each slot has a line for its number");
@@ -87,10 +86,7 @@ static int ring_chunk(struct bench_run *run, unsigned count)
 
 int raw_ring_block(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, ring_chunk, BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_bandwidth_fresh(run, ring_chunk, figure);
 }
 
 /* ---- A stream of lines ---------------------------------------------------------------------- */
@@ -193,6 +189,14 @@ static inline void await_release(struct bench_run *run, uint64_t number)
     }
 }
 
+/* Two write to each other. */
+static void meet_peer(struct bench_run *run, uint64_t number)
+{
+    uint64_t at = BENCH_WORD_MEET;
+    store(bench_word(run->remote_memory, at), number);
+    await_at_least(bench_word(run->memory, at), number);
+}
+
 static inline bool count_in(struct bench_run *run, uint64_t number)
 {
     return atomic_fetch_add(&run->sheet->arrived_count, 1) + 1 == number * (uint64_t)run->size;
@@ -202,7 +206,9 @@ static int barrier_chunk(struct bench_run *run, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         uint64_t number = ++run->meeting;
-        if (count_in(run, number))
+        if (run->size == 2)
+            meet_peer(run, number);
+        else if (count_in(run, number))
             atomic_store_explicit(&run->sheet->released, number, memory_order_release);
         else
             await_release(run, number);

@@ -6,9 +6,13 @@
 #include "base/clock.h"
 #include "bench.h"
 
+#include <string.h>
+
 #define CHUNKS 11
 #define TRIPS  200 /* per chunk */
 #define COPIES 4
+#define BLOCKS 33 /* of new data */
+#define WARM   2
 
 /* Both sides of a ping-pong do this alike; the first chunk warms up. */
 static int time_chunks(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns)
@@ -63,5 +67,22 @@ int bench_bandwidth_ping(struct bench_run *run, bench_chunk chunk, double *figur
     int result = time_chunks(run, chunk, COPIES, &round_trip_ns);
     if (result == 0)
         *figure = 2 * BENCH_BLOCK_LENGTH / round_trip_ns;
+    return result;
+}
+
+/* Without new data a receiver that copies by itself would find most of it in its own cache. */
+int bench_bandwidth_fresh(struct bench_run *run, bench_chunk chunk, double *figure)
+{
+    double times[BLOCKS];
+    int result = 0;
+    for (int i = -WARM; i < BLOCKS && result == 0; i++) {
+        if (run->rank == 0)
+            memset(run->block, i, BENCH_BLOCK_LENGTH);
+        int64_t start_ns = clock_now_ns();
+        result = chunk(run, 1);
+        times[i < 0 ? 0 : i] = (double)(clock_now_ns() - start_ns);
+    }
+    if (result == 0)
+        *figure = BENCH_BLOCK_LENGTH / bench_median(times, BLOCKS);
     return result;
 }

@@ -41,12 +41,13 @@ const struct cli_command cli_commands[] = {
         "      --counters         every counter and its meaning\n"
         "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
-     .help = "measure remote memory against the machine's own limits",
-     .usage = "rma [OPTION...]",
+     .help = "measure remote memory and messages against the machine's own limits",
+     .usage = "rma|msg [OPTION...]",
      .options =
         "      --quick            fewer rounds\n"
         "      --rounds N         how many rounds\n"
         "      --only NAME,...    only these measurements\n"
+        "      --peers            msg: beside Open MPI, MPICH and UCX\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",

@@ -146,7 +146,7 @@ static int tell(struct passage *passage, const struct tidings *tidings)
     if (unlikely(result < 0))
         return result;
     result = tell_once(set, word, tidings);
-    for (int i = 0; unlikely(result < 0) && result != RH_EDEAD && i < PUSH_TRIES; i++)
+    for (int i = 0; unlikely(result < 0) && !set_is_gone_code(result) && i < PUSH_TRIES; i++)
         result = tell_once(set, word, tidings);
     return result;
 }
@@ -160,7 +160,7 @@ static int release(struct passage *passage, int member, const char *result)
                               .data = result,
                               .length = passage->exchange->result_length};
     int code = tell(passage, &tidings);
-    return code == RH_EDEAD ? 0 : code;
+    return set_is_gone_code(code) ? 0 : code;
 }
 
 /* Bring our gift to the center; it is there when this returns. */
@@ -179,7 +179,7 @@ static int bring_gift(struct passage *passage)
 /* A call on a peer failed: if that is because it is gone, the set is broken. */
 static int judge(struct rh_set *set, int member, int result)
 {
-    if (result != RH_EDEAD)
+    if (!set_is_gone_code(result))
         return result;
     int broken = set_check(set);
     return broken < 0 ? broken : set_break(set, set->ranks[member]);

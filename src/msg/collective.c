@@ -31,7 +31,7 @@ int collective_pull(struct rh_set *set, int member, uint64_t offset, void *targe
         memcpy(target, set->base + offset, length);
     else if (result == 0)
         result = rh_pull(set->job, remote, target, length);
-    if (result == RH_EDEAD)
+    if (set_is_gone_code(result))
         result = set_break(set, set->ranks[member]);
     if (unlikely(result < 0))
         set->is_out_of_step = true;

@@ -135,7 +135,7 @@ static inline bool home_is_gone(const struct lock_mine *mine)
 }
 
 /* What the swap found, unless it was a free lock in good order. */
-static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns)
+static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
@@ -152,31 +152,35 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t de
         return result;
     }
     if (before != LOCK_FREE && before != LOCK_FREE_DIED)
-        return lock_wait_behind(locks, lock, before, deadline_ns);
+        return lock_wait_behind(locks, lock, before, timeout_ns);
     lock_put(&node->state, lock_own_turn(locks, lock) | LOCK_HELD);
     return before == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
 /* Where the representative's memory is not reachable directly, or not known yet. */
-static int request_slow(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     struct lock_node *node = &locks->nodes[lock];
     uint64_t before, turn;
-    int result = lock_meet_home(locks, lock, deadline_ns);
-    if (result < 0)
-        return result;
+    if (!locks->mine[lock].is_met) {
+        int64_t deadline_ns = clock_deadline_ns(timeout_ns);
+        int met = lock_meet_home(locks, lock, deadline_ns);
+        if (met < 0)
+            return met;
+        timeout_ns = lock_left_ns(deadline_ns, clock_now_ns(), INT64_MAX);
+    }
     if (!begin_turn(node, &turn))
         return refuse_use(lock, "is already in use by this process");
-    result = lock_last_swap(locks, lock, turn | locks->own_low, &before);
+    int result = lock_last_swap(locks, lock, turn | locks->own_low, &before);
     if (result < 0) {
         end_turn(node);
         return result;
     }
-    return judge(locks, lock, before, deadline_ns);
+    return judge(locks, lock, before, timeout_ns);
 }
 
 /* The node is not idle: either the program has the lock, or an earlier call gave up waiting. */
-static int lock_again(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+static int lock_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     struct lock_node *node = &locks->nodes[lock];
     uint64_t turn = lock_turn(lock_load(&node->state));
@@ -185,23 +189,23 @@ static int lock_again(struct locks *locks, uint32_t lock, int64_t deadline_ns)
         return refuse_use(lock, "is already held by this process");
     if (__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-        return lock_wait_on(locks, lock, deadline_ns); /* our place is still ours */
+        return lock_wait_on(locks, lock, timeout_ns); /* our place is still ours */
     if (lock_low(expected) != LOCK_OUT)
         return refuse_use(lock, "is already waited for by this process");
     end_turn(node);
-    return request_slow(locks, lock, deadline_ns);
+    return request_slow(locks, lock, timeout_ns);
 }
 
 __attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t lock,
                                                int64_t timeout_ns)
 {
-    int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns);
+    timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
     int result = lock_check_home(locks, lock);
     if (result < 0)
         return result;
     if (lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
-        return lock_again(locks, lock, deadline_ns);
-    return request_slow(locks, lock, deadline_ns);
+        return lock_again(locks, lock, timeout_ns);
+    return request_slow(locks, lock, timeout_ns);
 }
 
 /* noinline: what these need on the stack is no business of the fast path. */
@@ -209,7 +213,9 @@ __attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lo
                                                 int64_t timeout_ns)
 {
     timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
-    return judge(locks, lock, before, clock_deadline_ns(timeout_ns));
+    if (likely(lock_low(before) != 0 && !home_is_gone(&locks->mine[lock])))
+        return lock_wait_behind(locks, lock, before, timeout_ns); /* they wait to know of us */
+    return judge(locks, lock, before, timeout_ns);
 }
 
 /* A timeout of 0: as rh_lock_try(), but the refusal is a timeout. */

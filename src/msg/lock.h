@@ -111,8 +111,8 @@ struct lock_mine {
 };
 
 struct lock_peer {
-    _Atomic(char *) base; /* its segment, where reachable directly */
-    _Atomic bool is_known;
+    _Atomic(struct lock_node *) nodes; /* where reachable directly */
+    _Atomic bool is_known;             /* whether that is so has been found out */
 };
 
 struct locks {
@@ -139,11 +139,14 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns);
 /* RH_EDEAD with text if the representative is gone, else 0. */
 int lock_check_home(const struct locks *locks, uint32_t lock);
 
-/* Operations on a peer's node: direct where possible. The store does not wake its owner, who looks
- * often enough where it waits for one. */
-int lock_node_store(struct locks *locks, struct rh_remote word, uint64_t value);
-int lock_node_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected,
-                      uint64_t desired, uint64_t *old);
+/* A peer's node where it is reachable directly, else NULL. */
+struct lock_node *lock_find_node(struct locks *locks, int rank, uint32_t lock);
+static inline struct lock_node *lock_node_of(struct locks *locks, int rank, uint32_t lock)
+{
+    /* acquire: pairs with the release in lock_find_node() */
+    struct lock_node *nodes = atomic_load_explicit(&locks->peers[rank].nodes, memory_order_acquire);
+    return likely(nodes != NULL) ? nodes + lock : lock_find_node(locks, rank, lock);
+}
 /* After something unexpected: ask again how peers are reached. */
 void lock_forget_peers(struct locks *locks);
 
@@ -161,9 +164,9 @@ void lock_nap(struct locks *locks, const uint64_t *word, uint64_t value, int64_t
 /* ---- lock_wait.c ---------------------------------------------------------------------------- */
 
 /* The name `before` was found in the place of the last requester: queue up behind it and wait. */
-int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns);
+int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns);
 /* Wait on, in a queue where this rank stands already. */
-int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns);
+int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns);
 /* Give a held lock to whoever comes next. */
 int lock_hand_over(struct locks *locks, uint32_t lock);
 /* True if whoever stands at `name`, or before it in the queue, is gone or lost. */

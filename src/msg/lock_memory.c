@@ -97,48 +97,24 @@ int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uin
 
 /* ---- Peers' nodes --------------------------------------------------------------------------- */
 
-static char *base_slow(struct locks *locks, int rank)
+struct lock_node *lock_find_node(struct locks *locks, int rank, uint32_t lock)
 {
     struct lock_peer *peer = &locks->peers[rank];
-    char *base = rh_remote_ptr(locks->job, rh_at(rank, MSG_SID_LOCKS, 0), locks->length);
-    atomic_store_explicit(&peer->base, base, memory_order_relaxed);
-    atomic_store_explicit(&peer->is_known, true, memory_order_release); /* pairs with peer_base */
-    return base;
-}
-
-static inline char *peer_base(struct locks *locks, int rank)
-{
-    struct lock_peer *peer = &locks->peers[rank];
-    if (likely(atomic_load_explicit(&peer->is_known, memory_order_acquire)))
-        return atomic_load_explicit(&peer->base, memory_order_relaxed);
-    return base_slow(locks, rank);
+    if (atomic_load_explicit(&peer->is_known, memory_order_relaxed))
+        return NULL;
+    struct lock_node *nodes =
+        rh_remote_ptr(locks->job, lock_node_at(locks, rank, 0, 0), locks->count * sizeof(*nodes));
+    atomic_store_explicit(&peer->nodes, nodes, memory_order_release); /* pairs with lock_node_of */
+    atomic_store_explicit(&peer->is_known, true, memory_order_relaxed);
+    return nodes ? nodes + lock : NULL;
 }
 
 void lock_forget_peers(struct locks *locks)
 {
-    for (int rank = 0; rank < locks->size; rank++)
+    for (int rank = 0; rank < locks->size; rank++) {
         atomic_store_explicit(&locks->peers[rank].is_known, false, memory_order_relaxed);
-}
-
-int lock_node_store(struct locks *locks, struct rh_remote word, uint64_t value)
-{
-    char *base = peer_base(locks, word.rank);
-    if (unlikely(!base))
-        return rh_push(locks->job, word, &value, sizeof(value));
-    lock_put((uint64_t *)(void *)(base + word.offset), value);
-    return 0;
-}
-
-int lock_node_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected,
-                      uint64_t desired, uint64_t *old)
-{
-    char *base = peer_base(locks, word.rank);
-    if (unlikely(!base))
-        return rh_compare_swap(locks->job, word, expected, desired, old);
-    *old = expected;
-    __atomic_compare_exchange_n((uint64_t *)(void *)(base + word.offset), old, desired, false,
-                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return rh_wake(locks->job, word.rank);
+        atomic_store_explicit(&locks->peers[rank].nodes, NULL, memory_order_relaxed);
+    }
 }
 
 int lock_node_read(struct locks *locks, int rank, uint32_t lock, struct lock_node *node)

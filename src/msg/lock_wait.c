@@ -17,32 +17,42 @@
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
-/* Tell the one before us that we come next. What cannot be told is left to the repair. */
-static void reserve(struct locks *locks, uint32_t lock, uint64_t before)
+static void reserve_slow(struct locks *locks, uint32_t lock, int rank, uint64_t name)
 {
-    if (lock_is_mark(before))
-        return; /* the repairer finds us by our node */
-    struct rh_remote next = lock_node_at(locks, lock_name_rank(before), lock,
-                                         offsetof(struct lock_node, next));
-    if (next.rank >= locks->size)
-        return;
+    struct rh_remote next = lock_node_at(locks, rank, lock, offsetof(struct lock_node, next));
     for (unsigned i = 0; i < RESERVE_TRIES; i++) {
-        int result = lock_node_store(locks, next, lock_own_name(locks, lock));
+        int result = rh_push(locks->job, next, &name, sizeof(name));
         if (result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG)
             return;
     }
 }
 
-int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t deadline_ns)
+/* Tell the one before us that we come next. What cannot be told is left to the repair; behind the
+ * mark of a repair nothing need be told, since the repairer looks at all nodes. No wake-up: the other
+ * one looks often enough, see await_next(). */
+static inline void reserve(struct locks *locks, uint32_t lock, uint64_t before, uint64_t name)
+{
+    int rank = lock_name_rank(before);
+    if (unlikely((unsigned)rank >= (unsigned)locks->size))
+        return;
+    struct lock_node *node = lock_node_of(locks, rank, lock);
+    if (likely(node != NULL))
+        lock_put(&node->next, name);
+    else
+        reserve_slow(locks, lock, rank, name);
+}
+
+int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     struct lock_node *node = &locks->nodes[lock];
     uint64_t turn = lock_own_turn(locks, lock);
-    lock_put(&node->grant, turn | LOCK_WAIT);
+    if (lock_load(&node->grant) != (turn | LOCK_WAIT)) /* else the last turn's end did it */
+        lock_put(&node->grant, turn | LOCK_WAIT);
     lock_put(&node->pred, before);
-    reserve(locks, lock, before);
+    reserve(locks, lock, before, turn | locks->own_low);
     /* Only now: a repairer that reads this must find the reservation made. */
     lock_put(&node->state, turn | LOCK_WAITING);
-    return lock_wait_on(locks, lock, deadline_ns);
+    return lock_wait_on(locks, lock, timeout_ns);
 }
 
 /* Whether the one we stand behind is still there, and those before it. */
@@ -164,39 +174,46 @@ static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t d
     return 0;
 }
 
-int lock_wait_on(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
-    int result = wait_slice(locks, lock, SLICE_NS, NULL);
+    int64_t first_ns = timeout_ns < SLICE_NS ? timeout_ns : SLICE_NS;
+    int result = wait_slice(locks, lock, first_ns, NULL);
     if (result < 0) {
+        int64_t deadline_ns = clock_deadline_ns(timeout_ns - first_ns);
         struct lock_wanted wanted = {.locks = locks, .lock = lock};
         struct nic_vigil vigil = {.nic = locks->job->nic,
-                                  .since_ns = clock_now_ns() - SLICE_NS,
+                                  .since_ns = clock_now_ns() - first_ns,
                                   .describe = describe,
                                   .context = &wanted};
         result = wait_longer(locks, lock, result, deadline_ns, &vigil);
         nic_vigil_end(&vigil);
     }
-    return result < 0 ? result : take_grant(locks, lock);
+    return unlikely(result < 0) ? result : take_grant(locks, lock);
 }
 
 /* ---- Handing over --------------------------------------------------------------------------- */
 
 /* Offer the lock to `next`, or to anybody if that is nobody. 1: it is given; 0: not, and *found says
  * what was there instead. */
-static int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
+static inline int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
 {
-    uint64_t expected = lock_own_name(locks, lock);
-    int result;
-    if (lock_low(next) == 0) {
+    int rank = lock_name_rank(next), result = 0;
+    uint64_t expected = lock_turn(next) | LOCK_WAIT, granted = lock_turn(next) | LOCK_GRANTED;
+    if (rank < 0) {
+        expected = lock_own_name(locks, lock);
         result = lock_last_swap_if(locks, lock, expected, LOCK_FREE, found);
-    } else {
-        uint64_t turn = lock_turn(next);
-        expected = turn | LOCK_WAIT;
-        result = lock_node_swap_if(
-            locks,
-            lock_node_at(locks, lock_name_rank(next), lock, offsetof(struct lock_node, grant)),
-            expected, turn | LOCK_GRANTED, found);
+        return result < 0 ? result : *found == expected;
     }
+    *found = 0;
+    if (unlikely(rank >= locks->size)) /* no name that we know of */
+        return 0;
+    struct lock_node *node = lock_node_of(locks, rank, lock);
+    *found = expected;
+    if (likely(node != NULL))
+        return __atomic_compare_exchange_n(&node->grant, found, granted, false, __ATOMIC_SEQ_CST,
+                                           __ATOMIC_SEQ_CST);
+    struct rh_remote word = lock_node_at(locks, rank, lock, offsetof(struct lock_node, grant));
+    result = rh_compare_swap(locks->job, word, expected, granted, found);
     return result < 0 ? result : *found == expected;
 }
 
@@ -247,7 +264,10 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
         int result = offer(locks, lock, next, &found);
         if (likely(result > 0)) {
             lock_put(&node->next, turn); /* nobody, as the next turn expects it */
+            lock_put(&node->grant, (turn + LOCK_TURN_ONE) | LOCK_WAIT); /* likewise, in good time */
             lock_put(&node->state, turn | LOCK_IDLE);
+            if (lock_low(next) != 0)
+                rh_wake(locks->job, lock_name_rank(next));
             return 0;
         }
         lock_put(&node->state, turn | LOCK_HELD);

@@ -34,7 +34,7 @@ enum slot_kind {
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
     SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED, /* to a sender: it was pulled, or its withdrawal is known */
+    SLOT_FINISHED, /* to a sender: its withdrawal is known */
     SLOT_WITHDRAWN /* to a receiver: the sender has given up */
 };
 
@@ -77,7 +77,7 @@ struct lanes {
 
 /* What receivers give back to this sender. */
 struct returns {
-    uint64_t chunks_done[SENDS_MOST];
+    uint64_t chunks_done[SENDS_MOST]; /* of announced messages, by their number */
     struct {
         alignas(64) uint64_t lane_done;
         uint64_t inbox_done;

@@ -271,12 +271,25 @@ int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
     return 0;
 }
 
+/* Find all members while they can be found. */
+static int find_all(struct rh_set *set)
+{
+    struct rh_remote remote;
+    int result = 0;
+    for (int i = 0; i < set->size && result == 0; i++)
+        result = set_remote(set, i, 0, RH_TIMEOUT_DEFAULT, &remote);
+    return result;
+}
+
 /* Between the two barriers nobody can be found any more, so that a set of the same description can
- * be made anew at once; after the second nobody uses the others' memory. */
+ * be made anew at once; after the second nobody uses the others' memory. Whoever is the last to enter
+ * the second must know all others, hence the first step. */
 int rh_set_destroy(struct rh_set *set)
 {
-    bool is_sound = !set->is_out_of_step;
-    int first = is_sound ? rh_barrier(set, RH_TIMEOUT_DEFAULT) : 0;
+    bool is_sound = !set->is_out_of_step && set_check(set) == 0;
+    int first = is_sound ? find_all(set) : 0;
+    if (is_sound && first == 0)
+        first = rh_barrier(set, RH_TIMEOUT_DEFAULT);
     unpublish(set);
     int second = is_sound && first == 0 ? rh_barrier(set, RH_TIMEOUT_DEFAULT) : 0;
     board_set_close(set->board);
@@ -307,6 +320,8 @@ static int look_up(struct rh_set *set, int member)
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
     if (result == RH_ENOSEG)
         return RH_EAGAIN;
+    if (set_is_gone_code(result))
+        return RH_EDEAD;
     if (result < 0)
         return result;
     for (int i = 0; i < SET_BUCKET_NAMES; i++) {
@@ -346,6 +361,8 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
     int rank = set->ranks[member];
     for (;;) {
         int result = look_up(set, member);
+        if (result == RH_EDEAD)
+            return set_break(set, rank);
         if (result != RH_EAGAIN)
             return result;
         result = set_check(set);
@@ -403,6 +420,9 @@ int set_check(struct rh_set *set)
 
 int set_break(struct rh_set *set, int rank)
 {
+    int died = set_find_gone(set, false);
+    if (died >= 0) /* who left because of a death may be noticed before it */
+        rank = died;
     uint64_t word = (uint64_t)rank + 1;
     uint64_t offset = offsetof(struct set_front, broken_by);
     if (set_check(set) == 0) {

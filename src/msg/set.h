@@ -122,6 +122,11 @@ void set_describe(const struct rh_set *set, bool is_barrier, int peer, struct wa
 int set_check(struct rh_set *set);
 /* Remember that a member is gone, and tell the others. Returns RH_EDEAD with its text. */
 int set_break(struct rh_set *set, int rank);
+/* A call on a member's memory says that it is gone: dead, or it has closed its mailbox. */
+static inline bool set_is_gone_code(int result)
+{
+    return result == RH_EDEAD || result == RH_ESTALE;
+}
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
 int set_find_gone(const struct rh_set *set, bool left);
 

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define PULLED UINT64_MAX /* in chunks_done: the receiver has the whole message */
+
 static uint64_t chunk_count(uint64_t length)
 {
     return (length + STREAM_BLOCK - 1) / STREAM_BLOCK;
@@ -34,6 +36,27 @@ static void tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send
 
 /* ---- The sender ----------------------------------------------------------------------------- */
 
+static void give_send_id(struct mail *mail, uint32_t send_id)
+{
+    mail->withdrawn[send_id] = 0;
+    mail->send_ids[send_id / 64] &= ~(1ULL << send_id % 64);
+}
+
+static uint64_t chunks_done(const struct mail *mail, uint32_t send_id)
+{
+    /* acquire: the receiver is done with that memory; pairs with its push in tell_done() */
+    return __atomic_load_n(&mail->returns->chunks_done[send_id], __ATOMIC_ACQUIRE);
+}
+
+/* Numbers of messages that were pulled just when their sender gave up. */
+static void reclaim_send_ids(struct mail *mail)
+{
+    for (uint32_t send_id = 0; send_id < SENDS_MOST; send_id++) {
+        if (mail->withdrawn[send_id] != 0 && chunks_done(mail, send_id) == PULLED)
+            give_send_id(mail, send_id);
+    }
+}
+
 static int take_send_id(struct mail *mail, uint32_t *send_id)
 {
     for (uint32_t word = 0; word < SENDS_MOST / 64; word++) {
@@ -44,13 +67,8 @@ static int take_send_id(struct mail *mail, uint32_t *send_id)
         *send_id = word * 64 + bit;
         return 0;
     }
+    reclaim_send_ids(mail);
     return RH_EAGAIN;
-}
-
-static void give_send_id(struct mail *mail, uint32_t send_id)
-{
-    mail->withdrawn[send_id] = 0;
-    mail->send_ids[send_id / 64] &= ~(1ULL << send_id % 64);
 }
 
 /* Whether the receiver is to pull: where memory is not directly reachable, or the user says so. */
@@ -147,13 +165,8 @@ static void end_send(struct mail *mail, struct rh_request *send)
 
 void stream_finished(struct mail *mail, int source, uint32_t send_id)
 {
-    struct rh_request *send = find_send(mail, source, send_id);
     if (is_withdrawn(mail, source, send_id))
         give_send_id(mail, send_id);
-    if (!send)
-        return;
-    counter_add(mail->counters, COUNTER_MSG_PULL, 1);
-    end_send(mail, send);
 }
 
 static int push_chunk(struct mail *mail, const struct rh_request *send)
@@ -172,8 +185,7 @@ static int push_chunk(struct mail *mail, const struct rh_request *send)
 static void progress_out(struct mail *mail, struct rh_request *send)
 {
     uint64_t total = chunk_count(send->length);
-    /* acquire: the receiver has copied those blocks out; pairs with its push in take_chunk() */
-    uint64_t done = __atomic_load_n(&mail->returns->chunks_done[send->send_id], __ATOMIC_ACQUIRE);
+    uint64_t done = chunks_done(mail, send->send_id);
     while (send->chunk < total && send->chunk - done < STREAM_BLOCKS) {
         int result = push_chunk(mail, send);
         if (result == RH_ETIMEOUT) /* the network did not take it; again, while somebody waits */
@@ -183,11 +195,19 @@ static void progress_out(struct mail *mail, struct rh_request *send)
             return;
         }
         send->chunk++;
-        done = __atomic_load_n(&mail->returns->chunks_done[send->send_id], __ATOMIC_ACQUIRE);
+        done = chunks_done(mail, send->send_id);
     }
     if (send->chunk < total || done < total)
         return;
     counter_add(mail->counters, COUNTER_MSG_RING, 1);
+    end_send(mail, send);
+}
+
+static void check_pulled(struct mail *mail, struct rh_request *send)
+{
+    if (chunks_done(mail, send->send_id) != PULLED)
+        return;
+    counter_add(mail->counters, COUNTER_MSG_PULL, 1);
     end_send(mail, send);
 }
 
@@ -202,6 +222,14 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
     request_complete(receive, result);
 }
 
+/* Into the sender's own word for this message, so that there is always room for it. False: not now. */
+static bool tell_done(struct mail *mail, int source, uint32_t send_id, uint64_t done)
+{
+    struct rh_remote done_at = rh_at(source, MSG_SID_RETURNS, (uint64_t)send_id * sizeof(done));
+    int result = rh_push(mail->job, done_at, &done, sizeof(done));
+    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+}
+
 /* False: not now. */
 static bool pull_whole(struct mail *mail, struct rh_request *receive)
 {
@@ -211,9 +239,12 @@ static bool pull_whole(struct mail *mail, struct rh_request *receive)
     int result = rh_pull(mail->job, rh_at(source, announced->pull_sid, 0), receive->buffer, part);
     if (result == RH_ETIMEOUT || result == RH_EAGAIN)
         return false;
-    tell(mail, source, SLOT_FINISHED, announced->send_id);
-    if (result == RH_ESTALE || result == RH_ENOSEG)
+    if (result == RH_ESTALE || result == RH_ENOSEG) {
         result = RH_ECANCELED; /* the sender has given up */
+        tell(mail, source, SLOT_FINISHED, announced->send_id);
+    } else if (!tell_done(mail, source, announced->send_id, PULLED)) {
+        return false;
+    }
     end_receive(mail, receive, result);
     return true;
 }
@@ -299,16 +330,12 @@ static bool take_chunk(struct mail *mail, struct stream_in *stream, const char *
     const struct rh_request *receive = stream->receive;
     uint64_t at = stream->chunk * STREAM_BLOCK;
     size_t length = chunk_length(stream->announced.length, stream->chunk);
-    struct rh_remote done_at = rh_at(stream->source, MSG_SID_RETURNS,
-                                     stream->announced.send_id * 8);
-    uint64_t done = stream->chunk + 1;
     if (receive && at < receive->length)
         memcpy(receive->buffer + at, block,
                length < receive->length - at ? length : receive->length - at);
-    int result = rh_push(mail->job, done_at, &done, sizeof(done));
-    if (result < 0 && result != RH_EDEAD && result != RH_ESTALE)
+    if (!tell_done(mail, stream->source, stream->announced.send_id, stream->chunk + 1))
         return false;
-    stream->chunk = done;
+    stream->chunk++;
     return true;
 }
 
@@ -347,6 +374,8 @@ void stream_progress(struct mail *mail)
         next = send->next;
         if (send->state == STATE_STREAMING)
             progress_out(mail, send);
+        else if (send->announced.pull_sid != 0)
+            check_pulled(mail, send);
     }
     for (uint32_t i = 0; mail->active_in > 0 && i < STREAM_COUNT; i++) {
         if (mail->stream_in[i].is_used)

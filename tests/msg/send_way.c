@@ -23,7 +23,7 @@ static size_t expected_way(struct mail_test *test, size_t length)
         return 3;
     if (length <= 8192)
         return 1;
-    void *direct = rh_remote_ptr(test->job, rh_at(test->rank, MEETING_SID, 0), 8);
+    void *direct = rh_remote_ptr(test->job, rh_at(test->rank, MEET_SID, 0), 8);
     return direct ? 2 : 3;
 }
 

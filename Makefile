@@ -6,6 +6,7 @@
 #   make demo         show what it does
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
+#   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
@@ -31,6 +32,11 @@ test asan tsan:
 	@tools/setup test
 	@tools/test $(filter asan tsan,$@)
 
+MINUTES ?= 10
+
+soak: build
+	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
+
 bench: build
 	build/rhinet bench rma
 	build/rhinet bench msg
@@ -50,4 +56,4 @@ format:
 clean:
 	rm -rf build build-clang build-asan build-tsan
 
-.PHONY: all build demo test asan tsan bench bench-peers install format clean
+.PHONY: all build demo test asan tsan soak bench bench-peers install format clean

@@ -40,7 +40,7 @@ enum bench_bound { BENCH_NO_BOUND, BENCH_RATIO_AT_MOST, BENCH_RATIO_AT_LEAST, BE
 
 /* Where a job's ranks run. */
 enum bench_place {
-    BENCH_RANK_0_ALONE, /* the first core is rank 0's, the last one all others'; real-time priority */
+    BENCH_RANK_0_ALONE, /* it has the first core, all others the last; real-time priority */
     BENCH_CROWDED       /* even ranks on the first, odd ones on the last, as an MPI job's; none */
 };
 
@@ -87,7 +87,7 @@ extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES]; /* cases_msg.c 
 struct bench_round {
     double value;
     double raw;
-    double trip; /* of a cache line; 0 outside jobs */
+    double trip;                   /* of a cache line; 0 outside jobs */
     double peer[BENCH_PEER_COUNT]; /* 0: not measured */
 };
 
@@ -95,7 +95,7 @@ struct bench_figure {
     _Atomic uint32_t round_count; /* good ones */
     _Atomic uint32_t discarded_count;
     _Atomic uint32_t one_core_count; /* those of them in which the two cores were one */
-    uint64_t memory; /* of a receiver, msg_pm.c */
+    uint64_t memory;                 /* of a receiver, msg_pm.c */
     uint64_t memory_per_sender;
     struct bench_round round[BENCH_ROUNDS_MAX];
 };
@@ -274,7 +274,7 @@ int raw_atomic(struct bench_run *run, double *figure);
 int raw_store_fence(struct bench_run *run, double *figure);
 
 /* raw_msg.c */
-int raw_ring_block(struct bench_run *run, double *figure);  /* two copies, 16 x 32 KiB, GB/s */
+int raw_ring_block(struct bench_run *run, double *figure);   /* two copies, 16 x 32 KiB, GB/s */
 int raw_stream_lines(struct bench_run *run, double *figure); /* lines one way, M/s */
 int raw_two_atomics(struct bench_run *run, double *figure);
 int raw_hand_over(struct bench_run *run, double *figure); /* of a queue lock */

@@ -8,8 +8,8 @@
 #define DRIFT_CROWDED 0.5 /* a scheduler's day is never twice the same */
 
 #define PAIR(name_, unit_, help_, raw_, measure_)                                                  \
-    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1, .drift_most = DRIFT, \
-    .has_mpi = true, .raw = raw_, .measure = measure_
+    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1,                     \
+    .drift_most = DRIFT, .has_mpi = true, .raw = raw_, .measure = measure_
 
 #define MESSAGES .set_up = msg_open, .tear_down = msg_close
 
@@ -28,7 +28,7 @@
 #define RECEIVE(senders_)                                                                          \
     .name = "pm-recv-" #senders_, .unit = "ns",                                                    \
     .help = "pm-auto, receiver's cost per message of " #senders_ " senders; raw: of two",          \
-    .rank_count = (senders_) + 1, .amount = senders_, .drift_most = DRIFT,      \
+    .rank_count = (senders_) + 1, .amount = senders_, .drift_most = DRIFT,                         \
     .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.1, .set_up = msg_pm_open,                       \
     .tear_down = msg_pm_close, .raw = msg_pm_take_two, .measure = msg_pm_take_all
 

@@ -31,8 +31,8 @@ static void set_nice(int nice_level)
     }
 }
 
-/* Where we may: keeps others away while we measure. Rounds are short and rest in between. Ranks that
- * share a core must share it as programs do, so they are not real-time, only before all others. */
+/* Where we may: keeps others away while we measure. Rounds are short and rest in between. Ranks
+ * that share a core must share it as programs do: not real-time, only before all others. */
 static void set_priority(const struct bench_run *run, bool on)
 {
     struct sched_param parameters = {.sched_priority = on ? 1 : 0};

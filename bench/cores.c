@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which core a rank has; and: are our two cores two? A hypervisor may for a while run two virtual cores on the two threads of
- * one real core. A line's trip is then very short and all else is slow, since each side's waiting
- * takes from the other's working. That shows when both compute: rank 0 does so alone, then beside
- * rank 1.
+ * Which core a rank has; and: are our two cores two? A hypervisor may for a while run two virtual
+ * cores on the two threads of one real core. A line's trip is then very short and all else is slow,
+ * since each side's waiting takes from the other's working. That shows when both compute: rank 0
+ * does so alone, then beside rank 1.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -8,10 +8,11 @@
 
 static int lock_chunk(struct bench_run *run, unsigned count)
 {
+    struct rh_msg *msg = run->msg;
     int result = 0;
     for (unsigned i = 0; i < count && result == 0; i++) {
-        result |= rh_lock(run->msg, LOCK_OF_PEER, RH_TIMEOUT_DEFAULT);
-        result |= rh_unlock(run->msg, LOCK_OF_PEER);
+        result |= rh_lock(msg, LOCK_OF_PEER, RH_TIMEOUT_DEFAULT);
+        result |= rh_unlock(msg, LOCK_OF_PEER);
     }
     return result;
 }

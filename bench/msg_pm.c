@@ -4,8 +4,8 @@
  *
  * This must not measure how two cores share hundreds of processes. So a figure is taken of bursts:
  * the senders, on another core, each send their share, for which there is room; when all have, the
- * receiver takes everything with the clock running. What it pays for is finding the messages, moving
- * their lines here and giving the places back. Between bursts nobody calls the kernel on the
+ * receiver takes everything with the clock running. What it pays for is finding the messages,
+ * moving their lines here and giving the places back. Between bursts nobody calls the kernel on the
  * receiver's core, which would leave it with cold caches and small bursts at a disadvantage.
  */
 #include "base/clock.h"

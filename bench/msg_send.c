@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between ranks 0 and 1: a ping-pong, blocks one way, small ones one way. What goes one way
- * ends with an answer, so that all of it has been received when the clock stops.
+ * Messages between ranks 0 and 1: a ping-pong, blocks one way, small ones one way. What goes one
+ * way ends with an answer, so that all of it has been received when the clock stops.
  */
 #include "base/error.h"
 #include "bench.h"

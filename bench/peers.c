@@ -188,7 +188,8 @@ static struct follow_sheet *make_sheet(const char *path)
     void *address = MAP_FAILED;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd >= 0 && ftruncate(fd, sizeof(struct follow_sheet)) == 0)
-        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                       0);
     if (fd >= 0)
         close(fd);
     return address == MAP_FAILED ? NULL : address;
@@ -285,7 +286,8 @@ static struct follow_sheet *map_sheet(const char *path)
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *address = MAP_FAILED;
     if (fd >= 0) {
-        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                       0);
         close(fd);
     }
     return address == MAP_FAILED ? NULL : address;

@@ -101,8 +101,7 @@ int bench_ucx_measure(const struct bench_case *which, double *figure)
     const char *argv[ARGUMENT_MAX] = {PROGRAM, "localhost", "-f", "-v", "-p", port};
     const char *server[] = {PROGRAM, "-p", port, NULL};
     int argc = 6;
-    snprintf(port, sizeof(port), "%u",
-             PORT_FIRST + ((unsigned)getpid() + count++) % PORT_COUNT);
+    snprintf(port, sizeof(port), "%u", PORT_FIRST + ((unsigned)getpid() + count++) % PORT_COUNT);
     snprintf(options, sizeof(options), "%s", which->ucx);
     char *rest = options;
     for (char *word; argc < ARGUMENT_MAX - 1 && (word = strsep(&rest, " ")) != NULL;)

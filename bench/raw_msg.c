@@ -145,8 +145,7 @@ int raw_two_atomics(struct bench_run *run, double *figure)
 static int hand_over_chunk(struct bench_run *run, unsigned count)
 {
     uint64_t own = (uint64_t)run->rank + 1;
-    uint64_t *tail = bench_word(run->rank == 1 ? run->memory : run->remote_memory,
-                                BENCH_WORD_TAIL);
+    uint64_t *tail = bench_word(run->rank == 1 ? run->memory : run->remote_memory, BENCH_WORD_TAIL);
     uint64_t *next = bench_word(run->memory, BENCH_WORD_NEXT);
     uint64_t *granted = bench_word(run->memory, BENCH_WORD_NEXT + BENCH_LINE);
     uint64_t *peer_next = bench_word(run->remote_memory, BENCH_WORD_NEXT);

@@ -81,7 +81,7 @@ static enum verdict judge_versus(const struct finding *finding)
     if (count < BENCH_ROUNDS_MIN)
         return VERDICT_UNSURE;
     return meets(which->versus, which->versus_value, round.value / round.raw, 0) ? VERDICT_OK
-                                                                                : VERDICT_MISSED;
+                                                                                 : VERDICT_MISSED;
 }
 
 static enum verdict judge(const struct finding *finding)
@@ -210,9 +210,9 @@ static void put_peers(json_t *object, const struct finding *finding)
         if (count == 0)
             continue;
         double ratio = rounded(round.value / round.raw);
-        json_array_append_new(all, json_pack("{s:s, s:f, s:f, s:i}", "peer", name, "value",
-                                             rounded(round.raw), "ratio", ratio, "rounds",
-                                             (int)count));
+        json_array_append_new(all,
+                              json_pack("{s:s, s:f, s:f, s:i}", "peer", name, "value",
+                                        rounded(round.raw), "ratio", ratio, "rounds", (int)count));
         if (json_array_size(all) > 1)
             continue;
         json_put_text(object, "peer", name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rounds: line trip, raw, ours, the peers, raw, line trip. If either of the raw figures moved from before to
- * after, the machine was not the same meanwhile and the round says nothing; nor does it if the two
- * cores turn out to be one.
+ * Rounds: line trip, raw, ours, the peers, raw, line trip. If either of the raw figures moved from
+ * before to after, the machine was not the same meanwhile and the round says nothing; nor does it
+ * if the two cores turn out to be one.
  */
 #include "base/clock.h"
 #include "bench.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an MPI library does on this machine, in the bench's terms: the same cores, real-time priority
- * where we may and ranks do not share cores, medians of short loops.
+ * What an MPI library does on this machine, in the bench's terms: the same cores, real-time
+ * priority where we may and ranks do not share cores, medians of short loops.
  *
  *   mpi_peer                two ranks: measures remote memory and prints one JSON object per line:
  *                           name, value, unit. For tools/bench-peers.
@@ -219,8 +219,8 @@ static double time_fresh_ns(struct peer *peer)
     return times[BLOCKS / 2];
 }
 
-/* What many ranks on few cores need can be anything: rank 0 tries a few, tells all how many go into a
- * loop, and after each loop whether there is time for another one. */
+/* What many ranks on few cores need can be anything: rank 0 tries a few, tells all how many go into
+ * a loop, and after each loop whether there is time for another one. */
 static double time_crowd_ns(struct peer *peer, peer_chunk chunk)
 {
     double times[CHUNKS], one_s = 0, all_s = 0;
@@ -231,7 +231,9 @@ static double time_crowd_ns(struct peer *peer, peer_chunk chunk)
         double taken_s = MPI_Wtime() - start_s;
         one_s = taken_s > one_s ? taken_s : one_s;
     }
-    count = one_s > CHUNK_S ? 1 : one_s > CHUNK_S / COUNT_MOST ? (int)(CHUNK_S / one_s) : COUNT_MOST;
+    count = one_s > CHUNK_S                ? 1
+            : one_s > CHUNK_S / COUNT_MOST ? (int)(CHUNK_S / one_s)
+                                           : COUNT_MOST;
     MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
     chunk(peer, count);
     while (goes_on) {
@@ -319,8 +321,8 @@ static double measure_pair(struct peer *peer, const char *name)
     if (strcmp(name, "send-1M") == 0)
         return BLOCK_LENGTH / time_fresh_ns(peer);
     if (strcmp(name, "rate-8") == 0)
-        return 1e3 / least(time_ns(peer, stream_8, MESSAGES),
-                           time_ns(peer, stream_windows, MESSAGES));
+        return 1e3 /
+               least(time_ns(peer, stream_8, MESSAGES), time_ns(peer, stream_windows, MESSAGES));
     if (strcmp(name, "lock") == 0)
         return time_ns(peer, lock_alone, 500);
     if (strcmp(name, "lock-contended") == 0)
@@ -365,7 +367,8 @@ static struct follow_sheet *map_sheet(const char *path)
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *address = MAP_FAILED;
     if (fd >= 0)
-        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        address = mmap(NULL, sizeof(struct follow_sheet), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                       0);
     if (address == MAP_FAILED) {
         perror(path);
         MPI_Abort(MPI_COMM_WORLD, 1);

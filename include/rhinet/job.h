@@ -37,8 +37,8 @@ struct rh_join_options {
 
 /* Join the job this process was started in. options may be NULL. On success *job is the caller's
  * until rh_leave(). Does not wait for the other ranks.
- * Errors: RH_EINVALID (unknown NIC, bad setting), RH_EREFUSED (the task manager does not know us, or
- * speaks another version), RH_ENOSPACE (no room for the control memory). */
+ * Errors: RH_EINVALID (unknown NIC, bad setting), RH_EREFUSED (the task manager does not know us,
+ * or speaks another version), RH_ENOSPACE (no room for the control memory). */
 int rh_join(struct rh_job **job, const struct rh_join_options *options);
 
 /* Leave: detaches all segments and frees the job. Peers that still use this rank's memory or wait

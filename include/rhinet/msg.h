@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages: send and receive, locks, barriers and collectives, on remote memory and nothing below it,
- * so that they run on every NIC.
+ * Messages: send and receive, locks, barriers and collectives, on remote memory and nothing below
+ * it, so that they run on every NIC.
  *
  * A process opens its mailbox once, after rh_join(), and passes it to every call. Messages between
  * two ranks arrive in the order in which they were sent. A receiver that does not receive stops its
- * senders: nothing is lost, and memory stays bounded. Any thread may call; calls on one mailbox take
- * turns. As everywhere, each wait has a deadline and a peer's death ends it with RH_EDEAD.
+ * senders: nothing is lost, and memory stays bounded. Any thread may call; calls on one mailbox
+ * take turns. As everywhere, each wait has a deadline and a peer's death ends it with RH_EDEAD.
  */
 #ifndef RHINET_MSG_H
 #define RHINET_MSG_H
@@ -88,8 +88,8 @@ int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, in
 /* ---- Locks ---------------------------------------------------------------------------------- */
 
 /* Locks are known by numbers, 0 to RHINET_LOCKS - 1, the same on all ranks, and need no creation.
- * First come, first served; who waits, waits on its own memory. Not recursive; held by a process, not
- * a thread. */
+ * First come, first served; who waits, waits on its own memory. Not recursive; held by a process,
+ * not a thread. */
 #define RH_OWNER_DIED 1 /* acquired, but the last holder died holding it: check what it protected */
 
 /* Returns 0 or RH_OWNER_DIED with the lock held. Errors: RH_ETIMEOUT (not held), RH_EDEAD (the rank
@@ -103,8 +103,8 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock);
 
 /* ---- Sets of ranks, barrier and collectives ------------------------------------------------- */
 
-/* A set of ranks that act together. Every member makes the set with the same description; calls on a
- * set are made by all its members in the same order. */
+/* A set of ranks that act together. Every member makes the set with the same description; calls on
+ * a set are made by all its members in the same order. */
 struct rh_set;
 
 struct rh_set_spec {

@@ -76,16 +76,16 @@ int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t lengt
 
 /* Close a segment. When this returns no peer writes into attached memory any more, and memory that
  * was allocated is gone; peers that use the SID afterwards get RH_ESTALE.
- * Errors: RH_ENOSEG, RH_EINVALID (it is a queue), RH_ETIMEOUT (a peer was stopped in the middle of a
- * transfer). */
+ * Errors: RH_ENOSEG, RH_EINVALID (it is a queue), RH_ETIMEOUT (a peer was stopped in the middle of
+ * a transfer). */
 int rh_segment_detach(struct rh_job *job, rh_sid sid);
 
-/* Wait until a peer has opened a segment or queue. Errors: RH_EDEAD, RH_ETIMEOUT, RH_EAGAIN (timeout
- * 0). */
+/* Wait until a peer has opened a segment or queue. Errors: RH_EDEAD, RH_ETIMEOUT, RH_EAGAIN
+ * (timeout 0). */
 int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns);
 
-/* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD, RH_EINVALID (it is
- * a queue). */
+/* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD, RH_EINVALID (it
+ * is a queue). */
 int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length);
 
 /* ---- Done flags ----------------------------------------------------------------------------- */
@@ -160,8 +160,8 @@ void rh_page_close(struct rh_page *page);
 int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width);
 
 /* A pointer to remote memory where the NIC allows loads and stores on it, else NULL: then use push
- * and pull. Needs RH_READ; without RH_WRITE the memory is mapped for reading only, and a store there
- * is a fault. Valid until the peer detaches the segment or this process leaves.
+ * and pull. Needs RH_READ; without RH_WRITE the memory is mapped for reading only, and a store
+ * there is a fault. Valid until the peer detaches the segment or this process leaves.
  * A sleeping target does not notice plain stores at once: call rh_wake() after a batch of them. */
 void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length);
 int rh_wake(struct rh_job *job, int rank);
@@ -266,10 +266,10 @@ struct rh_wait {
  * Errors: RH_ETIMEOUT, RH_EAGAIN (timeout 0), RH_EDEAD (see rh_deaths_acknowledge), RH_EINVALID. */
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait);
 
-/* Wait until a condition of the program's own holds, which looks at memory of this process that peers
- * write. It is asked again and again, perhaps once more after it has said yes; it must be quick and
- * must not wait, but may call what does not wait (rh_append_try, rh_queue_next with timeout 0, pushes
- * and pulls). Errors as above. */
+/* Wait until a condition of the program's own holds, which looks at memory of this process that
+ * peers write. It is asked again and again, perhaps once more after it has said yes; it must be
+ * quick and must not wait, but may call what does not wait (rh_append_try, rh_queue_next with
+ * timeout 0, pushes and pulls). Errors as above. */
 struct rh_until {
     bool (*is_met)(void *context);
     void *context;

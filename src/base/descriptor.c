@@ -38,8 +38,8 @@ int descriptor_send(int socket, const struct descriptor_message *message, int fl
     return (size_t)sent == message->length ? 0 : -EIO;
 }
 
-/* Keeps what fits, closes the rest: a peer cannot fill our table of descriptors. False if there were
- * more than a message may have. */
+/* Keeps what fits, closes the rest: a peer cannot fill our table of descriptors. False if there
+ * were more than a message may have. */
 static bool take_descriptors(const struct cmsghdr *item, struct descriptor_message *message)
 {
     bool fits = true;

@@ -3,9 +3,9 @@
  * Freeing what other threads read without a lock.
  *
  * A thread that follows pointers of a lock-free table is inside a guard meanwhile: two plain stores
- * to a line of its own. Whoever has taken something out of the table frees it only when guard_idle()
- * has said once, later, that every thread was outside. The order that this needs is made by the one
- * who asks (membarrier), which is rare, not by those who enter, which is often.
+ * to a line of its own. Whoever has taken something out of the table frees it only when
+ * guard_idle() has said once, later, that every thread was outside. The order that this needs is
+ * made by the one who asks (membarrier), which is rare, not by those who enter, which is often.
  */
 #ifndef BASE_GUARD_H
 #define BASE_GUARD_H
@@ -23,7 +23,8 @@ struct guard_record {
 
 extern _Thread_local struct guard_record *guard_mine __attribute__((tls_model("initial-exec")));
 
-/* This thread's record, made at its first use. Never NULL: without memory, one that is always busy. */
+/* This thread's record, made at its first use. Never NULL: without memory, one that is always
+ * busy. */
 struct guard_record *guard_register(void);
 
 static inline struct guard_record *guard_enter(void)

@@ -48,7 +48,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                        .initial = "1024",
                        .least = 1,
                        .most = 1 << 20,
-                       .help = "locks that a job has, 192 bytes each on every rank; the same on all"},
+                       .help =
+                           "locks that a job has, 192 bytes each on every rank; the same on all"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,

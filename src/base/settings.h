@@ -49,7 +49,8 @@ struct settings {
 const struct setting_spec *setting_spec(enum setting which);
 
 /* Reads environment ("NAME=value" strings, as environ). A bad value is an error that names the
- * variable, the value and what is allowed; an unknown RHINET_ name is a warning with the nearest. */
+ * variable, the value and what is allowed; an unknown RHINET_ name is a warning with the
+ * nearest. */
 int settings_load(struct settings *settings, char *const *environment);
 
 static inline const char *setting_text(const struct settings *settings, enum setting which)

@@ -15,7 +15,8 @@ void turn_init(struct turn *turn)
 {
     *turn = (struct turn){.owner = guard_mine ? guard_mine : guard_register()};
     /* Without membarrier it is a plain lock; the sanitizer does not know membarrier either. */
-    if (HAS_THREAD_SANITIZER || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (HAS_THREAD_SANITIZER ||
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
         atomic_store(&turn->stage, TURN_SHARED);
 }
 

@@ -31,9 +31,10 @@ static inline void turn_take(struct turn *turn)
 {
     if (__builtin_expect(turn->owner == guard_mine, 1)) {
         atomic_store_explicit(&turn->is_inside, true, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst); /* the rest is the membarrier of the other side */
-        if (__builtin_expect(
-                atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED, 1))
+        atomic_signal_fence(
+            memory_order_seq_cst); /* the rest is the membarrier of the other side */
+        if (__builtin_expect(atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED,
+                             1))
             return;
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);
     }

@@ -27,7 +27,8 @@ static void close_once(int *fd)
 }
 
 /* The member's process is known by what the kernel says, not by what it says itself. Asked for only
- * while its first request is awaited: a socket with this option gets an abstract name when it sends. */
+ * while its first request is awaited: a socket with this option gets an abstract name when it
+ * sends. */
 static void ask_for_identity(struct member *member, int yes)
 {
     setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));

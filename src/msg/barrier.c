@@ -3,8 +3,8 @@
  * The exchange, and the barrier that it is made for. set.h tells how; the model is
  * tests/model/barrier.pml.
  *
- * Whoever is told last is the center (in a tree: a parent after its children), so that a member that
- * has left the job cannot be missed by one that still waits for its release.
+ * Whoever is told last is the center (in a tree: a parent after its children), so that a member
+ * that has left the job cannot be missed by one that still waits for its release.
  */
 #include "base/clock.h"
 #include "msg/set.h"
@@ -45,8 +45,8 @@ static int is_complete(struct passage *passage, bool *answer)
     return result;
 }
 
-/* A slice of waiting for `from` was in vain. 0: wait on; 1: all have entered, and whoever should have
- * told us is dead. */
+/* A slice of waiting for `from` was in vain. 0: wait on; 1: all have entered, and whoever should
+ * have told us is dead. */
 static int look_around(struct passage *passage, int from, int result)
 {
     struct rh_set *set = passage->set;
@@ -60,7 +60,8 @@ static int look_around(struct passage *passage, int from, int result)
         int64_t left = passage->timeout_ns < SLICE_NS ? 0 : passage->timeout_ns - SLICE_NS;
         passage->deadline_ns = clock_deadline_ns(left);
     }
-    /* In a tree one who has left was released; whether we are is its children's and parent's care. */
+    /* In a tree one who has left was released; whether we are is its children's and parent's care.
+     * */
     int gone = set_find_gone(set, is_counter);
     if (gone >= 0 && is_counter && is_complete(passage, &complete) == 0 && complete) {
         if (set_find_gone(set, false) < 0)
@@ -97,7 +98,7 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
         int64_t left = passage->deadline_ns - now;
         wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
         nic_vigil_keep(&vigil, now);
-        result = rma_wait_word(set->job, wait, &vigil);
+        result = mail_wait_word(set->hub->msg, wait, &vigil);
     }
     nic_vigil_end(&vigil);
     return result < 0 ? result : 0;

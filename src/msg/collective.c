@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collectives that move data: broadcast, gather, scatter, allgather, all-to-all. What fits goes in one
- * exchange; the rest in blocks, see collective.h.
+ * Collectives that move data: broadcast, gather, scatter, allgather, all-to-all. What fits goes in
+ * one exchange; the rest in blocks, see collective.h.
  */
 #include "msg/collective.h"
 

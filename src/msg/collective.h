@@ -2,10 +2,10 @@
  *
  * What the collectives share: checks, and the staging blocks.
  *
- * A block is: fill the own stage, sync, read the others' stages. The next block uses the other stage,
- * so that one sync per block is enough: who fills a stage again has passed the sync before which all
- * have read it. The last block is followed by a sync, so that nobody takes its memory away while
- * others read.
+ * A block is: fill the own stage, sync, read the others' stages. The next block uses the other
+ * stage, so that one sync per block is enough: who fills a stage again has passed the sync before
+ * which all have read it. The last block is followed by a sync, so that nobody takes its memory
+ * away while others read.
  */
 #ifndef MSG_COLLECTIVE_H
 #define MSG_COLLECTIVE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Locks: the public calls. A free lock is taken by one swap on the representative's memory and given
- * back by one compare-and-swap; all else is in the files that lock.h names.
+ * Locks: the public calls. A free lock is taken by one swap on the representative's memory and
+ * given back by one compare-and-swap; all else is in the files that lock.h names.
  */
 #include "msg/lock.h"
 
@@ -63,6 +63,7 @@ int locks_open(struct rh_msg *msg)
     struct locks *locks = calloc(1, sizeof(*locks));
     if (!locks)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for locks");
+    locks->msg = msg;
     locks->job = msg->job;
     locks->rank = rh_rank(msg->job);
     locks->own_low = (uint64_t)locks->rank + 1;
@@ -106,7 +107,8 @@ void locks_close(struct rh_msg *msg)
 
 /* ---- Lock ----------------------------------------------------------------------------------- */
 
-/* Take the node for a new turn, which goes to *turn. False: it is in use, perhaps by another thread. */
+/* Take the node for a new turn, which goes to *turn. False: it is in use, perhaps by another
+ * thread. */
 static inline bool begin_turn(struct lock_node *node, uint64_t *turn)
 {
     uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */

@@ -3,24 +3,26 @@
  * How locks work, and what the files of src/msg/lock*.c share.
  *
  * Each lock has a representative (number mod size), in whose memory stands the last requester. Who
- * wants the lock swaps itself in there (request). If it was free, that is all; else it tells the rank
- * it found there who comes next (reserve), and waits on memory of its own until that one hands over
- * (allow). So three messages at most, and first come, first served.
+ * wants the lock swaps itself in there (request). If it was free, that is all; else it tells the
+ * rank it found there who comes next (reserve), and waits on memory of its own until that one hands
+ * over (allow). So three messages at most, and first come, first served.
  *
- * A rank has one node per lock. Every word of a lock carries the number of the acquisition (its turn)
- * in its upper part, so that nothing that comes late is taken for something current. While a rank is
- * between two steps that others cannot see as one, its node says so (REQUESTING, HANDING): such a rank
- * is about to move on without waiting for anybody.
+ * A rank has one node per lock. Every word of a lock carries the number of the acquisition (its
+ * turn) in its upper part, so that nothing that comes late is taken for something current. While a
+ * rank is between two steps that others cannot see as one, its node says so (REQUESTING, HANDING):
+ * such a rank is about to move on without waiting for anybody.
  *
- * What can go wrong is repaired by one procedure, lock_repair(). Whoever finds the queue broken (its
- * neighbour is gone, or has given up waiting) becomes the only repairer by a compare-and-swap in the
- * representative's memory, puts a mark in the place of the last requester, so that the old queue is
- * closed and newcomers queue up behind the mark, waits until no node is between two steps, reads all
- * nodes, and joins what is left to one queue without the gone. A holder that is gone has its successor
- * told so. A repairer that dies leaves a mark whose owner is gone: that, too, is a broken queue.
+ * What can go wrong is repaired by one procedure, lock_repair(). Whoever finds the queue broken
+ * (its neighbour is gone, or has given up waiting) becomes the only repairer by a compare-and-swap
+ * in the representative's memory, puts a mark in the place of the last requester, so that the old
+ * queue is closed and newcomers queue up behind the mark, waits until no node is between two steps,
+ * reads all nodes, and joins what is left to one queue without the gone. A holder that is gone has
+ * its successor told so. A repairer that dies leaves a mark whose owner is gone: that, too, is a
+ * broken queue.
  *
  *   lock.c         the public calls          lock_wait.c    waiting for the turn, handing it over
- *   lock_memory.c  peers' nodes and entries  lock_repair.c  taking stock, lock_plan.c  the new order
+ *   lock_memory.c  peers' nodes and entries  lock_repair.c  taking stock and mending
+ *   lock_plan.c    the new order of a queue
  *
  * Model: tests/model/lock.pml.
  */
@@ -38,7 +40,8 @@
 #define LOCK_RANKS_MAX  (LOCK_LOW_MASK - 1)
 
 /* Names, in `last`, `next` and `pred`: the low part is rank + 1. With 0 there it is not a rank: in
- * `next` nobody yet, in `last` one of these. 0 as a whole means that the representative has closed. */
+ * `next` nobody yet, in `last` one of these. 0 as a whole means that the representative has closed.
+ * */
 #define LOCK_FREE       LOCK_TURN_ONE       /* nobody has it */
 #define LOCK_FREE_DIED  (2 * LOCK_TURN_ONE) /* nobody has it, and the last holder died */
 #define LOCK_MARK_FIRST (3 * LOCK_TURN_ONE) /* this and above: the mark of repair number n */
@@ -116,6 +119,7 @@ struct lock_peer {
 };
 
 struct locks {
+    struct rh_msg *msg;
     struct rh_job *job;
     uint64_t own_low; /* rank + 1 */
     struct lock_node *nodes;
@@ -172,7 +176,8 @@ int lock_hand_over(struct locks *locks, uint32_t lock);
 /* True if whoever stands at `name`, or before it in the queue, is gone or lost. */
 bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name);
 
-/* ---- lock_repair.c, lock_plan.c --------------------------------------------------------------- */
+/* ---- lock_repair.c, lock_plan.c ---------------------------------------------------------------
+ * */
 
 /* Make the queue whole again. RH_EAGAIN: another rank is at it. Other errors: RH_EDEAD (the
  * representative), RH_ETIMEOUT (a rank stays between two steps; it is probably stopped). */

@@ -3,8 +3,8 @@
  * Reaching the memory of locks: the representative's entries and the peers' nodes, by pointer where
  * the NIC gives one, else by remote atomics and pushes.
  *
- * A write by pointer into the memory of the dead succeeds and has no effect. That needs no check: who
- * waits for the dead finds out, and the repair does not trust what they were given.
+ * A write by pointer into the memory of the dead succeeds and has no effect. That needs no check:
+ * who waits for the dead finds out, and the repair does not trust what they were given.
  */
 #include "base/clock.h"
 #include "msg/lock.h"
@@ -102,8 +102,8 @@ struct lock_node *lock_find_node(struct locks *locks, int rank, uint32_t lock)
     struct lock_peer *peer = &locks->peers[rank];
     if (atomic_load_explicit(&peer->is_known, memory_order_relaxed))
         return NULL;
-    struct lock_node *nodes =
-        rh_remote_ptr(locks->job, lock_node_at(locks, rank, 0, 0), locks->count * sizeof(*nodes));
+    struct lock_node *nodes = rh_remote_ptr(locks->job, lock_node_at(locks, rank, 0, 0),
+                                            locks->count * sizeof(*nodes));
     atomic_store_explicit(&peer->nodes, nodes, memory_order_release); /* pairs with lock_node_of */
     atomic_store_explicit(&peer->is_known, true, memory_order_relaxed);
     return nodes ? nodes + lock : NULL;

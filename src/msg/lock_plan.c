@@ -2,10 +2,10 @@
  *
  * The new order of a broken queue, found from what the living say about themselves.
  *
- * Each waiting node names the one before it. So the old queue falls into pieces, each of which begins
- * with the holder or behind somebody who is gone. The holder's piece comes first. Where the last of a
- * piece still names the dead one behind it, the piece behind that dead one follows; the order of
- * pieces that nothing connects is not known any more, and is that of their ranks.
+ * Each waiting node names the one before it. So the old queue falls into pieces, each of which
+ * begins with the holder or behind somebody who is gone. The holder's piece comes first. Where the
+ * last of a piece still names the dead one behind it, the piece behind that dead one follows; the
+ * order of pieces that nothing connects is not known any more, and is that of their ranks.
  */
 #include "msg/lock.h"
 

@@ -110,8 +110,9 @@ static bool is_between_steps(const struct lock_seat *seat)
     return !seat->is_gone && (phase == LOCK_REQUESTING || phase == LOCK_HANDING);
 }
 
-/* Two readings that agree, with nobody between two steps, are a picture of one moment: no word takes
- * an earlier value again, but for a waiter that gives up and comes back, which is the same to us. */
+/* Two readings that agree, with nobody between two steps, are a picture of one moment: no word
+ * takes an earlier value again, but for a waiter that gives up and comes back, which is the same to
+ * us. */
 static int compare_seats(const struct repair *repair)
 {
     for (int rank = 0; rank < repair->locks->size; rank++) {

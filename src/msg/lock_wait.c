@@ -2,8 +2,8 @@
  *
  * Locks that are not free: waiting for one's turn, and handing it over.
  *
- * A wait is cut into slices. It ends at once when the predecessor dies; a death further ahead in the
- * queue is found by walking it after each slice.
+ * A wait is cut into slices. It ends at once when the predecessor dies; a death further ahead in
+ * the queue is found by walking it after each slice.
  */
 #include "base/clock.h"
 #include "msg/lock.h"
@@ -28,8 +28,8 @@ static void reserve_slow(struct locks *locks, uint32_t lock, int rank, uint64_t 
 }
 
 /* Tell the one before us that we come next. What cannot be told is left to the repair; behind the
- * mark of a repair nothing need be told, since the repairer looks at all nodes. No wake-up: the other
- * one looks often enough, see await_next(). */
+ * mark of a repair nothing need be told, since the repairer looks at all nodes. No wake-up: the
+ * other one looks often enough, see await_next(). */
 static inline void reserve(struct locks *locks, uint32_t lock, uint64_t before, uint64_t name)
 {
     int rank = lock_name_rank(before);
@@ -96,7 +96,7 @@ static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, stru
                            .from = before < 0 || before >= locks->size ? locks->mine[lock].home
                                                                        : before,
                            .timeout_ns = slice_ns};
-    return rma_wait_word(locks->job, &wait, vigil);
+    return vigil ? mail_wait_word(locks->msg, &wait, vigil) : rh_wait_word(locks->job, &wait);
 }
 
 /* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
@@ -193,8 +193,8 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 
 /* ---- Handing over --------------------------------------------------------------------------- */
 
-/* Offer the lock to `next`, or to anybody if that is nobody. 1: it is given; 0: not, and *found says
- * what was there instead. */
+/* Offer the lock to `next`, or to anybody if that is nobody. 1: it is given; 0: not, and *found
+ * says what was there instead. */
 static inline int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
 {
     int rank = lock_name_rank(next), result = 0;

@@ -252,8 +252,8 @@ static inline void list_remove(struct list *list, struct rh_request *request)
         list->last = request->previous;
 }
 
-/* Never with RH_EAGAIN or, but for blocking calls, RH_ETIMEOUT: those mean "still under way". The text
- * of an error is made where it is asked for, since that may be another thread: request.c. */
+/* Never with RH_EAGAIN or, but for blocking calls, RH_ETIMEOUT: those mean "still under way". The
+ * text of an error is made where it is asked for, since that may be another thread: request.c. */
 static inline void request_complete(struct rh_request *request, int result)
 {
     request->result = result;
@@ -277,8 +277,8 @@ static inline bool lane_has_room(const struct mail *mail, int rank)
 /* Push one slot of `head.length` bytes at data into our lane at rank; there must be room. */
 int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 
-/* Try to get a message to a peer, by lane or inbox. RH_EAGAIN if there is no room now, the peer is not
- * there yet or the network did not take it. */
+/* Try to get a message to a peer, by lane or inbox. RH_EAGAIN if there is no room now, the peer is
+ * not there yet or the network did not take it. */
 int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 
 /* The same for a control slot. */
@@ -287,8 +287,9 @@ int wire_control(struct mail *mail, int rank, const struct slot_head *head, cons
 /* Try to send a middle message; RH_ETOOBIG if it does not fit this peer's way. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
 
-/* The short way of a receive: if the next message in the lane of this rank is small and the one that
- * is wanted, and nothing older stands in between, take it straight. Looks for it for a moment. */
+/* The short way of a receive: if the next message in the lane of this rank is small and the one
+ * that is wanted, and nothing older stands in between, take it straight. Looks for it for a
+ * moment. */
 bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status);
 
 /* Close what ask_for_lane() opened. */
@@ -364,7 +365,8 @@ void stream_end_gone(struct mail *mail);
 void progress_send(struct mail *mail, struct rh_request *send);
 /* Get a control slot to a peer, now or later. */
 void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
-/* Everything that can go on without waiting. Also for whoever waits for something else meanwhile. */
+/* Everything that can go on without waiting. Also for whoever waits for something else
+ * meanwhile. */
 void progress(struct mail *mail);
 /* End a request that is not complete: take it off its list. */
 void progress_abort(struct mail *mail, struct rh_request *request, int result);

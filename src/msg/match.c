@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Bringing messages and receives together: the oldest message that fits, the oldest receive that
- * fits. A message that nobody waits for is kept until somebody asks; how many may pile up is limited
- * by the senders' lanes and credit, not here.
+ * fits. A message that nobody waits for is kept until somebody asks; how many may pile up is
+ * limited by the senders' lanes and credit, not here.
  */
 #include "msg/mail.h"
 

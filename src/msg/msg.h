@@ -8,10 +8,10 @@
  * however many senders there are, and a busy pair is as fast as the memory allows.
  *
  * Small messages travel inside the slot; middle ones are pushed into a block of the lane first (or
- * appended whole); large ones are announced only, and once the receiver has a place for them they are
- * either streamed through blocks by pushes, copied on both sides at the same time, or pulled from the
- * sender's memory. A lane that is full, an inbox without credit, a stream without blocks: each makes
- * the sender wait, so a receiver that does not receive needs bounded memory.
+ * appended whole); large ones are announced only, and once the receiver has a place for them they
+ * are either streamed through blocks by pushes, copied on both sides at the same time, or pulled
+ * from the sender's memory. A lane that is full, an inbox without credit, a stream without blocks:
+ * each makes the sender wait, so a receiver that does not receive needs bounded memory.
  *
  *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
  *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
@@ -61,5 +61,10 @@ int locks_open(struct rh_msg *msg);
 void locks_close(struct rh_msg *msg);
 int sets_open(struct rh_msg *msg);
 void sets_close(struct rh_msg *msg);
+
+/* Wait for a word as rma_wait_word() does, but let messages that are under way go on meanwhile: who
+ * has started a send, and then waits at a barrier, must not keep the receiver from coming there. */
+struct nic_vigil;
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil);
 
 #endif

@@ -4,6 +4,7 @@
  * again in their order, streams move, and requests that hang on a rank that is gone are ended.
  */
 #include "msg/mail.h"
+#include "rma/rma.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +57,11 @@ static int try_announce(struct mail *mail, struct rh_request *send)
 static int try_send(struct mail *mail, struct rh_request *send)
 {
     int result = send->length <= SLOT_INLINE ? try_inline(mail, send) : try_push(mail, send);
-    if (result == RH_ETOOBIG)
-        return try_announce(mail, send);
+    if (result == RH_ETOOBIG) {
+        result = try_announce(mail, send);
+        if (result == 0)
+            return 0;
+    }
     if (result != RH_EAGAIN)
         request_complete(send, result);
     return result;
@@ -250,4 +254,52 @@ void progress(struct mail *mail)
     /* What we have done may be what another thread of this process sleeps for. */
     if (unlikely(mail->waiters > 0) && mail->events != events)
         rh_wake(mail->job, mail->rank);
+}
+
+/* ---- Beside other waits --------------------------------------------------------------------- */
+
+struct beside {
+    struct mail *mail;
+    const struct rh_wait *wait;
+};
+
+static bool has_work(struct mail *mail)
+{
+    mail_take(mail);
+    bool has = mail->posted.first || mail->matched.first || mail->sending.first ||
+               mail->active_in > 0 || mail->pending_count > 0;
+    mail_give(mail);
+    return has;
+}
+
+static bool word_is_met(void *context)
+{
+    const struct beside *beside = context;
+    const struct rh_wait *wait = beside->wait;
+    mail_take(beside->mail);
+    progress(beside->mail);
+    mail_give(beside->mail);
+    /* acquire: as in rh_wait_word() */
+    uint64_t now = __atomic_load_n(wait->word, __ATOMIC_ACQUIRE);
+    switch (wait->when) {
+    case RH_EQUAL:
+        return now == wait->value;
+    case RH_NOT_EQUAL:
+        return now != wait->value;
+    case RH_AT_LEAST:
+        return now >= wait->value;
+    }
+    return false;
+}
+
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil)
+{
+    if (!msg->mail || !has_work(msg->mail))
+        return rma_wait_word(msg->job, wait, vigil);
+    struct beside beside = {.mail = msg->mail, .wait = wait};
+    struct rh_until until = {.is_met = word_is_met,
+                             .context = &beside,
+                             .from = wait->from,
+                             .timeout_ns = wait->timeout_ns};
+    return rh_wait_until(msg->job, &until);
 }

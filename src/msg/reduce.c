@@ -12,7 +12,8 @@
 #define EITHER(a, b)   ((a) | (b))
 #define ONE_OF(a, b)   ((a) ^ (b))
 
-/* `wide` is the type to compute in: unsigned and wide enough, so that nothing overflows undefined. */
+/* `wide` is the type to compute in: unsigned and wide enough, so that nothing overflows undefined.
+ * */
 #define LOOP(name, type, wide, operation)                                                          \
     static void name(void *sum, const void *more, size_t count)                                    \
     {                                                                                              \

@@ -161,8 +161,8 @@ static int wait_from(struct waiting *waiting, int from, int64_t timeout_ns)
     return result;
 }
 
-/* Somebody died or left. Once more, now that this is known: what it did before counts. Returns the rank
- * that the request still waits for, or RH_ANY_RANK when it is over. */
+/* Somebody died or left. Once more, now that this is known: what it did before counts. Returns the
+ * rank that the request still waits for, or RH_ANY_RANK when it is over. */
 static int end_if_dead(struct rh_request *request, int result)
 {
     struct mail *mail = request->msg->mail;
@@ -373,8 +373,9 @@ int rh_wait_request(struct rh_request *request, struct rh_status *status, int64_
 
 /* ---- Several requests ----------------------------------------------------------------------- */
 
-/* Whose end ends a wait for several: everybody's if some message may come from anybody. Else nobody's,
- * which our own rank stands for: progress() ends the requests that hang on a rank that is gone. */
+/* Whose end ends a wait for several: everybody's if some message may come from anybody. Else
+ * nobody's, which our own rank stands for: progress() ends the requests that hang on a rank that is
+ * gone. */
 static int awaited_of(const struct waiting *waiting)
 {
     int from = waiting->mail->rank;

@@ -23,6 +23,7 @@ int sets_open(struct rh_msg *msg)
     struct set_hub *hub = calloc(1, sizeof(*hub));
     if (!hub)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for sets");
+    hub->msg = msg;
     hub->job = msg->job;
     int result = rh_segment_alloc(msg->job, MSG_SID_SETS, sizeof(struct set_directory),
                                   (void **)&hub->directory);
@@ -282,8 +283,8 @@ static int find_all(struct rh_set *set)
 }
 
 /* Between the two barriers nobody can be found any more, so that a set of the same description can
- * be made anew at once; after the second nobody uses the others' memory. Whoever is the last to enter
- * the second must know all others, hence the first step. */
+ * be made anew at once; after the second nobody uses the others' memory. Whoever is the last to
+ * enter the second must know all others, hence the first step. */
 int rh_set_destroy(struct rh_set *set)
 {
     bool is_sound = !set->is_out_of_step && set_check(set) == 0;

@@ -6,19 +6,20 @@
  * set's number and a hash of its description; peers look it up when they first need it, so making a
  * set waits for nobody.
  *
- * Everything is built on one step, the exchange: all members enter, each may bring a small gift, and
- * nobody leaves before all have entered; on leaving, each has a result made of all gifts in the order
- * of members, whatever the order of arrival. A barrier is an exchange without gifts. There are three
- * ways, chosen once per set:
+ * Everything is built on one step, the exchange: all members enter, each may bring a small gift,
+ * and nobody leaves before all have entered; on leaving, each has a result made of all gifts in the
+ * order of members, whatever the order of arrival. A barrier is an exchange without gifts. There
+ * are three ways, chosen once per set:
  *   pair     two members write to each other;
  *   counter  all on one node: each counts itself in at the center, and the last one, whoever it is,
- *            tells the others. Nobody has to be scheduled in between, which is what counts with more
- *            ranks than cores;
+ *            tells the others. Nobody has to be scheduled in between, which is what counts with
+ *            more ranks than cores;
  *   tree     arrivals go up a static tree, the release comes down. Gifts go straight to the root.
- * Large collectives go in blocks through staging memory, with exchanges between filling and reading.
+ * Large collectives go in blocks through staging memory, with exchanges between filling and
+ * reading.
  *
- * A member that finds another one gone writes that into the others' memory before it returns, so that
- * all learn it, and the set stays unusable. Model: tests/model/barrier.pml.
+ * A member that finds another one gone writes that into the others' memory before it returns, so
+ * that all learn it, and the set stays unusable. Model: tests/model/barrier.pml.
  */
 #ifndef MSG_SET_H
 #define MSG_SET_H
@@ -45,6 +46,7 @@ struct set_directory {
 };
 
 struct set_hub {
+    struct rh_msg *msg;
     struct rh_job *job;
     pthread_mutex_t lock;
     struct set_directory *directory;

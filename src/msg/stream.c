@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Large messages. The sender announces one; when the receiver has a buffer for it, it either pulls it
- * out of the sender's memory, or opens a stream: a few blocks of its own memory, into which the sender
- * pushes chunk after chunk, each with a notice, while the receiver copies them out and returns how
- * many it has done. Chunk numbers of a stream only grow, so a notice of an earlier message never
- * looks like one of this.
+ * Large messages. The sender announces one; when the receiver has a buffer for it, it either pulls
+ * it out of the sender's memory, or opens a stream: a few blocks of its own memory, into which the
+ * sender pushes chunk after chunk, each with a notice, while the receiver copies them out and
+ * returns how many it has done. Chunk numbers of a stream only grow, so a notice of an earlier
+ * message never looks like one of this.
  *
- * Either side may give up in the middle. A receiver that does goes on taking chunks and drops them: the
- * stream is free again only when its sender has no more to write. A sender that does says so when the
- * receiver counts on it, and keeps the message's number out of use until the receiver has heard.
+ * Either side may give up in the middle. A receiver that does goes on taking chunks and drops them:
+ * the stream is free again only when its sender has no more to write. A sender that does says so
+ * when the receiver counts on it, and keeps the message's number out of use until the receiver has
+ * heard.
  */
 #include "msg/mail.h"
 
@@ -222,7 +223,8 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
     request_complete(receive, result);
 }
 
-/* Into the sender's own word for this message, so that there is always room for it. False: not now. */
+/* Into the sender's own word for this message, so that there is always room for it. False: not
+ * now. */
 static bool tell_done(struct mail *mail, int source, uint32_t send_id, uint64_t done)
 {
     struct rh_remote done_at = rh_at(source, MSG_SID_RETURNS, (uint64_t)send_id * sizeof(done));

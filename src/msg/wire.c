@@ -4,8 +4,8 @@
  *
  * The sender knows its own position in a lane and, from `lane_done`, how far the receiver is; the
  * receiver finds the next slot by its number, which only the right position can have. Order between
- * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says how
- * many of the former there were, and is left alone until they have been taken.
+ * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says
+ * how many of the former there were, and is left alone until they have been taken.
  */
 #include "msg/mail.h"
 
@@ -91,7 +91,8 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
     return 0;
 }
 
-/* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as denied. */
+/* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as
+ * denied. */
 static int find_mailbox(struct mail *mail, int rank)
 {
     int result = rh_segment_wait(mail->job, rank, MSG_SID_INBOX, RH_TIMEOUT_NONE);
@@ -214,8 +215,8 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
 
 /* ---- Receiving ------------------------------------------------------------------------------ */
 
-/* Tell a sender how far we are. False if it must be tried again; a sender that is gone, or has closed
- * its mailbox, needs no credit. */
+/* Tell a sender how far we are. False if it must be tried again; a sender that is gone, or has
+ * closed its mailbox, needs no credit. */
 static bool give_back(struct mail *mail, int source, uint64_t field, uint64_t count)
 {
     uint64_t at = offsetof(struct returns, peer) +

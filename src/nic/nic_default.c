@@ -18,7 +18,8 @@ static int default_pull(struct nic *nic, struct rh_remote source, void *target, 
     return refuse(nic, "pull");
 }
 
-/* A store is an inline push of the value's bytes: right on any NIC that moves aligned words whole. */
+/* A store is an inline push of the value's bytes: right on any NIC that moves aligned words
+ * whole. */
 static int default_store(struct nic *nic, const struct nic_view *view, uint64_t offset,
                          uint64_t value, unsigned width)
 {

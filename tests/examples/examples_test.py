@@ -11,6 +11,7 @@ RHINET, EXAMPLES = sys.argv[1:3]
 SIZES = [1, 2, 4, 7]
 THROWS = 5000  # of each rank in queue.c
 PIECES = 400  # in counter.c
+NUMBERS = 20000  # of each rank in sort.c
 
 
 def run(command, size, faults=None):
@@ -50,12 +51,19 @@ def counter_is_right(lines, size):
     return len(pieces) == size and sum(pieces) == PIECES and "17984 primes below 200000" in lines
 
 
+def sort_is_right(lines, size):
+    parts = [int(line.split()[3]) for line in lines if line.startswith("rank ")]
+    return len(parts) == size and sum(parts) == size * NUMBERS and \
+        f"{size * NUMBERS} numbers of {size} ranks sorted" in lines
+
+
 RIGHT = {
     ("hello",): hello_is_right,
     ("ring", "300"): ring_is_right,
     ("halo",): halo_is_right,
     ("queue",): queue_is_right,
     ("counter",): counter_is_right,
+    ("sort", "20000"): sort_is_right,
 }
 
 # A fault that the contract forbids, or an error: each must end in a status other than 0.
@@ -65,6 +73,7 @@ WRONG = [
     (("halo",), "lose=push@1,rank=0", ""),
     (("queue",), "lose=append@9,rank=1", "is wrong"),
     (("counter",), "repeat=atomic@3,rank=1", ""),
+    (("sort", "20000"), "corrupt=push@12,rank=2", ""),
 ]
 
 CASES = []

@@ -11,10 +11,10 @@
  */
 #include "member.h"
 
-#define SID_NOTES  5u
-#define RANKS_MAX  64
-#define BARRIERS   200
-#define SHAPES     5
+#define SID_NOTES 5u
+#define RANKS_MAX 64
+#define BARRIERS  200
+#define SHAPES    5
 
 struct barrier_test {
     struct member member;
@@ -36,7 +36,8 @@ static void meet(struct member *member)
 }
 
 /* Say to all members that we enter barrier number `count`. */
-static void announce(struct barrier_test *test, struct rh_set *set, const int *ranks, uint64_t count)
+static void announce(struct barrier_test *test, struct rh_set *set, const int *ranks,
+                     uint64_t count)
 {
     struct member *member = &test->member;
     for (int i = 0; i < rh_set_size(set); i++) {

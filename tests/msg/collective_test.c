@@ -36,7 +36,8 @@ struct collective_test {
 
 static const size_t widths[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
 
-/* ---- What members give ------------------------------------------------------------------------ */
+/* ---- What members give ------------------------------------------------------------------------
+ * */
 
 static void fill_bytes(const struct call *call, int member, char *data, size_t length)
 {
@@ -61,7 +62,8 @@ static void fill_elements(const struct call *call, int member, void *data)
     }
 }
 
-/* ---- The sequential computation --------------------------------------------------------------- */
+/* ---- The sequential computation ---------------------------------------------------------------
+ * */
 
 static uint64_t fold_whole(enum rh_operator operator_, uint64_t a, uint64_t b, bool is_signed)
 {
@@ -95,8 +97,10 @@ static uint64_t load_whole(enum rh_type type, const char *data)
 
 static double fold_real(enum rh_operator operator_, double a, double b)
 {
-    return operator_ == RH_SUM ? a + b : operator_ == RH_PRODUCT ? a * b
-           : operator_ == RH_MIN ? fmin(a, b) : fmax(a, b);
+    return operator_ == RH_SUM       ? a + b
+           : operator_ == RH_PRODUCT ? a * b
+           : operator_ == RH_MIN     ? fmin(a, b)
+                                     : fmax(a, b);
 }
 
 static void fold_element(const struct rh_reduction *reduction, char *sum, const char *more)
@@ -104,9 +108,10 @@ static void fold_element(const struct rh_reduction *reduction, char *sum, const 
     if (reduction->type == RH_FLOAT) {
         float a, b;
         memcpy(&a, sum, 4), memcpy(&b, more, 4);
-        float c = reduction->operator_ == RH_SUM       ? a + b
-                  : reduction->operator_ == RH_PRODUCT ? a * b
-                                                       : (float)fold_real(reduction->operator_, a, b);
+        float c = reduction->operator_ == RH_SUM ? a + b
+                  : reduction->operator_ == RH_PRODUCT
+                      ? a * b
+                      : (float)fold_real(reduction->operator_, a, b);
         memcpy(sum, &c, 4);
     } else if (reduction->type == RH_DOUBLE) {
         double a, b;
@@ -133,7 +138,8 @@ static void expect_reduction(struct collective_test *test, const struct call *ca
     free(more);
 }
 
-/* ---- One call ----------------------------------------------------------------------------------- */
+/* ---- One call -----------------------------------------------------------------------------------
+ * */
 
 /* What this member gives and what it must get; lengths of both. */
 struct data {
@@ -211,10 +217,12 @@ static int run_call(struct collective_test *test, const struct call *call)
         size_t at = 0;
         while (data.get[at] == data.expected[at])
             at++;
-        MEMBER_FAIL(&test->member, "kind %d, %d members, root %d, %zu bytes, type %d, operator %d, "
-                    "in place %d: byte %zu differs", (int)call->kind, test->size, call->root,
-                    call->length, (int)call->reduction.type, (int)call->reduction.operator_,
-                    (int)call->in_place, at);
+        MEMBER_FAIL(&test->member,
+                    "kind %d, %d members, root %d, %zu bytes, type %d, operator %d, "
+                    "in place %d: byte %zu differs",
+                    (int)call->kind, test->size, call->root, call->length,
+                    (int)call->reduction.type, (int)call->reduction.operator_, (int)call->in_place,
+                    at);
     }
     free(data.give);
     free(data.get);
@@ -314,7 +322,8 @@ static void test_errors(struct collective_test *test)
     struct rh_set *set = test->set;
     struct rh_reduction bits_of_real = {.type = RH_FLOAT, .operator_ = RH_XOR, .count = 1};
     struct rh_reduction no_type = {.type = (enum rh_type)10, .operator_ = RH_SUM, .count = 1};
-    struct rh_reduction no_operator = {.type = RH_INT8, .operator_ = (enum rh_operator)7, .count = 1};
+    struct rh_reduction no_operator = {
+        .type = RH_INT8, .operator_ = (enum rh_operator)7, .count = 1};
     struct rh_reduction too_many = {.type = RH_INT64, .operator_ = RH_SUM, .count = SIZE_MAX / 2};
     MEMBER_CODE(member, rh_allreduce(set, &a, b, &bits_of_real), RH_EINVALID);
     MEMBER_CODE(member, rh_allreduce(set, &a, b, &no_type), RH_EINVALID);
@@ -353,7 +362,9 @@ int main(int count, char **words)
     static const struct {
         const char *name;
         void (*run)(struct collective_test *test);
-    } cases[] = {{"random", test_random}, {"large", test_large}, {"errors", test_errors},
+    } cases[] = {{"random", test_random},
+                 {"large", test_large},
+                 {"errors", test_errors},
                  {"death", test_death}};
     struct collective_test test = {0};
     if (count != 3)

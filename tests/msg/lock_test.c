@@ -6,8 +6,8 @@
  *   order      who asks first gets it first
  *   impatient  most give up waiting again and again, or only try; still one holder, nobody is lost
  *   errors     wrong numbers, wrong holders, deadlines
- *   death      one or two ranks die somewhere in the fight; the others finish, and whoever gets a lock
- *              after a dead holder is told so
+ *   death      one or two ranks die somewhere in the fight; the others finish, and whoever gets a
+ *              lock after a dead holder is told so
  *   home       the rank that looks after the lock dies: all get RH_EDEAD
  */
 #include "member.h"
@@ -291,8 +291,9 @@ int main(int count, char **words)
     static const struct {
         const char *name;
         void (*run)(struct lock_test *test);
-    } cases[] = {{"exclusion", test_exclusion}, {"order", test_order}, {"impatient", test_impatient},
-                 {"errors", test_errors},       {"death", test_death}, {"home", test_home}};
+    } cases[] = {{"exclusion", test_exclusion}, {"order", test_order},
+                 {"impatient", test_impatient}, {"errors", test_errors},
+                 {"death", test_death},         {"home", test_home}};
     struct lock_test test = {0};
     if (count != 3)
         return 2;

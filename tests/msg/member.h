@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the test programs of locks, barriers and collectives share: being a rank, failing with a line
- * that says why, dying at a moment of chance. A rank that is content prints "ok RANK".
+ * What the test programs of locks, barriers and collectives share: being a rank, failing with a
+ * line that says why, dying at a moment of chance. A rank that is content prints "ok RANK".
  */
 #ifndef MSG_MEMBER_H
 #define MSG_MEMBER_H

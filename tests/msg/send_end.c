@@ -167,8 +167,8 @@ static void last_words(struct mail_test *test)
     expect_no_more(test);
     await_end(test);
     for (int i = 0; i < 20; i++)
-        mail_receive(test, i % 2 ? RH_ANY_RANK : victim_of(test), i,
-                     i < 4 ? 2000 : (size_t)(i * 2), (uint64_t)i);
+        mail_receive(test, i % 2 ? RH_ANY_RANK : victim_of(test), i, i < 4 ? 2000 : (size_t)(i * 2),
+                     (uint64_t)i);
     int64_t start_ns = mail_now_ns();
     int result = rh_recv(test->msg, victim_of(test), RH_ANY_TAG, data, 200000, &status);
     check_dead(test, result, start_ns);

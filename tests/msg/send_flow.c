@@ -20,7 +20,8 @@ static uint64_t resident(void)
     return (uint64_t)pages * 4096;
 }
 
-/* All others want to send far more than may lie at rank 0, which first only looks for something else. */
+/* All others want to send far more than may lie at rank 0, which first only looks for something
+ * else. */
 static void flood(struct mail_test *test, size_t length, int count)
 {
     const uint64_t most = 48u << 20; /* four lanes of 1024 blocks, and the inbox */
@@ -114,8 +115,8 @@ static void credit(struct mail_test *test)
     }
 }
 
-/* Rank 1 has sent more than rank 0 will keep; rank 0 meanwhile sends it something large. The word that
- * the large one may come must not stand behind all that. */
+/* Rank 1 has sent more than rank 0 will keep; rank 0 meanwhile sends it something large. The word
+ * that the large one may come must not stand behind all that. */
 static void control_passes(struct mail_test *test)
 {
     const int count = 2000;
@@ -149,8 +150,8 @@ static void storm(struct mail_test *test, size_t length_most, int rounds)
     for (size_t i = 0; i < count; i++) {
         int rank = (int)(i % (size_t)test->size);
         buffer[i] = mail_alloc(length[i]);
-        CHECK_OK(rh_irecv(test->msg, rank, (int)i / test->size, buffer[i], length[i],
-                          &requests[i]));
+        CHECK_OK(
+            rh_irecv(test->msg, rank, (int)i / test->size, buffer[i], length[i], &requests[i]));
     }
     for (size_t i = 0; i < count; i++) {
         int rank = (int)(i % (size_t)test->size);
@@ -224,6 +225,68 @@ static void chain(struct mail_test *test)
     }
 }
 
+/* The receiver closes its mailbox under the senders: an error, and no harm. Then it opens
+ * another. */
+static void closed(struct mail_test *test)
+{
+    for (int round = 0; round < 3; round++) {
+        if (test->rank == 0) {
+            for (int i = 0; i < 12 * (test->size - 1); i++)
+                CHECK_OK(rh_recv(test->msg, RH_ANY_RANK, 1, NULL, 0, NULL));
+            CHECK_OK(rh_msg_close(test->msg));
+            mail_meet(test);
+            mail_meet(test); /* the others have closed theirs, too: they know the old one */
+            CHECK_OK(rh_msg_open(&test->msg, test->job));
+            mail_meet(test);
+            continue;
+        }
+        for (int i = 0; i < 12; i++)
+            CHECK_OK(rh_send(test->msg, 0, 1, NULL, 0));
+        mail_meet(test);
+        for (int i = 0; i < 3; i++) {
+            size_t length = (size_t[]){0, 5000, 100000}[i];
+            char *data = mail_alloc(length);
+            int result = rh_send(test->msg, 0, 1, data, length);
+            CHECK(result == RH_ESTALE || result == RH_ENOSEG);
+            mail_free(data);
+        }
+        CHECK_OK(rh_msg_close(test->msg));
+        mail_meet(test);
+        CHECK_OK(rh_msg_open(&test->msg, test->job));
+        mail_meet(test);
+    }
+}
+
+/* Messages under way go on while their ranks wait at a barrier or for a lock. */
+static void beside_barrier(struct mail_test *test)
+{
+    size_t length = 1 << 20;
+    struct rh_set *all = NULL;
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 7};
+    struct rh_request *request = NULL;
+    char *data = mail_alloc(length);
+    CHECK_OK(rh_set_create(test->msg, &spec, &all));
+    pattern_fill(data, length, 5);
+    if (test->rank == 0) { /* a send, then a receive, that nobody looks after until all have met */
+        CHECK_OK(rh_isend(test->msg, 1, 1, data, length, &request));
+        CHECK_OK(rh_barrier(all, LONG_NS));
+        CHECK_OK(rh_wait_request(request, NULL, LONG_NS));
+        CHECK_OK(rh_irecv(test->msg, 1, 2, data, length, &request));
+        CHECK_OK(rh_barrier(all, LONG_NS));
+        CHECK_OK(rh_wait_request(request, NULL, LONG_NS));
+        CHECK_MESSAGE(data, length, 6);
+    } else {
+        if (test->rank == 1)
+            mail_receive(test, 0, 1, length, 5);
+        CHECK_OK(rh_barrier(all, LONG_NS));
+        if (test->rank == 1)
+            mail_send(test, 0, 2, length, 6);
+        CHECK_OK(rh_barrier(all, LONG_NS));
+    }
+    CHECK_OK(rh_set_destroy(all));
+    mail_free(data);
+}
+
 const struct mail_case send_flow_cases[] = {
     {.name = "flow-flood-small", .run = flood_small, .least_size = 2},
     {.name = "flow-flood-appended", .run = flood_appended, .least_size = 2},
@@ -236,5 +299,7 @@ const struct mail_case send_flow_cases[] = {
     {.name = "flow-storm-large", .run = storm_large},
     {.name = "flow-many-to-one", .run = many_to_one, .least_size = 2},
     {.name = "flow-chain", .run = chain},
+    {.name = "flow-closed-receiver", .run = closed, .least_size = 2},
+    {.name = "flow-beside-barrier", .run = beside_barrier, .least_size = 2},
     {.name = NULL},
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""send_launch.py RHINET PROGRAM [options]: runs the suite of send and receive under `rhinet run`: the
-ordinary cases in one launch, then each case in which a rank dies, leaves or loses patience in a launch
-of its own. Prints a line per case; exit 1 if one failed."""
+"""send_launch.py RHINET PROGRAM [options]: runs the suite of send and receive under `rhinet run`:
+the ordinary cases in one launch, then each case in which a rank dies, leaves or loses patience in a
+launch of its own. Prints a line per case; exit 1 if one failed."""
 import argparse
 import os
 import re

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs the suite: as a rank under `rhinet run -n N msg-send`, or, with --threads N, with all ranks as
- * threads of this process, for ThreadSanitizer.
+ * Runs the suite: as a rank under `rhinet run -n N msg-send`, or, with --threads N, with all ranks
+ * as threads of this process, for ThreadSanitizer.
  */
 #include "send_suite.h"
 #include "threads.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 static const struct option long_options[] = {
-    {"list", no_argument, NULL, 'l'},  {"case", required_argument, NULL, 'c'},
-    {"quick", no_argument, NULL, 'q'}, {"threads", required_argument, NULL, 't'},
+    {"list", no_argument, NULL, 'l'},      {"case", required_argument, NULL, 'c'},
+    {"quick", no_argument, NULL, 'q'},     {"threads", required_argument, NULL, 't'},
     {"nic", required_argument, NULL, 'n'}, {NULL, 0, NULL, 0},
 };
 

@@ -3,13 +3,14 @@
  * Random programs with an exact checker: `rhinet run -n N msg-random [--seed S] [--count K]`.
  *
  * A seed gives a plan that all ranks know: for every pair a list of messages with tag, length and
- * contents. Each rank sends its lists in order and receives by random envelopes, blocking or not, with
- * room or too little, with cancels. The checker goes through the receives in the order in which they
- * were posted: each must have got the first message of its source that fits and that no receive posted
- * before it got. So loss, duplicates, inventions, wrong order and wrong bytes all show.
+ * contents. Each rank sends its lists in order and receives by random envelopes, blocking or not,
+ * with room or too little, with cancels. The checker goes through the receives in the order in
+ * which they were posted: each must have got the first message of its source that fits and that no
+ * receive posted before it got. So loss, duplicates, inventions, wrong order and wrong bytes all
+ * show.
  *
- * Nobody may lock up, so blocking sends go to higher ranks only, receives by tag look only as far ahead
- * as a sender's credit reaches, and who makes no progress posts a receive for anything.
+ * Nobody may lock up, so blocking sends go to higher ranks only, receives by tag look only as far
+ * ahead as a sender's credit reaches, and who makes no progress posts a receive for anything.
  */
 #include "check.h"
 #include "pattern.h"
@@ -283,7 +284,8 @@ static void post_some(struct player *player)
                 continue;
             ahead++;
             if (prng_below(&player->prng, 4) == 0) {
-                post(player, rank, prng_below(&player->prng, 2) ? pair->message[i].tag : RH_ANY_TAG);
+                post(player, rank,
+                     prng_below(&player->prng, 2) ? pair->message[i].tag : RH_ANY_TAG);
                 return;
             }
         }

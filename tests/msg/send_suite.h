@@ -3,8 +3,8 @@
  * The suite of send and receive, written to the public headers only.
  *
  * All ranks run each case together, each with a mailbox that is new for the case. A case is
- * straight-line code; at the first check that does not hold its rank says so and ends, and with it the
- * job. Rank 0 prints a line per case.
+ * straight-line code; at the first check that does not hold its rank says so and ends, and with it
+ * the job. Rank 0 prints a line per case.
  */
 #ifndef MSG_SEND_SUITE_H
 #define MSG_SEND_SUITE_H
@@ -23,13 +23,13 @@ struct mail_test {
     struct rh_msg *msg;
     int rank, size;
     int next, previous; /* neighbours round the ring */
-    uint64_t *heard; /* how far each rank is, written by it: see mail_meet() */
+    uint64_t *heard;    /* how far each rank is, written by it: see mail_meet() */
     uint64_t round;
-    bool is_gone[64]; /* ranks that are not expected to meet any more */
-    struct prng prng; /* same numbers on all ranks; seeded anew for each case */
-    bool is_quick;    /* memory and time are short: a sanitizer watches */
-    bool is_thread;   /* ranks are threads of one process */
-    bool has_left;    /* the case has called rh_leave() */
+    bool is_gone[64];    /* ranks that are not expected to meet any more */
+    struct prng prng;    /* same numbers on all ranks; seeded anew for each case */
+    bool is_quick;       /* memory and time are short: a sanitizer watches */
+    bool is_thread;      /* ranks are threads of one process */
+    bool has_left;       /* the case has called rh_leave() */
     const char *skipped; /* the case says that it could not run, and why */
 };
 
@@ -56,8 +56,8 @@ extern const struct mail_case send_end_cases[];
 
 #define MEET_SID 0xC0FFEE10u
 
-/* Wait for all ranks that are not gone. Made of pushes only, each tried until it arrives, so that it
- * works on a NIC that drops some. */
+/* Wait for all ranks that are not gone. Made of pushes only, each tried until it arrives, so that
+ * it works on a NIC that drops some. */
 void mail_meet(struct mail_test *test);
 void mail_sleep_us(unsigned duration_us);
 int64_t mail_now_ns(void);

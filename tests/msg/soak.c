@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One rank of the soak: `rhinet run --survive -n N msg-soak SECONDS SEED`, while soak.py kills and stops
- * ranks. Sends messages of random lengths to random ranks, receives from anybody, takes locks and
- * meets at barriers. Checks that the messages of each rank come whole, in order and exactly once, to the
- * last; that a lock has one holder; and that nobody leaves a barrier before all have entered it.
- * Survivors print "done"; a broken promise prints "FAIL" and ends the rank.
+ * One rank of the soak: `rhinet run --survive -n N msg-soak SECONDS SEED`, while soak.py kills and
+ * stops ranks. Sends messages of random lengths to random ranks, receives from anybody, takes locks
+ * and meets at barriers. Checks that the messages of each rank come whole, in order and exactly
+ * once, to the last; that a lock has one holder; and that nobody leaves a barrier before all have
+ * entered it. Survivors print "done"; a broken promise prints "FAIL" and ends the rank.
  */
 #include "check.h"
 #include "pattern.h"
@@ -149,8 +149,8 @@ static void take(struct soak *soak, const struct rh_status *status, const char *
     size_t at = pattern_find_difference(data + sizeof(header), length,
                                         seed_of(source, soak->rank, header.number));
     if (at < length)
-        FAIL("message %llu of rank %d: byte %zu of %zu is wrong",
-             (unsigned long long)header.number, source, at, length);
+        FAIL("message %llu of rank %d: byte %zu of %zu is wrong", (unsigned long long)header.number,
+             source, at, length);
     soak->has_ended[source] = status->tag == TAG_END;
 }
 

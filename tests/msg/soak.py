@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S]: jobs of random sizes, ways and NICs,
-one after the other, whose ranks are killed and stopped at random while they send, lock and meet. Every
-survivor must end by itself and find every promise kept. Prints the seed; exit 1 at the first failure.
+"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S]: jobs of random sizes, ways and
+NICs, one after the other, whose ranks are killed and stopped at random while they send, lock and
+meet. Every survivor must end by itself and find every promise kept. Prints the seed; exit 1 at the
+first failure.
 
 A death must not make the survivors slow, either: each job has a time to end in."""
 import argparse
@@ -109,7 +110,8 @@ class Job:
                           r"(\d+) barriers$", out, re.M)
         totals = tuple(sum(int(row[i]) for row in done) for i in range(3))
         if "FAIL" in out or len(done) < self.size - self.killed:
-            return f"{len(done)} of {self.size} ended well, {self.killed} killed\n{out}{err}", totals
+            said = f"{len(done)} of {self.size} ended well, {self.killed} killed\n{out}{err}"
+            return said, totals
         return None, totals
 
 
@@ -129,7 +131,8 @@ def main():
         jobs, killed, stopped = jobs + 1, killed + job.killed, stopped + job.stopped
         messages, locks, barriers = (a + b for a, b in zip((messages, locks, barriers), totals))
         if wrong:
-            print(f"FAIL soak: --seed {seed + jobs - 1}: {job.shown} {' '.join(job.words)}\n{wrong}")
+            print(f"FAIL soak: --seed {seed + jobs - 1}: {job.shown} {' '.join(job.words)}")
+            print(wrong)
             return 1
     print(f"ok soak: {jobs} jobs, {killed} ranks killed, {stopped} stops, {messages} messages, "
           f"{locks} locks, {barriers} barriers")

@@ -2,16 +2,16 @@
  *
  * Append (VPUSH): many senders, one receiver-owned queue in arrival order.
  *
- * The queue is a ring of slots, one cache line each, so that a short message travels inside the line
- * that the receiver polls; a longer one lies in the slot's buffer. Messages are numbered: number n
- * uses slot n mod slot_count in round n / slot_count + 1. A sender takes number n by changing the
- * slot's header from "round r - 1, finished" to "round r, claimed by me" with one compare-and-swap,
- * writes the message and then says "published". Since the claim carries the sender's rank, a sender
- * that dies in between is recognised and its slot skipped. A message of at most 8 bytes is claimed,
- * written and published by one double-width compare-and-swap, where the machine has it. `tail` is
- * only a hint where to look for the next free number: whoever finds it behind walks on, so nobody
- * depends on a dead sender for it. The receiver counts what it has finished with in `head`, which is
- * the senders' check for space. Model: tests/model/append.pml.
+ * The queue is a ring of slots, one cache line each, so that a short message travels inside the
+ * line that the receiver polls; a longer one lies in the slot's buffer. Messages are numbered:
+ * number n uses slot n mod slot_count in round n / slot_count + 1. A sender takes number n by
+ * changing the slot's header from "round r - 1, finished" to "round r, claimed by me" with one
+ * compare-and-swap, writes the message and then says "published". Since the claim carries the
+ * sender's rank, a sender that dies in between is recognised and its slot skipped. A message of at
+ * most 8 bytes is claimed, written and published by one double-width compare-and-swap, where the
+ * machine has it. `tail` is only a hint where to look for the next free number: whoever finds it
+ * behind walks on, so nobody depends on a dead sender for it. The receiver counts what it has
+ * finished with in `head`, which is the senders' check for space. Model: tests/model/append.pml.
  */
 #ifndef NIC_SHM_QUEUE_LAYOUT_H
 #define NIC_SHM_QUEUE_LAYOUT_H

@@ -103,8 +103,8 @@ static void release_memory(struct shm_nic *shm, struct shm_segment *segment)
             munmap(segment->base, segment->mapped_length);
     }
     if (segment->fd >= 0) {
-        /* Peers may have it mapped until they next look; the pages need not wait for them, unless the
-         * memory is sealed for reading only. */
+        /* Peers may have it mapped until they next look; the pages need not wait for them, unless
+         * the memory is sealed for reading only. */
         fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                   (off_t)segment->mapped_length);
         close(segment->fd);

@@ -13,7 +13,8 @@
  * Memory that the program brought is different: it goes on being used. So whoever copies into it
  * announces that in a hazard of its own door first, and detaching waits until nobody does.
  *
- *   door.c     the common memory and the doors          view.c   peers' segments: look up, map, check
+ *   door.c     the common memory and the doors          view.c   peers' segments: look up, map,
+ *   check
  *                                                       view_table.c  keeping and retiring them
  *   segment.c  own segments: add, remove                copy.c   push, pull, store, atomics
  *   queue_*.c  append and receive                       wait.c   spin, yield, sleep
@@ -33,14 +34,14 @@
 #define CACHE_LINE  64
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define rare_path   __attribute__((noinline)) /* keeps its registers and locals off the usual path */
+#define rare_path   __attribute__((noinline)) /* its locals stay off the usual path */
 
 /* ---- Common memory -------------------------------------------------------------------------- */
 
-/* One segment of a door's owner, who alone writes it; peers read it like a seqlock: state, the rest,
- * state again. state = generation << 2 | kind (enum nic_segment_kind; 0: detached). A generation is
- * never used twice by one owner. The line of a detached segment keeps its SID, so that late users
- * are told "detached" and not "unknown". */
+/* One segment of a door's owner, who alone writes it; peers read it like a seqlock: state, the
+ * rest, state again. state = generation << 2 | kind (enum nic_segment_kind; 0: detached). A
+ * generation is never used twice by one owner. The line of a detached segment keeps its SID, so
+ * that late users are told "detached" and not "unknown". */
 struct shm_entry {
     alignas(CACHE_LINE) _Atomic uint64_t state;
     _Atomic uint32_t sid;
@@ -75,8 +76,8 @@ struct shm_common {
 
 /* ---- This process --------------------------------------------------------------------------- */
 
-/* How a queue's memory is cut, worked out from its rh_queue_shape. Senders keep their own copy: what
- * lies in the memory itself is gone once the owner destroys the queue. */
+/* How a queue's memory is cut, worked out from its rh_queue_shape. Senders keep their own copy:
+ * what lies in the memory itself is gone once the owner destroys the queue. */
 struct shm_queue_cut {
     uint32_t slot_count; /* a power of two */
     uint32_t slot_shift; /* log2 of it */
@@ -196,8 +197,8 @@ static inline void shm_after_write(struct shm_nic *shm, struct shm_door *door)
 int shm_wait(struct nic *nic, const struct nic_wait *wait);
 int shm_wake(struct nic *nic, int rank);
 
-/* For waits that are not on the door: make our announcement seen by all, then look, then sleep while
- * the word is still as it was seen. The other side changes the word, then wakes. */
+/* For waits that are not on the door: make our announcement seen by all, then look, then sleep
+ * while the word is still as it was seen. The other side changes the word, then wakes. */
 void shm_publish_to_all(struct shm_nic *shm);
 void shm_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 void shm_wake_word(_Atomic uint32_t *word);
@@ -291,7 +292,8 @@ int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
 /* The operation itself, on memory that is reachable. */
 uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands);
 
-/* ---- queue_send.c, queue_receive.c -------------------------------------------------------------------------------- */
+/* ---- queue_send.c, queue_receive.c
+ * -------------------------------------------------------------------------------- */
 
 struct shm_queue;
 
@@ -314,8 +316,8 @@ enum shm_agent_operation { SHM_AGENT_PUSH = 1, SHM_AGENT_PULL, SHM_AGENT_ATOMIC 
 int shm_agent_start(struct shm_nic *shm);
 void shm_agent_stop(struct shm_nic *shm);
 
-/* Do something to attached memory by asking its owner's agent. buffer is the source of a push or the
- * target of a pull; operands and old are for atomics. */
+/* Do something to attached memory by asking its owner's agent. buffer is the source of a push or
+ * the target of a pull; operands and old are for atomics. */
 struct shm_agent_call {
     enum shm_agent_operation operation;
     const struct shm_view *view;

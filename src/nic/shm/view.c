@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers' segments as this process sees them: looked up in the owner's door, mapped on first use, kept
- * until stale. Finding a view takes no lock; making one does.
+ * Peers' segments as this process sees them: looked up in the owner's door, mapped on first use,
+ * kept until stale. Finding a view takes no lock; making one does.
  */
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of views: read without a lock, changed under one. A view that has gone stale is retired:
- * its segment's memory is let go at once, the rest when no thread can still be using it.
+ * The table of views: read without a lock, changed under one. A view that has gone stale is
+ * retired: its segment's memory is let go at once, the rest when no thread can still be using it.
  */
 #include "base/error.h"
 #include "nic/shm/shm_nic.h"

@@ -49,6 +49,45 @@ const struct cli_command cli_commands[] = {
         "      --only NAME,...    only these measurements\n"
         "      --peers            msg: beside Open MPI, MPICH and UCX\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
+    {.name = "route", .run = cli_route,
+     .help = "compute, check and repair deadlock-free routing tables",
+     .usage = "generate|compute|check|compare|repair|paper [ARGUMENT...]",
+     .options =
+        "generate KIND            make a fabric; without KIND it lists them\n"
+        "      --ports N          ports of a switch, or cables of one in random networks\n"
+        "      --levels N         levels of a fat tree\n"
+        "      --over N           hosts for each cable up\n"
+        "      --join PLACE       joined trees: top, middle or bottom\n"
+        "      --switches N       switches of a random network or a ring\n"
+        "      --hosts N          hosts of each switch\n"
+        "      --size AxBxC       extent of a mesh or torus\n"
+        "      --dimensions N     of a hypercube\n"
+        "      --routers N        of a dragonfly's group\n"
+        "      --global N         links of each router to other groups\n"
+        "      --prime Q          a slim fly's prime power\n"
+        "      --seed N           of a random network\n"
+        "      --format NAME      ibnetdiscover, edges or dot\n"
+        "  -o, --output FILE      where to write, - for stdout\n"
+        "compute FABRIC           tables for a fabric\n"
+        "  -a, --algorithm NAME   turn-addition unless given; compare lists them\n"
+        "      --traffic MODEL    auto, uniform, groups[:WEIGHT], matrix:FILE, counters:FILE\n"
+        "      --groups CHAR      names begin with their group and this character\n"
+        "      --roots A,B        roots for up-down\n"
+        "      --lft FILE         tables for opensm -R file -U FILE\n"
+        "      --guid2lid FILE    LIDs for OpenSM\n"
+        "      --paths FILE       one path for each pair\n"
+        "      --dot FILE         picture for Graphviz\n"
+        "      --json FILE        the report as JSON, - for stdout\n"
+        "      --threads N        threads to use\n"
+        "      --no-check         do not prove the result\n"
+        "check FABRIC LFT         is anybody's table complete and free of deadlock?\n"
+        "      --lanes RULE       one, hop or branch\n"
+        "compare FABRIC           all algorithms in one table\n"
+        "repair OLD LFT NEW       mend a table after failures\n"
+        "      --stage FILE       table for the first of two stages, if needed\n"
+        "      --full             compare with a new computation\n"
+        "paper [PART]             the paper's evaluation: fig-20 fig-21 fig-24 table-2\n"
+        "      --networks N       random networks of each size\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet route`: deadlock-free routing tables for real fabrics. Dispatch, and what its subcommands
+ * share: opening fabrics and files.
+ */
+#include "cli/route.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+    {"generate", cli_route_generate}, {"compute", cli_route_compute}, {"check", cli_route_check},
+    {"compare", cli_route_compare},   {"repair", cli_route_repair},   {"paper", cli_route_paper},
+};
+
+int cli_route(int argc, char **argv)
+{
+    const char *names[sizeof(subcommands) / sizeof(subcommands[0])];
+    size_t count = sizeof(names) / sizeof(names[0]);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = subcommands[i].name;
+        if (argc > 1 && strcmp(argv[1], subcommands[i].name) == 0)
+            return subcommands[i].run(argc - 1, argv + 1);
+    }
+    if (argc < 2)
+        return cli_usage_error("route", "say what to do: generate, compute, check, compare, repair "
+                                        "or paper");
+    const char *near = text_nearest(argv[1], names, count);
+    if (near)
+        return cli_usage_error("route", "'%s' is unknown; did you mean '%s'?", argv[1], near);
+    return cli_usage_error("route", "'%s' is unknown", argv[1]);
+}
+
+int route_fail(void)
+{
+    fprintf(stderr, "rhinet route: %s\n", rh_error_text());
+    return 1;
+}
+
+static int traffic_make(struct route_input *input, const char *text)
+{
+    double weight = 0.01;
+    if (strcmp(text, "uniform") == 0)
+        return traffic_uniform(&input->traffic, input->net);
+    if (strncmp(text, "matrix:", 7) == 0)
+        return traffic_matrix_read(&input->traffic, input->net, text + 7);
+    if (strncmp(text, "counters:", 9) == 0)
+        return traffic_counters_read(&input->traffic, input->net, text + 9);
+    if (strncmp(text, "groups:", 7) == 0) {
+        if (!text_to_real(text + 7, &weight) || weight < 0)
+            return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is no weight for traffic between groups",
+                             text + 7);
+    } else if (strcmp(text, "groups") != 0 && strcmp(text, "auto") != 0) {
+        return error_set(-EINVAL, ERROR_NO_RANK,
+                         "traffic '%s' is unknown; it is auto, uniform, groups[:WEIGHT], "
+                         "matrix:FILE or counters:FILE",
+                         text);
+    }
+    return traffic_groups(&input->traffic, input->net, weight);
+}
+
+int route_input_prepare(struct route_input *input, const char *traffic)
+{
+    int result = net_create(&input->net, input->fabric);
+    if (result == 0)
+        result = traffic_make(input, traffic ? traffic : "auto");
+    if (result < 0) {
+        route_input_close(input);
+        return route_fail();
+    }
+    return 0;
+}
+
+int route_input_open(struct route_input *input, const char *path, const char *traffic,
+                     char separator)
+{
+    memset(input, 0, sizeof(*input));
+    if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
+        return route_fail();
+    if (separator)
+        fabric_groups_by_name(input->fabric, separator);
+    return route_input_prepare(input, traffic);
+}
+
+void route_input_close(struct route_input *input)
+{
+    traffic_destroy(input->traffic);
+    net_destroy(input->net);
+    fabric_destroy(input->fabric);
+    memset(input, 0, sizeof(*input));
+}
+
+FILE *route_output_open(const char *path)
+{
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    FILE *file = fopen(path, "we");
+    if (!file)
+        fprintf(stderr, "rhinet route: cannot write %s: %s\n", path, strerror(errno));
+    return file;
+}
+
+int route_output_close(FILE *file, const char *path, int result)
+{
+    bool failed = fflush(file) != 0 || ferror(file);
+    int code = errno;
+    if (file != stdout && fclose(file) != 0) {
+        failed = true;
+        code = errno;
+    }
+    if (!failed)
+        return result;
+    fprintf(stderr, "rhinet route: writing %s failed: %s\n", path, strerror(code));
+    return 1;
+}
+
+void route_progress(void *context, double part)
+{
+    const char *what = context;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, part < 1 ? "\r%s: %3.0f %%" : "\r\033[K", what, part * 100);
+}
+
+bool route_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                  uint64_t *value)
+{
+    uint64_t number;
+    if (text_to_u64(text, &number) && number >= least && number <= most) {
+        *value = number;
+        return true;
+    }
+    fprintf(stderr, "rhinet route: --%s is a number from %llu to %llu, not '%s'\n", option,
+            (unsigned long long)least, (unsigned long long)most, text);
+    return false;
+}
+
+int route_check_run(const struct routing *routing, struct check_report *check)
+{
+    struct lft_dump dump;
+    struct check_options options = {.lanes = (enum check_lanes)routing->algorithm->lanes};
+    int result = formats_lft_export(&dump, routing->lft);
+    if (result == 0) {
+        result = check_tables(routing->net->fabric, &dump, &options, check);
+        formats_lft_free(&dump);
+    }
+    return result;
+}

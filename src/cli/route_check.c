@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet route check`: anybody's tables against the fabric. `rhinet route compare`: all algorithms
+ * on one fabric, in one table.
+ */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/json_put.h"
+#include "cli/route.h"
+#include "cli/table.h"
+
+#include <getopt.h>
+#include <string.h>
+
+enum { TRAFFIC = 256, JSON, SEPARATOR, LANES };
+
+static const struct option long_options[] = {
+    {"algorithm", required_argument, NULL, 'a'}, {"traffic", required_argument, NULL, TRAFFIC},
+    {"json", no_argument, NULL, JSON},           {"groups", required_argument, NULL, SEPARATOR},
+    {"lanes", required_argument, NULL, LANES},   {NULL, 0, NULL, 0},
+};
+
+static bool lanes_parse(const char *text, enum check_lanes *lanes)
+{
+    static const char *const names[] = {"one", "hop", "branch"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *lanes = (enum check_lanes)i;
+            return true;
+        }
+    }
+    fprintf(stderr, "rhinet route: --lanes is one, hop or branch, not '%s'\n", text);
+    return false;
+}
+
+/* Throughput of tables that passed or not, as far as they lead anywhere. */
+static int throughput_print(struct route_input *input, const struct lft_dump *dump)
+{
+    struct lft *lft = NULL;
+    struct load *load = NULL;
+    uint32_t ignored;
+    int result = formats_lft_import(&lft, input->net, dump, &ignored);
+    if (result == 0)
+        result = load_create(&load, input->traffic);
+    if (result == 0)
+        result = load_of_table(load, lft);
+    for (uint32_t k = 0; result == 0 && k < input->traffic->class_count; k++)
+        printf("throughput%s: %.4f\n",
+               input->traffic->class_count < 2 ? ""
+               : k == 0                        ? " inside groups"
+                                               : " between groups",
+               load_throughput(load, k));
+    load_destroy(load);
+    lft_destroy(lft);
+    return result;
+}
+
+int cli_route_check(int argc, char **argv)
+{
+    struct check_options options = {.lanes = CHECK_ONE_LANE};
+    struct route_input input;
+    const char *traffic = "auto";
+    char separator = 0;
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+        if (option == TRAFFIC)
+            traffic = optarg;
+        else if (option == SEPARATOR)
+            separator = optarg[0];
+        else if (option != LANES || !lanes_parse(optarg, &options.lanes))
+            return cli_usage_error("route", "check does not understand its options");
+    }
+    if (argc - optind != 2)
+        return cli_usage_error("route", "check needs a fabric file and a table file");
+    int result = route_input_open(&input, argv[optind], traffic, separator);
+    if (result != 0)
+        return result;
+    struct lft_dump dump = {0};
+    struct check_report report;
+    result = formats_lft_read(&dump, input.fabric, argv[optind + 1]);
+    if (result == 0)
+        result = check_tables(input.fabric, &dump, &options, &report);
+    if (result == 0)
+        route_check_text(stdout, &report);
+    if (result == 0)
+        result = throughput_print(&input, &dump);
+    result = result < 0 ? route_fail() : !check_passed(&report);
+    formats_lft_free(&dump);
+    route_input_close(&input);
+    return result;
+}
+
+static const struct table_column columns[] = {
+    {"algorithm", false, 0}, {"inside", true, 0}, {"between", true, 0},
+    {"lanes", true, 1},      {"hops", true, 2},   {"turns off", true, 3},
+    {"deadlock", false, 1},  {"pairs", true, 4},  {"seconds", true, 3},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void row_add(struct table *table, const struct routing *routing,
+                    const struct check_report *check)
+{
+    uint64_t prohibited = 0;
+    for (uint32_t s = 0; s < routing->net->switch_count; s++) {
+        uint32_t total;
+        prohibited += turns_prohibited(routing->turns, s, &total);
+    }
+    table_cell(table, "%s", routing->algorithm->name);
+    table_cell(table, "%.4f", load_throughput(routing->load, 0));
+    if (routing->traffic->class_count > 1)
+        table_cell(table, "%.4f", load_throughput(routing->load, 1));
+    else
+        table_cell(table, "-");
+    table_cell(table, "%u", check->lanes_used);
+    table_cell(table, "%u", check->hops_most);
+    table_cell(table, "%llu", (unsigned long long)prohibited);
+    table_cell(table, "%s", check->loop_free ? "free" : "POSSIBLE");
+    table_cell(table, "%.1f%%",
+               check->pairs ? 100.0 * (double)check->pairs_connected / (double)check->pairs : 0.0);
+    table_cell(table, "%.3f", routing->turns_seconds + routing->tables_seconds);
+}
+
+static void row_json(json_t *rows, const struct routing *routing, const struct check_report *check)
+{
+    json_t *row = json_object();
+    json_put_text(row, "algorithm", routing->algorithm->name);
+    json_put_real(row, "inside", load_throughput(routing->load, 0));
+    if (routing->traffic->class_count > 1)
+        json_put_real(row, "between", load_throughput(routing->load, 1));
+    json_put_number(row, "virtual_channels", check->lanes_used);
+    json_put_number(row, "switches_passed_most", check->hops_most);
+    json_put_flag(row, "loop_free", check->loop_free);
+    json_put_number(row, "pairs", check->pairs);
+    json_put_number(row, "pairs_connected", check->pairs_connected);
+    json_put_real(row, "turns_seconds", routing->turns_seconds);
+    json_put_real(row, "tables_seconds", routing->tables_seconds);
+    json_array_append_new(rows, row);
+}
+
+/* Runs one algorithm; one that cannot do this fabric gets a line that says why. */
+static int compare_one(const struct route_input *input, const struct algorithm *algorithm,
+                       struct table *table, json_t *rows)
+{
+    struct routing *routing;
+    struct check_report check;
+    int result = routing_create(&routing, input->traffic, algorithm, NULL);
+    if (result == -ENETUNREACH) {
+        fprintf(stderr, "%s: %s\n", algorithm->name, rh_error_text());
+        return 0;
+    }
+    if (result < 0)
+        return result;
+    result = route_check_run(routing, &check);
+    if (result == 0) {
+        row_add(table, routing, &check);
+        row_json(rows, routing, &check);
+    }
+    routing_destroy(routing);
+    return result;
+}
+
+int cli_route_compare(int argc, char **argv)
+{
+    struct route_input input;
+    const char *traffic = "auto", *only = NULL;
+    char separator = 0;
+    bool json = false;
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
+        if (option == TRAFFIC)
+            traffic = optarg;
+        else if (option == SEPARATOR)
+            separator = optarg[0];
+        else if (option == 'a')
+            only = optarg;
+        else if (option == JSON)
+            json = true;
+        else
+            return cli_usage_error("route", "compare does not understand its options");
+    }
+    if (argc - optind != 1)
+        return cli_usage_error("route", "compare needs one fabric file");
+    if (only && !algorithm_find(only))
+        return route_fail();
+    int result = route_input_open(&input, argv[optind], traffic, separator);
+    if (result != 0)
+        return result;
+    struct table *table = table_create(columns, COLUMNS);
+    json_t *rows = json_array();
+    for (const struct algorithm *at = algorithms; at->name && result == 0; at++) {
+        if (!only || strcmp(only, at->name) == 0)
+            result = compare_one(&input, at, table, rows);
+    }
+    if (result < 0)
+        result = route_fail();
+    else if (json)
+        json_dumpf(rows, stdout, JSON_INDENT(2));
+    else
+        table_print(table, stdout, terminal_width());
+    json_decref(rows);
+    table_destroy(table);
+    route_input_close(&input);
+    return result;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet route repair`: a table for the fabric as it is now, as near as possible to the one in
+ * use.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/route.h"
+#include "route/repair.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { TRAFFIC = 256, SEPARATOR, LFT, STAGE, FULL };
+
+static const struct option long_options[] = {
+    {"traffic", required_argument, NULL, TRAFFIC},
+    {"groups", required_argument, NULL, SEPARATOR},
+    {"lft", required_argument, NULL, LFT},
+    {"stage", required_argument, NULL, STAGE},
+    {"full", no_argument, NULL, FULL},
+    {NULL, 0, NULL, 0},
+};
+
+struct repair_work {
+    struct route_input input;
+    struct lft_dump old_dump;
+    struct lft *lft; /* mended */
+    struct load *load;
+    struct repair_result result;
+    double turns_seconds;
+    bool staged;
+};
+
+/* Every table entry anew, when the old one leaves no room for a gentle change. */
+static int replace_all(struct repair_work *work)
+{
+    struct routing *routing;
+    int result = routing_create(&routing, work->input.traffic, algorithm_find("turn-addition"),
+                                NULL);
+    if (result < 0)
+        return result;
+    struct lft *made = routing->lft;
+    routing->lft = NULL;
+    work->result.entries_changed = lft_difference(work->lft, made);
+    work->result.seconds = routing->turns_seconds + routing->tables_seconds;
+    lft_destroy(work->lft);
+    work->lft = made;
+    work->staged = true;
+    routing_destroy(routing);
+    return 0;
+}
+
+static int mend(struct repair_work *work)
+{
+    struct turns *turns = NULL;
+    int64_t start_ns = clock_now_ns();
+    int result = repair_turns(&turns, work->lft, work->input.traffic);
+    work->turns_seconds = (double)(clock_now_ns() - start_ns) / NS_PER_S;
+    if (result == -ENETUNREACH || result == -ELOOP)
+        return replace_all(work);
+    if (result == 0)
+        result = load_create(&work->load, work->input.traffic);
+    if (result == 0)
+        result = load_of_table(work->load, work->lft);
+    if (result == 0)
+        result = repair_table(work->lft, turns, work->load, &work->result);
+    turns_destroy(turns);
+    return result;
+}
+
+static int table_write(const struct lft *lft, const char *path)
+{
+    FILE *out = route_output_open(path);
+    return out ? route_output_close(out, path, formats_lft_write(lft, out) < 0) : 1;
+}
+
+/* The first of two stages: what will change is dropped, what stays stays. */
+static int stage_write(const struct repair_work *work, const char *path)
+{
+    const struct net *net = work->input.net;
+    struct lft *old = NULL;
+    uint32_t ignored;
+    int result = formats_lft_import(&old, net, &work->old_dump, &ignored);
+    if (result < 0)
+        return route_fail();
+    size_t size = (size_t)net->target_count * net->switch_count;
+    for (size_t i = 0; i < size; i++) {
+        if (old->next[i] != work->lft->next[i])
+            old->next[i] = LFT_NONE;
+    }
+    result = table_write(old, path);
+    lft_destroy(old);
+    return result;
+}
+
+static int full_compare(const struct repair_work *work)
+{
+    struct routing *routing;
+    if (routing_create(&routing, work->input.traffic, algorithm_find("turn-addition"), NULL) < 0)
+        return route_fail();
+    for (uint32_t k = 0; k < work->input.traffic->class_count; k++) {
+        double mended = load_throughput(work->load, k), full = load_throughput(routing->load, k);
+        printf("throughput of class %u: %.4f mended, %.4f computed anew (%+.1f %%)\n", k, mended,
+               full, 100 * (mended / full - 1));
+    }
+    routing_destroy(routing);
+    return 0;
+}
+
+static int report(struct repair_work *work)
+{
+    struct lft_dump dump;
+    struct check_report check, transition;
+    int result = formats_lft_export(&dump, work->lft);
+    if (result < 0)
+        return route_fail();
+    result = check_tables(work->input.fabric, &dump, NULL, &check);
+    if (result == 0)
+        result = check_transition(work->input.fabric, &work->old_dump, &dump, &transition);
+    formats_lft_free(&dump);
+    if (result < 0)
+        return route_fail();
+    printf("entries: %" PRIu64 " changed for %u targets, %" PRIu64
+           " of them led nowhere any more\ntime: %.1f ms to mend, %.1f ms to learn the old turns\n",
+           work->result.entries_changed, work->result.targets_changed, work->result.entries_forced,
+           work->result.seconds * 1e3, work->turns_seconds * 1e3);
+    route_check_text(stdout, &check);
+    printf("transition: %s\n",
+           transition.loop_free
+               ? "old and new ways together have no cycle, switches may change in any order"
+               : "old and new ways together have a cycle: load the --stage table first, wait until "
+                 "packets of the old ways are gone, then load the new one");
+    return check_passed(&check) ? 0 : 1;
+}
+
+static int repair(struct repair_work *work, const char *lft, const char *stage, bool full)
+{
+    int result = report(work);
+    if (result == 0 && lft)
+        result = table_write(work->lft, lft);
+    if (result == 0 && stage)
+        result = stage_write(work, stage);
+    if (result == 0 && full && work->load)
+        result = full_compare(work);
+    return result;
+}
+
+int cli_route_repair(int argc, char **argv)
+{
+    struct repair_work work = {0};
+    const char *traffic = "auto", *lft = NULL, *stage = NULL;
+    char separator = 0;
+    bool full = false;
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+        if (option == TRAFFIC)
+            traffic = optarg;
+        else if (option == SEPARATOR)
+            separator = optarg[0];
+        else if (option == LFT)
+            lft = optarg;
+        else if (option == STAGE)
+            stage = optarg;
+        else if (option == FULL)
+            full = true;
+        else
+            return cli_usage_error("route", "repair does not understand its options");
+    }
+    if (argc - optind != 3)
+        return cli_usage_error("route",
+                               "repair needs the old fabric, its table, and the new fabric");
+    struct fabric *old_fabric = NULL;
+    if (formats_fabric_read(&old_fabric, argv[optind], NULL) < 0)
+        return route_fail();
+    /* who has come new and has no LID must not get one that is in use */
+    int status = route_input_open(&work.input, argv[optind + 2], traffic, separator);
+    if (status == 0) {
+        uint32_t dead = 0;
+        int result = formats_lft_read(&work.old_dump, work.input.fabric, argv[optind + 1]);
+        if (result == 0)
+            result = formats_lft_import(&work.lft, work.input.net, &work.old_dump, &dead);
+        if (result == 0)
+            result = mend(&work);
+        status = result < 0 ? route_fail() : repair(&work, lft, stage, full);
+    }
+    formats_lft_free(&work.old_dump);
+    lft_destroy(work.lft);
+    load_destroy(work.load);
+    route_input_close(&work.input);
+    fabric_destroy(old_fabric);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The independent checker. It knows the fabric (nodes, ports, cables, LIDs) and a table of ports by
+ * switch and LID, from a file or from anywhere else, and follows every entry itself. It shares no
+ * data and no code with the algorithms: their mistakes must not be able to hide here.
+ */
+#ifndef ROUTE_CHECK_H
+#define ROUTE_CHECK_H
+
+#include "route/fabric.h"
+#include "route/formats.h"
+
+enum check_lanes { CHECK_ONE_LANE, CHECK_LANE_PER_HOP, CHECK_LANE_AT_BRANCHES };
+
+#define CHECK_LANES_MAX 64
+
+struct check_options {
+    enum check_lanes lanes;
+    uint32_t lane_limit; /* 0: CHECK_LANES_MAX */
+};
+
+struct check_report {
+    uint64_t pairs; /* of host ports */
+    uint64_t pairs_connected;
+    uint64_t entries_missing; /* that some host's traffic, or its answer, needs */
+    uint64_t entries_unused;  /* missing, but only between switches without hosts */
+    uint32_t hops_most;       /* switches passed, between hosts */
+    double hops_mean;
+    uint32_t lanes_used;
+    uint64_t dependencies; /* edges of the channel dependency graph */
+    bool loop_free;        /* no cycle for traffic from hosts */
+    bool loop_free_strict; /* nor for traffic that switches send themselves */
+    char problem[512];     /* the first broken way, in words; empty if there is none */
+    char witness[2048];    /* the cycle, in words; empty if there is none */
+};
+
+/* 0 if the check could be made; whether it passed is check_passed(). */
+int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
+                 const struct check_options *options, struct check_report *report);
+
+/* Do two tables together have no cycle: may packets of both be under way at once? */
+int check_transition(const struct fabric *fabric, const struct lft_dump *before,
+                     const struct lft_dump *after, struct check_report *report);
+
+static inline bool check_passed(const struct check_report *report)
+{
+    return report->pairs == report->pairs_connected && report->entries_missing == 0 &&
+           report->loop_free;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opens a fabric file of whatever format. See formats.h.
+ */
+#include "base/error.h"
+#include "route/formats.h"
+
+#include <string.h>
+
+typedef int (*fabric_parser)(struct fabric *fabric, struct source *source);
+
+/* An ibdm topology has indented lines with arrows after each name; an edge list never has. */
+static bool arrow_follows(const struct source *source)
+{
+    const char *end = source->text + source->length, *line = source->text + source->at;
+    while (line < end && (*line == ' ' || *line == '\t' || *line == '\n' || *line == '#')) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((stop ? stop : end) - line);
+        if (*line != '#' && memmem(line, length, "->", 2))
+            return true;
+        line += length + 1;
+    }
+    return false;
+}
+
+/* The format shows in the first line that is neither empty nor a comment. */
+static int parser_find(struct source *source, fabric_parser *parser)
+{
+    int more;
+    *parser = NULL;
+    while (!*parser && (more = source_next(source)) != 0) {
+        if (more < 0)
+            return more;
+        const char *at = source->line;
+        source_skip_blanks(&at);
+        if (*at == '\0' || *at == '#')
+            continue;
+        if (*at == '{')
+            *parser = formats_lst_parse;
+        else if (strncmp(at, "Switch", 6) == 0 || strncmp(at, "Ca", 2) == 0 ||
+                 strncmp(at, "Hca", 3) == 0 || strstr(at, "guid=") ||
+                 strncmp(at, "vendid=", 7) == 0 || strncmp(at, "devid=", 6) == 0 ||
+                 strncmp(at, "Rt", 2) == 0 || strncmp(at, "DR path", 7) == 0)
+            *parser = formats_ibnet_parse;
+        else if (at == source->line && arrow_follows(source))
+            *parser = formats_topo_parse;
+        else
+            *parser = formats_edges_parse;
+    }
+    source_rewind(source);
+    if (!*parser)
+        return error_set(-EINVAL, ERROR_NO_RANK, "%s: the file holds no fabric", source->name);
+    return 0;
+}
+
+int formats_fabric_parse(struct fabric **out, struct source *source)
+{
+    fabric_parser parser;
+    struct fabric *fabric = NULL;
+    int result = parser_find(source, &parser);
+    if (result == 0)
+        result = fabric_create(&fabric);
+    if (result == 0)
+        result = parser(fabric, source);
+    if (result == 0 && fabric_count(fabric, FABRIC_SWITCH) == 0)
+        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no switch in the file", source->name);
+    if (result < 0) {
+        fabric_destroy(fabric);
+        return result;
+    }
+    *out = fabric;
+    return 0;
+}
+
+int formats_fabric_read(struct fabric **fabric, const char *path, bool *lids_given)
+{
+    struct source source;
+    int result = source_open(&source, path);
+    if (result < 0)
+        return result;
+    result = formats_fabric_parse(fabric, &source);
+    source_close(&source);
+    if (result < 0)
+        return result;
+    int given = fabric_lids_assign(*fabric);
+    if (lids_given)
+        *lids_given = given > 0;
+    return 0;
+}

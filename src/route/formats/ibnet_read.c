@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads what ibnetdiscover prints and ibsim reads:
+ *
+ *   switchguid=0x2c902004a1b20(2c902004a1b20)
+ *   Switch  24 "S-0002c902004a1b20"   # "leaf 1" base port 0 lid 3 lmc 0
+ *   [1]     "H-0002c90300001a10"[1](2c90300001a11)   # "node 1 HCA-1" lid 5 4xDDR
+ *
+ * Every cable stands in the blocks of both its ends; a node may be named before its own block
+ * comes.
+ */
+#include "base/error.h"
+#include "route/formats.h"
+
+#include <string.h>
+
+#define NAME_MAX_LENGTH 128
+
+struct ibnet {
+    struct fabric *fabric;
+    struct source *source;
+    uint32_t node; /* whose block this is, FABRIC_NONE before the first */
+    uint64_t guid; /* from the guid= line before the block */
+    uint64_t port_guid;
+    bool grouped; /* the hint was there */
+};
+
+/* A node named in the text; made if it is new. The id's first letter tells what it is. */
+static int node_get(struct ibnet *reader, const char *id, enum fabric_kind kind, uint32_t *node)
+{
+    *node = fabric_node_find(reader->fabric, id);
+    if (*node != FABRIC_NONE)
+        return 0;
+    int result = fabric_node_add(reader->fabric, kind, id, node);
+    return result < 0 ? source_error_wrap(reader->source, result) : 0;
+}
+
+static enum fabric_kind kind_of_id(const char *id, uint32_t port_count_hint)
+{
+    if (strncmp(id, "S-", 2) == 0)
+        return FABRIC_SWITCH;
+    if (strncmp(id, "H-", 2) == 0 || strncmp(id, "R-", 2) == 0)
+        return FABRIC_HOST;
+    return port_count_hint > 2 ? FABRIC_SWITCH : FABRIC_HOST;
+}
+
+/* The GUID in an id such as S-0002c902004a1b20, or 0. */
+static uint64_t guid_of_id(const char *id)
+{
+    const char *at = id;
+    uint64_t guid;
+    if ((source_take(&at, "S-") || source_take(&at, "H-") || source_take(&at, "R-")) &&
+        source_take_hex(&at, &guid) && *at == '\0')
+        return guid;
+    return 0;
+}
+
+/* "lid 5" somewhere in the comment. */
+static uint32_t lid_in(const char *text)
+{
+    uint32_t lid = 0;
+    for (const char *at = text; (at = strstr(at, "lid ")) != NULL;) {
+        at += 4;
+        if (source_take_number(&at, &lid) && lid != 0)
+            return lid <= FABRIC_LID_MAX ? lid : 0;
+    }
+    return 0;
+}
+
+static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *at)
+{
+    char id[NAME_MAX_LENGTH];
+    uint32_t port_count;
+    source_skip_blanks(&at);
+    if (!source_take_number(&at, &port_count))
+        return source_error(reader->source, "a number of ports must follow here: '%.40s'", at);
+    source_skip_blanks(&at);
+    if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
+        return source_error(reader->source, "a quoted name must follow here: '%.40s'", at);
+    int result = node_get(reader, id, kind, &reader->node);
+    if (result < 0)
+        return result;
+    struct fabric_node *node = &reader->fabric->nodes[reader->node];
+    node->kind = kind; /* a cable named earlier may have guessed wrong */
+    if (port_count > FABRIC_PORTS_MAX)
+        return source_error(reader->source, "'%s' has %u ports, at most %d are possible", id,
+                            port_count, FABRIC_PORTS_MAX);
+    result = fabric_ports_grow(reader->fabric, reader->node, port_count);
+    if (result < 0)
+        return source_error_wrap(reader->source, result);
+    node->guid = reader->guid ? reader->guid : guid_of_id(id);
+    const char *comment = strchr(at, '#');
+    if (kind == FABRIC_SWITCH) {
+        node->ports[0].guid = reader->port_guid ? reader->port_guid : node->guid;
+        node->ports[0].lid = comment ? lid_in(comment) : 0;
+    }
+    reader->guid = reader->port_guid = 0;
+    return 0;
+}
+
+/* The LID of a host's port stands behind its own line ("# lid 5 lmc 0") and behind the switch's
+ * line that leads to it ("# "name" lid 5 4xDDR"). */
+static void cable_lids(struct ibnet *reader, struct fabric_end here, struct fabric_end there,
+                       const char *comment)
+{
+    struct fabric_node *nodes = reader->fabric->nodes;
+    if (nodes[here.node].kind == FABRIC_SWITCH) {
+        const char *after = comment[1] ? strrchr(comment, '"') : NULL;
+        uint32_t lid = after ? lid_in(after) : 0;
+        if (lid && nodes[there.node].kind == FABRIC_HOST)
+            nodes[there.node].ports[there.port].lid = lid;
+        return;
+    }
+    const char *quote = strchr(comment, '"');
+    const char *own = strstr(comment, "lid ");
+    uint32_t lid = 0;
+    if (own && (!quote || own < quote)) {
+        own += 4;
+        source_take_number(&own, &lid);
+    }
+    if (lid && lid <= FABRIC_LID_MAX)
+        nodes[here.node].ports[here.port].lid = lid;
+}
+
+/* [1](guid)  "S-…"[3](guid)  # comment */
+static int cable_read(struct ibnet *reader, const char *at)
+{
+    struct source *source = reader->source;
+    char id[NAME_MAX_LENGTH], ignored[NAME_MAX_LENGTH];
+    uint32_t port, peer_port, peer;
+    uint64_t guid = 0;
+    if (reader->node == FABRIC_NONE)
+        return source_error(source, "a port before the first 'Switch' or 'Ca' line");
+    if (!source_take(&at, "[") || !source_take_number(&at, &port) || !source_take(&at, "]"))
+        return source_error(source, "not a port in brackets: '%.40s'", at);
+    if (source_take(&at, "(") && (!source_take_hex(&at, &guid) || !source_take(&at, ")")))
+        return source_error(source, "not a GUID in parentheses: '%.40s'", at);
+    source_skip_blanks(&at);
+    source_take_between(&at, '[', ']', ignored, sizeof(ignored)); /* [ext 1] */
+    source_skip_blanks(&at);
+    if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
+        return source_error(source, "the peer's quoted name must follow here: '%.40s'", at);
+    if (!source_take(&at, "[") || !source_take_number(&at, &peer_port) || !source_take(&at, "]"))
+        return source_error(source, "the peer's port in brackets must follow here: '%.40s'", at);
+    if (port == 0 || peer_port == 0 || port > FABRIC_PORTS_MAX || peer_port > FABRIC_PORTS_MAX)
+        return source_error(source, "port %u to port %u: ports go from 1 to %d", port, peer_port,
+                            FABRIC_PORTS_MAX);
+    int result = node_get(reader, id, kind_of_id(id, 0), &peer);
+    if (result < 0)
+        return result;
+    struct fabric_end here = {reader->node, (uint16_t)port}, there = {peer, (uint16_t)peer_port};
+    if (here.node == there.node && port == peer_port)
+        return source_error(source, "port %u is cabled to itself", port);
+    result = fabric_link_add(reader->fabric, here, there);
+    if (result < 0)
+        return source_error_wrap(source, result);
+    if (guid && reader->fabric->nodes[here.node].kind == FABRIC_HOST)
+        reader->fabric->nodes[here.node].ports[port].guid = guid;
+    const char *comment = strchr(at, '#');
+    if (comment)
+        cable_lids(reader, here, there, comment);
+    return 0;
+}
+
+static int line_read(struct ibnet *reader)
+{
+    const char *at = reader->source->line;
+    source_skip_blanks(&at);
+    if (strcmp(at, FORMATS_GROUPS_HINT) == 0)
+        reader->grouped = true;
+    if (*at == '\0' || *at == '#')
+        return 0;
+    if (*at == '[')
+        return cable_read(reader, at);
+    if (source_take(&at, "switchguid=") || source_take(&at, "caguid=") ||
+        source_take(&at, "rtguid=")) {
+        if (!source_take_hex(&at, &reader->guid))
+            return source_error(reader->source, "not a GUID: '%.40s'", at);
+        if (source_take(&at, "("))
+            source_take_hex(&at, &reader->port_guid);
+        return 0;
+    }
+    if (source_take(&at, "Switch"))
+        return block_begin(reader, FABRIC_SWITCH, at);
+    if (source_take(&at, "Ca") || source_take(&at, "Hca") || source_take(&at, "Rt"))
+        return block_begin(reader, FABRIC_HOST, at);
+    if (strchr(at, '=') || strncmp(at, "DR path", 7) == 0)
+        return 0; /* vendid=, devid=, sysimgguid=, and what ibnetdiscover says while it works */
+    return source_error(reader->source,
+                        "neither a port, nor 'Switch' or 'Ca', nor 'name=value': "
+                        "'%.40s'",
+                        at);
+}
+
+int formats_ibnet_parse(struct fabric *fabric, struct source *source)
+{
+    struct ibnet reader = {.fabric = fabric, .source = source, .node = FABRIC_NONE};
+    int more, result = 0;
+    while (result == 0 && (more = source_next(source)) != 0)
+        result = more < 0 ? more : line_read(&reader);
+    if (result == 0 && reader.grouped)
+        fabric_groups_by_name(fabric, '.');
+    return result;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads forwarding tables as OpenSM, dump_fts, dump_lfts.sh and ibroute print them:
+ *
+ *   Unicast lids [0x0-0x12] of switch Lid 3 guid 0x0002c902004a1b20 ('leaf 1'):
+ *   0x0005 007 : (…)
+ *
+ * Only the GUID, the LID and the port count.
+ */
+#include "base/error.h"
+#include "route/formats.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct guid_index {
+    uint64_t guid;
+    uint32_t at;
+};
+
+struct lft_reader {
+    struct lft_dump *dump;
+    struct source *source;
+    struct guid_index *guids;
+    uint32_t at;      /* switch whose table this is, FABRIC_NONE before the first */
+    bool skip;        /* a switch that the fabric does not have */
+    uint32_t unknown; /* how many such there were */
+};
+
+static int guid_compare(const void *a, const void *b)
+{
+    const struct guid_index *x = a, *y = b;
+    return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+static int guids_fill(struct lft_reader *reader, const struct fabric *fabric)
+{
+    uint32_t count = 0, lid_last = 0;
+    reader->guids = malloc((fabric->node_count + 1) * sizeof(*reader->guids));
+    if (!reader->guids)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u GUIDs", fabric->node_count);
+    for (uint32_t i = 0; i < fabric->node_count; i++) {
+        const struct fabric_node *node = &fabric->nodes[i];
+        for (uint32_t p = 0; p <= node->port_count; p++) {
+            if (node->ports[p].lid > lid_last)
+                lid_last = node->ports[p].lid;
+        }
+        if (node->kind != FABRIC_SWITCH)
+            continue;
+        reader->guids[count] = (struct guid_index){.guid = node->guid, .at = count};
+        count++;
+    }
+    qsort(reader->guids, count, sizeof(*reader->guids), guid_compare);
+    reader->dump->switch_count = count;
+    reader->dump->lid_count = lid_last + 1;
+    size_t size = (size_t)count * reader->dump->lid_count;
+    reader->dump->port = malloc(size + 1);
+    if (!reader->dump->port)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
+    memset(reader->dump->port, 255, size);
+    return 0;
+}
+
+static int switch_begin(struct lft_reader *reader)
+{
+    const char *at = strstr(reader->source->line, "guid ");
+    uint64_t guid;
+    if (at)
+        at += 5;
+    if (!at || !source_take_hex(&at, &guid))
+        return source_error(reader->source, "the switch's GUID is missing ('guid 0x…')");
+    struct guid_index key = {.guid = guid};
+    const struct guid_index *found = bsearch(&key, reader->guids, reader->dump->switch_count,
+                                             sizeof(*reader->guids), guid_compare);
+    reader->skip = !found;
+    reader->unknown += !found;
+    reader->at = found ? found->at : 0;
+    return 0;
+}
+
+static int entry_read(struct lft_reader *reader, const char *at)
+{
+    uint64_t lid;
+    uint32_t port;
+    if (reader->at == FABRIC_NONE)
+        return source_error(reader->source, "an entry before the first 'Unicast lids' line");
+    if (!source_take_hex(&at, &lid))
+        return source_error(reader->source, "not a LID: '%.40s'", at);
+    source_skip_blanks(&at);
+    if (!source_take_number(&at, &port) || (*at != ' ' && *at != '\t' && *at != '\0'))
+        return source_error(reader->source, "a port number must follow the LID: '%.40s'", at);
+    if (lid > 0xffffff || port > 255)
+        return source_error(reader->source, "LID 0x%" PRIx64 ", port %u: out of range", lid, port);
+    if (!reader->skip && lid < reader->dump->lid_count)
+        reader->dump->port[(size_t)reader->at * reader->dump->lid_count + lid] = (uint8_t)port;
+    return 0;
+}
+
+int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
+{
+    struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
+    memset(dump, 0, sizeof(*dump));
+    int more, result = guids_fill(&reader, fabric);
+    while (result == 0 && (more = source_next(source)) != 0) {
+        const char *at = source->line;
+        source_skip_blanks(&at);
+        if (more < 0)
+            result = more;
+        else if (strncmp(at, "Unicast lids", 12) == 0)
+            result = switch_begin(&reader);
+        else if (strncmp(at, "0x", 2) == 0)
+            result = entry_read(&reader, at);
+        else if (*at != '\0' && *at != '#' && !strstr(at, "dumped") && strncmp(at, "Lid", 3) != 0 &&
+                 strncmp(at, "Port", 4) != 0 && strncmp(at, "Info", 4) != 0 &&
+                 strncmp(at, "Multicast", 9) != 0)
+            result = source_error(source, "neither 'Unicast lids …' nor 'LID PORT': '%.40s'", at);
+    }
+    if (result == 0 && reader.at == FABRIC_NONE)
+        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
+                           source->name);
+    free(reader.guids);
+    if (result < 0)
+        formats_lft_free(dump);
+    return result;
+}
+
+int formats_lft_read(struct lft_dump *dump, const struct fabric *fabric, const char *path)
+{
+    struct source source;
+    int result = source_open(&source, path);
+    if (result < 0)
+        return result;
+    result = formats_lft_parse(dump, fabric, &source);
+    source_close(&source);
+    return result;
+}
+
+void formats_lft_free(struct lft_dump *dump)
+{
+    free(dump->port);
+    dump->port = NULL;
+}
+
+#define PORTS 256
+
+/* Slot of each port of each switch, LFT_NONE where no switch is behind it. */
+static uint8_t *slots_fill(const struct net *net)
+{
+    uint8_t *slots = malloc((size_t)net->switch_count * PORTS);
+    if (!slots)
+        return NULL;
+    memset(slots, LFT_NONE, (size_t)net->switch_count * PORTS);
+    for (uint32_t c = 0; c < net->channel_count; c++)
+        slots[(size_t)net->tail[c] * PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);
+    return slots;
+}
+
+int formats_lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump,
+                       uint32_t *ignored)
+{
+    struct lft *lft = NULL;
+    uint8_t *slots = slots_fill(net);
+    int result = slots ? lft_create(&lft, net)
+                       : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports");
+    *ignored = 0;
+    for (uint32_t t = 0; result == 0 && t < net->target_count; t++) {
+        uint32_t lid = net->target_lid[t], root = net->target_switch[t];
+        uint8_t *next = lft_tree(lft, t);
+        for (uint32_t s = 0; lid != 0 && lid < dump->lid_count && s < net->switch_count; s++) {
+            uint8_t port = dump->port[(size_t)s * dump->lid_count + lid];
+            if (port == 255)
+                continue;
+            next[s] = slots[(size_t)s * PORTS + port];
+            if (s == root)
+                next[s] = port == net->target_port[t] ? LFT_HERE : LFT_NONE;
+            *ignored += next[s] == LFT_NONE;
+        }
+    }
+    free(slots);
+    if (result == 0)
+        *out = lft;
+    return result;
+}
+
+int formats_lft_export(struct lft_dump *dump, const struct lft *lft)
+{
+    const struct net *net = lft->net;
+    uint32_t lid_last = 0;
+    for (uint32_t t = 0; t < net->target_count; t++)
+        lid_last = net->target_lid[t] > lid_last ? net->target_lid[t] : lid_last;
+    *dump = (struct lft_dump){.lid_count = lid_last + 1, .switch_count = net->switch_count};
+    size_t size = (size_t)dump->switch_count * dump->lid_count;
+    dump->port = malloc(size + 1);
+    if (!dump->port)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
+    memset(dump->port, 255, size);
+    for (uint32_t t = 0; t < net->target_count; t++) {
+        const uint8_t *next = lft_tree(lft, t);
+        for (uint32_t s = 0; net->target_lid[t] != 0 && s < net->switch_count; s++) {
+            uint8_t *port = &dump->port[(size_t)s * dump->lid_count + net->target_lid[t]];
+            if (next[s] == LFT_HERE)
+                *port = net->target_port[t];
+            else if (next[s] != LFT_NONE)
+                *port = net->port[net->first[s] + next[s]];
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See parallel.h.
+ */
+#include "route/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define THREADS_MAX 64
+
+static _Atomic uint32_t threads_wanted;
+
+struct parallel_job {
+    parallel_part run;
+    void *context;
+    uint32_t part_count;
+    _Atomic uint32_t next;
+};
+
+void parallel_threads_set(uint32_t thread_count)
+{
+    atomic_store(&threads_wanted, thread_count > THREADS_MAX ? THREADS_MAX : thread_count);
+}
+
+uint32_t parallel_threads(void)
+{
+    uint32_t wanted = atomic_load(&threads_wanted);
+    if (wanted != 0)
+        return wanted;
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
+        return 1;
+    int count = CPU_COUNT(&mine);
+    return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (uint32_t)count;
+}
+
+static void *worker(void *argument)
+{
+    struct parallel_job *job = argument;
+    uint32_t part;
+    while ((part = atomic_fetch_add(&job->next, 1)) < job->part_count)
+        job->run(job->context, part);
+    return NULL;
+}
+
+void parallel_run(uint32_t part_count, parallel_part run, void *context)
+{
+    struct parallel_job job = {.run = run, .context = context, .part_count = part_count};
+    pthread_t threads[THREADS_MAX];
+    uint32_t wanted = parallel_threads(), started = 0;
+    if (wanted > part_count)
+        wanted = part_count;
+    while (started + 1 < wanted && pthread_create(&threads[started], NULL, worker, &job) == 0)
+        started++;
+    worker(&job);
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See tune.h.
+ */
+#include "route/tune.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX 4
+#define TUNE_IDLE 4 /* rounds without a gain after which it is enough */
+
+struct tune {
+    const struct net *net;
+    const struct turns *turns;
+    struct load *load;
+    uint32_t classes;
+    double most[TRAFFIC_CLASSES]; /* the busiest channel's load */
+    float busy[TRAFFIC_CLASSES];  /* channels above this are worth a look */
+    float unit[TRAFFIC_CLASSES];  /* load that counts as 1 in the powers */
+    float *flow[TRAFFIC_CLASSES]; /* through each switch, for the target at hand */
+    uint64_t *joined;             /* switch -> slots by which others have joined it */
+    uint32_t *order, *scratch, *hops;
+    uint32_t *busy_list; /* channels above the limit */
+    uint32_t busy_count;
+    uint8_t *next;
+    uint32_t root;
+    bool longer;
+    uint64_t moves;
+};
+
+static void tune_free(struct tune *tune)
+{
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        free(tune->flow[k]);
+    free(tune->joined);
+    free(tune->order);
+    free(tune->scratch);
+    free(tune->hops);
+    free(tune->busy_list);
+}
+
+static bool tune_allocate(struct tune *tune)
+{
+    uint32_t switches = tune->net->switch_count;
+    bool enough = true;
+    for (uint32_t k = 0; k < tune->classes; k++) {
+        tune->flow[k] = malloc(switches * sizeof(float));
+        enough = enough && tune->flow[k];
+    }
+    tune->joined = malloc((size_t)switches * WORDS_MAX * sizeof(uint64_t));
+    tune->order = malloc(switches * sizeof(uint32_t));
+    tune->scratch = malloc(LFT_SCRATCH(tune->net) * sizeof(uint32_t));
+    tune->hops = malloc(switches * sizeof(uint32_t));
+    tune->busy_list = malloc((tune->net->channel_count + 1) * sizeof(uint32_t));
+    return enough && tune->joined && tune->order && tune->scratch && tune->hops && tune->busy_list;
+}
+
+static uint32_t output_of(const struct tune *tune, uint32_t at)
+{
+    return tune->net->first[at] + tune->next[at];
+}
+
+/* Loads a target's tree into flow, joined and hops. */
+static void target_take(struct tune *tune, const struct lft *table, uint32_t target)
+{
+    const struct net *net = tune->net;
+    tune->next = lft_tree(table, target);
+    tune->root = net->target_switch[target];
+    uint32_t count = lft_tree_order(table, target, tune->order, tune->scratch);
+    for (uint32_t k = 0; k < tune->classes; k++)
+        traffic_sources(tune->load->traffic, target, k, tune->flow[k]);
+    memset(tune->joined, 0, (size_t)net->switch_count * WORDS_MAX * sizeof(uint64_t));
+    tune->hops[tune->root] = 0;
+    for (uint32_t i = 1; i < count; i++)
+        tune->hops[tune->order[i]] = tune->hops[net->head[output_of(tune, tune->order[i])]] + 1;
+    for (uint32_t i = count; i-- > 1;) {
+        uint32_t at = tune->order[i], out = output_of(tune, at), to = net->head[out];
+        uint32_t slot = net_slot_in(net, out);
+        tune->joined[to * WORDS_MAX + slot / 64] |= 1ull << (slot % 64);
+        for (uint32_t k = 0; k < tune->classes; k++)
+            tune->flow[k][to] += tune->flow[k][at];
+    }
+}
+
+/* Adds the flow of a switch to all that lies behind it on its way, or takes it away. */
+static void way_add(struct tune *tune, uint32_t at, const float *flow, float sign)
+{
+    const struct net *net = tune->net;
+    while (at != tune->root) {
+        uint32_t out = output_of(tune, at);
+        at = net->head[out];
+        for (uint32_t k = 0; k < tune->classes; k++) {
+            tune->load->channel[k][out] += sign * flow[k];
+            tune->flow[k][at] += sign * flow[k];
+        }
+    }
+}
+
+static inline float power(float x)
+{
+    float x2 = x * x, x4 = x2 * x2;
+    return x4 * x4 * x4;
+}
+
+static float channel_cost(const struct tune *tune, uint32_t channel, const float *flow)
+{
+    float cost = 0;
+    for (uint32_t k = 0; k < tune->classes; k++) {
+        float load = tune->load->channel[k][channel];
+        if (flow[k] > 0)
+            cost += power((load + flow[k]) * tune->unit[k]) - power(load * tune->unit[k]);
+    }
+    return cost;
+}
+
+/* What it would cost to send the flow over `out` and on from there; stops when it gets too dear. */
+static float way_cost(const struct tune *tune, uint32_t out, const float *flow, float limit)
+{
+    const struct net *net = tune->net;
+    float cost = channel_cost(tune, out, flow);
+    for (uint32_t at = net->head[out]; at != tune->root && cost < limit;) {
+        out = output_of(tune, at);
+        cost += channel_cost(tune, out, flow);
+        at = net->head[out];
+    }
+    return cost;
+}
+
+/* Could `at` use this output: may all that have joined it turn to it, and does it lead on? */
+static bool output_fits(const struct tune *tune, uint32_t at, uint32_t out)
+{
+    const struct net *net = tune->net;
+    uint32_t to = net->head[out];
+    const uint64_t *row = turns_row(tune->turns, out);
+    for (uint32_t w = 0; w < tune->turns->words; w++) {
+        if (tune->joined[at * WORDS_MAX + w] & ~row[w])
+            return false;
+    }
+    if (to == tune->root)
+        return true;
+    if (tune->next[to] >= LFT_HERE || !turns_allowed(tune->turns, out, output_of(tune, to)))
+        return false;
+    return tune->longer || tune->hops[to] < tune->hops[at];
+}
+
+static void output_change(struct tune *tune, uint32_t at, uint32_t out)
+{
+    const struct net *net = tune->net;
+    uint32_t old = output_of(tune, at), old_slot = net_slot_in(net, old);
+    uint32_t slot = net_slot_in(net, out);
+    tune->joined[net->head[old] * WORDS_MAX + old_slot / 64] &= ~(1ull << (old_slot % 64));
+    tune->joined[net->head[out] * WORDS_MAX + slot / 64] |= 1ull << (slot % 64);
+    tune->next[at] = (uint8_t)(out - net->first[at]);
+    tune->hops[at] = tune->hops[net->head[out]] + 1;
+    tune->moves++;
+}
+
+/* Looks for a better output for one switch. */
+static void switch_improve(struct tune *tune, uint32_t at)
+{
+    const struct net *net = tune->net;
+    uint32_t best = output_of(tune, at), old = best;
+    float flow[TRAFFIC_CLASSES] = {0};
+    for (uint32_t k = 0; k < tune->classes; k++)
+        flow[k] = tune->flow[k][at];
+    way_add(tune, at, flow, -1);
+    float least = way_cost(tune, best, flow, INFINITY) * 0.9999f; /* a gain, not noise */
+    for (uint32_t out = net->first[at]; out < net->first[at + 1]; out++) {
+        if (out == old || !output_fits(tune, at, out))
+            continue;
+        float cost = way_cost(tune, out, flow, least);
+        if (cost < least) {
+            least = cost;
+            best = out;
+        }
+    }
+    if (best != old)
+        output_change(tune, at, best);
+    way_add(tune, at, flow, 1);
+}
+
+/* Does this switch send something over a busy channel? */
+static bool is_busy(const struct tune *tune, uint32_t at)
+{
+    uint32_t out = output_of(tune, at);
+    for (uint32_t k = 0; k < tune->classes; k++) {
+        if (tune->flow[k][at] > 0 && tune->load->channel[k][out] > tune->busy[k])
+            return true;
+    }
+    return false;
+}
+
+/* Improving the busiest switch alone may fail where those before it on the way could turn off
+ * earlier: marks the ways that lead over busy channels. */
+static uint32_t busy_mark(struct tune *tune, uint32_t count)
+{
+    uint32_t found = 0;
+    tune->scratch[tune->root] = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t at = tune->order[i], to = tune->net->head[output_of(tune, at)];
+        tune->scratch[at] = is_busy(tune, at) || tune->scratch[to];
+        found += tune->scratch[at];
+    }
+    return found;
+}
+
+static void limits_set(struct tune *tune, float share)
+{
+    for (uint32_t k = 0; k < tune->classes; k++) {
+        double most = 0;
+        for (uint32_t c = 0; c < tune->net->channel_count; c++)
+            most = fmax(most, tune->load->channel[k][c]);
+        tune->most[k] = most;
+        tune->unit[k] = most > 0 ? (float)(1 / most) : 1;
+        double host = traffic_host_load(tune->load->traffic, k);
+        /* below the load of host cables nothing is gained any more */
+        tune->busy[k] = (float)fmax(most * share, host * 1.0001);
+    }
+}
+
+static void busy_list_fill(struct tune *tune)
+{
+    tune->busy_count = 0;
+    for (uint32_t c = 0; c < tune->net->channel_count; c++) {
+        bool busy = false;
+        for (uint32_t k = 0; k < tune->classes; k++)
+            busy = busy || tune->load->channel[k][c] > tune->busy[k];
+        if (busy)
+            tune->busy_list[tune->busy_count++] = c;
+    }
+}
+
+/* Does a tree use a busy channel at all? Spares most targets the closer look. */
+static bool uses_busy(const struct tune *tune, const uint8_t *next)
+{
+    const struct net *net = tune->net;
+    for (uint32_t i = 0; i < tune->busy_count; i++) {
+        uint32_t c = tune->busy_list[i];
+        if (net->first[net->tail[c]] + next[net->tail[c]] == c)
+            return true;
+    }
+    return false;
+}
+
+static void pass(struct tune *tune, const struct lft *table, float share)
+{
+    const struct net *net = tune->net;
+    limits_set(tune, share);
+    busy_list_fill(tune);
+    for (uint32_t t = 0; t < net->host_count; t++) {
+        if (!uses_busy(tune, lft_tree(table, t)))
+            continue;
+        target_take(tune, table, t);
+        if (busy_mark(tune, net->switch_count) == 0)
+            continue;
+        for (uint32_t i = 1; i < net->switch_count; i++) {
+            uint32_t at = tune->order[i];
+            if (tune->scratch[at] && tune->next[at] < LFT_HERE)
+                switch_improve(tune, at);
+        }
+    }
+}
+
+int tune_table(struct lft *table, const struct turns *turns, struct load *load,
+               const struct tune_options *options)
+{
+    const struct net *net = table->net;
+    struct tune tune = {.net = net,
+                        .turns = turns,
+                        .load = load,
+                        .longer = options->longer,
+                        .classes = load->traffic->class_count};
+    if (!tune_allocate(&tune)) {
+        tune_free(&tune);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
+    }
+    uint64_t entries = (uint64_t)net->host_count * net->switch_count, work = 0;
+    uint32_t idle = 0;
+    double best = INFINITY; /* the product of the busiest loads of the classes */
+    for (uint32_t round = 0; idle < TUNE_IDLE && work + entries <= options->work_max; round++) {
+        uint64_t before = tune.moves;
+        pass(&tune, table, idle ? 0.8f : 0.95f);
+        work += entries;
+        double product = tune.most[0] * (tune.classes > 1 ? tune.most[1] : 1);
+        bool gained = product < best * 0.999;
+        best = gained ? product : best;
+        idle = gained ? 0 : idle + 1;
+        log_debug("tuning round %u: %llu moves, busiest %.4f %.4f", round,
+                  (unsigned long long)(tune.moves - before), tune.most[0], tune.most[1]);
+    }
+    tune_free(&tune);
+    return 0;
+}
+
+int tune_entries(struct lft *table, const struct turns *turns, struct load *load,
+                 const struct tune_entry *entries, size_t entry_count, uint32_t rounds)
+{
+    struct tune tune = {
+        .net = table->net, .turns = turns, .load = load, .classes = load->traffic->class_count};
+    if (!tune_allocate(&tune)) {
+        tune_free(&tune);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
+    }
+    for (uint32_t round = 0; round < rounds; round++) {
+        limits_set(&tune, 0);
+        for (size_t i = 0; i < entry_count; i++) {
+            if (entries[i].target >= table->net->host_count)
+                continue;
+            if (i == 0 || entries[i].target != entries[i - 1].target)
+                target_take(&tune, table, entries[i].target);
+            if (tune.next[entries[i].at] < LFT_HERE)
+                switch_improve(&tune, entries[i].at);
+        }
+    }
+    tune_free(&tune);
+    return 0;
+}

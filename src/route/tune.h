@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Improves the balance of a table: switches on the way over a busy channel are offered other
+ * outputs, and take the one that makes the sum of high powers of the loads least. Every step keeps
+ * the table valid: only allowed turns, no one cut off.
+ */
+#ifndef ROUTE_TUNE_H
+#define ROUTE_TUNE_H
+
+#include "route/load.h"
+#include "route/turns.h"
+
+struct tune_options {
+    uint64_t work_max; /* about how many table entries to look at before giving up */
+    bool longer;       /* may use ways that are longer */
+};
+
+/* load must be the table's load, and is kept up. */
+int tune_table(struct lft *table, const struct turns *turns, struct load *load,
+               const struct tune_options *options);
+
+/* Improves only given entries, which are listed target by target; the rest of the table stays. */
+struct tune_entry {
+    uint32_t target, at;
+};
+int tune_entries(struct lft *table, const struct turns *turns, struct load *load,
+                 const struct tune_entry *entries, size_t entry_count, uint32_t rounds);
+
+#endif

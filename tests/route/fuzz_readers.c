@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fuzzes every reader of a file: the first byte chooses which. With FUZZ_REPLAY it is a program
+ * that runs over the files of a folder instead, so that the corpus is tested everywhere.
+ */
+#include "route/formats.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef int (*parser)(struct fabric *fabric, struct source *source);
+
+static void fabric_try(parser parse, const uint8_t *data, size_t size)
+{
+    struct source source;
+    struct fabric *fabric;
+    if (source_from(&source, "fuzz", data, size) < 0)
+        return;
+    if (!parse) {
+        if (formats_fabric_parse(&fabric, &source) == 0)
+            fabric_destroy(fabric);
+    } else if (fabric_create(&fabric) == 0) {
+        if (parse(fabric, &source) == 0)
+            fabric_lids_assign(fabric);
+        fabric_destroy(fabric);
+    }
+    source_close(&source);
+}
+
+static void lft_try(const uint8_t *data, size_t size)
+{
+    static const char text[] = "s1 s2\nhosts s1 2\nhosts s2 2\n";
+    struct source source;
+    struct fabric *fabric = NULL;
+    struct lft_dump dump;
+    source_from(&source, "fabric", text, strlen(text));
+    if (formats_fabric_parse(&fabric, &source) == 0) {
+        struct source table;
+        fabric_lids_assign(fabric);
+        if (source_from(&table, "fuzz", data, size) == 0) {
+            if (formats_lft_parse(&dump, fabric, &table) == 0)
+                formats_lft_free(&dump);
+            source_close(&table);
+        }
+        fabric_destroy(fabric);
+    }
+    source_close(&source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const parser parsers[] = {NULL, formats_ibnet_parse, formats_lst_parse,
+                                     formats_topo_parse, formats_edges_parse};
+    if (size == 0)
+        return 0;
+    uint32_t which = data[0] % 6;
+    if (which == 5)
+        lft_try(data + 1, size - 1);
+    else
+        fabric_try(parsers[which], data + 1, size - 1);
+    return 0;
+}
+
+#ifdef FUZZ_REPLAY
+#include <dirent.h>
+#include <stdio.h>
+
+static int file_replay(const char *path)
+{
+    static uint8_t bytes[1 << 16];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 1;
+    size_t size = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    /* as it is, and cut short at many places */
+    for (size_t length = size; length > 0; length -= length > 97 ? 97 : length)
+        LLVMFuzzerTestOneInput(bytes, length);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0, count = 0;
+    DIR *folder = argc > 1 ? opendir(argv[1]) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        char path[4096];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
+        failed += file_replay(path);
+        count++;
+    }
+    if (folder)
+        closedir(folder);
+    printf("1..1\n%s 1 - %d files replayed\n", failed || count == 0 ? "not ok" : "ok", count);
+    return failed || count == 0;
+}
+#endif

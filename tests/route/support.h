@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the routing tests share: from a kind of fabric, or a text, to everything that is made of it.
+ */
+#ifndef TESTS_ROUTE_SUPPORT_H
+#define TESTS_ROUTE_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "route/check.h"
+#include "route/generate.h"
+#include "route/routing.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+struct world {
+    struct fabric *fabric;
+    struct net *net;
+    struct traffic *traffic;
+};
+
+/* Each fails the test with the error's text when something goes wrong. */
+void world_generate(struct world *world, const char *kind, const struct generate_options *options);
+void world_parse(struct world *world, const char *text);
+void world_close(struct world *world);
+struct routing *world_route(const struct world *world, const char *algorithm);
+struct check_report world_check(const struct routing *routing);
+
+/* The number of the switch with this name. */
+uint32_t world_switch(const struct world *world, const char *name);
+/* The first channel from one switch to another. */
+uint32_t world_channel(const struct world *world, const char *from, const char *to);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Turn addition: the paper's worked example, the two flaws of the paper with their
+ * counter-examples, and table 2.
+ */
+#include "support.h"
+
+#include "route/reach.h"
+#include "route/turn_addition.h"
+
+#include <string.h>
+
+/* Figure 16: A-B-C over D-E-F, with cables down at each column. */
+static const char figure_16[] =
+    "A B\nB C\nD E\nE F\nA D\nB E\nC F\n"
+    "hosts A 1\nhosts B 1\nhosts C 1\nhosts D 1\nhosts E 1\nhosts F 1\n";
+
+static void test_worked_example(void **state)
+{
+    (void)state;
+    static const char *const order[] = {"DAB", "ABE", "EDA", "BED", "ABC",
+                                        "DEF", "EBC", "CFE", "FEB", "BCF"};
+    static const bool expected[] = {true, true, true, false, true, true, true, true, true, false};
+    struct world world;
+    struct turn_pair pairs[COUNT_OF(order)];
+    bool accepted[COUNT_OF(order)];
+    struct turns *turns;
+    world_parse(&world, figure_16);
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        char a[2] = {order[i][0], 0}, b[2] = {order[i][1], 0}, c[2] = {order[i][2], 0};
+        pairs[i] = (struct turn_pair){world_channel(&world, a, b), world_channel(&world, b, c)};
+    }
+    assert_int_equal(turns_create(&turns, world.net), 0);
+    assert_int_equal(turn_addition_listed(turns, pairs, COUNT_OF(order), accepted), 0);
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        if (accepted[i] != expected[i])
+            fail_msg("turn %s was %s", order[i], accepted[i] ? "allowed" : "prohibited");
+    }
+    turns_destroy(turns);
+    world_close(&world);
+}
+
+/* Two triangles joined by one cable. With all turns of both triangles that touch the joint allowed,
+ * the turn a-x-y closes no loop in one direction, but with its reverse it does: around one
+ * triangle, over the cable, around the other and back. */
+static const char dumbbell[] = "x a\na b\nb x\nx y\ny c\nc d\nd y\n"
+                               "hosts a 1\nhosts b 1\nhosts c 1\nhosts d 1\nhosts x 1\nhosts y 1\n";
+
+static void test_dumbbell_both_directions(void **state)
+{
+    (void)state;
+    struct world world;
+    struct turns *turns;
+    bool accepted[8];
+    world_parse(&world, dumbbell);
+    const struct turn_pair pairs[] = {
+        /* each triangle: two turns around it, so that what leaves y comes back to y */
+        {world_channel(&world, "x", "a"), world_channel(&world, "a", "b")},
+        {world_channel(&world, "a", "b"), world_channel(&world, "b", "x")},
+        {world_channel(&world, "y", "c"), world_channel(&world, "c", "d")},
+        {world_channel(&world, "c", "d"), world_channel(&world, "d", "y")},
+        /* in and out of the left one */
+        {world_channel(&world, "y", "x"), world_channel(&world, "x", "a")},
+        {world_channel(&world, "b", "x"), world_channel(&world, "x", "y")},
+        /* in and out of the right one: the second closes the big loop */
+        {world_channel(&world, "x", "y"), world_channel(&world, "y", "c")},
+        {world_channel(&world, "d", "y"), world_channel(&world, "y", "x")},
+    };
+    assert_int_equal(turns_create(&turns, world.net), 0);
+    assert_int_equal(turn_addition_listed(turns, pairs, COUNT_OF(pairs), accepted), 0);
+    uint32_t refused = 0;
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        refused += !accepted[i];
+    assert_true(refused > 0);
+    uint32_t order[64];
+    assert_int_equal(reach_order(turns, order), 0); /* what was accepted has no loop */
+    turns_destroy(turns);
+    world_close(&world);
+}
+
+static void test_dumbbell_connected(void **state)
+{
+    (void)state;
+    struct world world;
+    world_parse(&world, dumbbell);
+    struct routing *routing = world_route(&world, "turn-addition");
+    struct check_report report = world_check(routing);
+    assert_true(check_passed(&report));
+    assert_true(report.loop_free_strict);
+    routing_destroy(routing);
+    world_close(&world);
+}
+
+static double joining_prohibited(uint32_t ports)
+{
+    struct generate_options options = {.ports = ports, .join = GENERATE_MIDDLE};
+    struct routing_options turns_only = {.no_tables = true};
+    struct world world;
+    struct routing *routing;
+    world_generate(&world, "joined", &options);
+    assert_int_equal(
+        routing_create(&routing, world.traffic, algorithm_find("turn-addition"), &turns_only), 0);
+    uint32_t prohibited = 0;
+    for (uint32_t c = 0; c < world.net->channel_count; c++) {
+        uint32_t a = world.net->node[world.net->tail[c]], b = world.net->node[world.net->head[c]];
+        if (world.fabric->nodes[a].group != world.fabric->nodes[b].group)
+            prohibited += ports - turns_in_count(routing->turns, c);
+    }
+    routing_destroy(routing);
+    world_close(&world);
+    return prohibited;
+}
+
+static void test_table_2(void **state)
+{
+    (void)state;
+    assert_int_equal(joining_prohibited(4), 2);    /*  6.25 %, as the paper */
+    assert_int_equal(joining_prohibited(8), 36);   /* 14.06 %, the paper has 39 = 15.23 % */
+    assert_int_equal(joining_prohibited(16), 405); /* 19.78 %, as the paper */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worked_example),
+        cmocka_unit_test(test_dumbbell_both_directions),
+        cmocka_unit_test(test_dumbbell_connected),
+        cmocka_unit_test(test_table_2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

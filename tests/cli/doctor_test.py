@@ -197,6 +197,7 @@ class Stopped(Case):
 class Fine(Case):
     def check(self, way, looks, *options, **more):
         job = self.start(way, *options, stuck="1s", **more)
+        self.until(job, lambda found: found["ranks"])  # the launcher takes a moment to be there
         for _ in range(looks):
             self.assertIsNone(job.poll())
             found = self.json(job, after="10s")

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MEET_SID    0xC0FFEE10u
@@ -57,9 +58,10 @@ struct player {
     struct rh_msg *msg;
     int rank, size;
     uint64_t seed;
-    struct prng prng;  /* this rank's own choices */
-    struct pair *to;   /* by rank */
-    struct pair *from; /* by rank */
+    int64_t patience_ns; /* without a message */
+    struct prng prng;    /* this rank's own choices */
+    struct pair *to;     /* by rank */
+    struct pair *from;   /* by rank */
     struct posted *posted;
     size_t posted_count, wanted; /* receives so far; messages that are to come */
     size_t received;
@@ -68,6 +70,13 @@ struct player {
     uint64_t *heard; /* as in send_suite.c */
     uint64_t round;
 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /* ---- The plan: the same on all ranks -------------------------------------------------------- */
 
@@ -376,7 +385,7 @@ static void meet(struct player *player)
                                .when = RH_AT_LEAST,
                                .value = player->round,
                                .from = rank,
-                               .timeout_ns = RH_MILLISECONDS(60000)};
+                               .timeout_ns = player->patience_ns};
         CHECK_OK(rh_wait_word(player->job, &wait));
     }
 }
@@ -384,8 +393,9 @@ static void meet(struct player *player)
 static void play(void *argument)
 {
     struct player *player = argument;
-    size_t checked = 0;
+    size_t checked = 0, received = 0;
     bool is_sent = false;
+    int64_t since_ns = now_ns();
     plan_make(player);
     meet(player);
     while (!is_sent || player->received < player->wanted) {
@@ -395,6 +405,11 @@ static void play(void *argument)
         if (!receive_some(player) && player->received + open < player->wanted && open < 2 * WINDOW)
             post(player, RH_ANY_RANK, RH_ANY_TAG);
         checked = check_prefix(player, checked);
+        if (player->received != received)
+            since_ns = now_ns();
+        received = player->received;
+        if (now_ns() - since_ns > player->patience_ns)
+            FAIL("%zu of %zu messages have come, and no more do", received, player->wanted);
     }
     CHECK_U64(check_prefix(player, checked), player->posted_count);
     meet(player);
@@ -403,7 +418,7 @@ static void play(void *argument)
 }
 
 struct options {
-    uint64_t seed, count;
+    uint64_t seed, count, patience_s;
 };
 
 static int player_run(struct rh_job *job, void *context)
@@ -411,6 +426,7 @@ static int player_run(struct rh_job *job, void *context)
     const struct options *options = context;
     struct player player = {.job = job, .rank = rh_rank(job), .size = rh_size(job)};
     struct check check;
+    player.patience_ns = (int64_t)options->patience_s * 1000000000;
     player.to = calloc((size_t)player.size, sizeof(*player.to));
     player.from = calloc((size_t)player.size, sizeof(*player.from));
     int result = rh_segment_alloc(job, MEET_SID, (uint64_t)player.size * 8, (void **)&player.heard);
@@ -446,8 +462,9 @@ int main(int argc, char **argv)
     static const struct option long_options[] = {{"seed", required_argument, NULL, 's'},
                                                  {"count", required_argument, NULL, 'c'},
                                                  {"threads", required_argument, NULL, 't'},
+                                                 {"patience", required_argument, NULL, 'p'},
                                                  {NULL, 0, NULL, 0}};
-    struct options options = {.seed = 1, .count = 1};
+    struct options options = {.seed = 1, .count = 1, .patience_s = 60};
     struct threads_options threads = {.rank_main = player_run, .context = &options};
     int letter;
     while ((letter = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
@@ -455,6 +472,8 @@ int main(int argc, char **argv)
             options.seed = strtoull(optarg, NULL, 0);
         else if (letter == 'c')
             options.count = strtoull(optarg, NULL, 0);
+        else if (letter == 'p')
+            options.patience_s = strtoull(optarg, NULL, 0);
         else if (letter == 't')
             threads.size = (int)strtol(optarg, NULL, 10);
         else

@@ -97,6 +97,14 @@ uint64_t mail_counter(const struct mail_test *test, const char *name)
     return value;
 }
 
+bool mail_pulls(const struct mail_test *test)
+{
+    const char *way = getenv("RHINET_MSG_WAY");
+    if (way && (strcmp(way, "ring") == 0 || strcmp(way, "pull") == 0))
+        return way[0] == 'p';
+    return rh_remote_ptr(test->job, rh_at(test->rank, MEET_SID, 0), 8) == NULL;
+}
+
 void *mail_alloc(size_t length)
 {
     void *buffer = guarded_create(length);

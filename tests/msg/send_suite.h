@@ -63,6 +63,9 @@ void mail_sleep_us(unsigned duration_us);
 int64_t mail_now_ns(void);
 uint64_t mail_counter(const struct mail_test *test, const char *name);
 
+/* Whether long messages are pulled: by RHINET_MSG_WAY, or because memory is not in reach. */
+bool mail_pulls(const struct mail_test *test);
+
 /* Memory between guards, checked by mail_free(). */
 void *mail_alloc(size_t length);
 void mail_free(void *buffer);

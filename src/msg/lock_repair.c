@@ -216,12 +216,24 @@ static int join_all(struct repair *repair)
     return 0;
 }
 
+/* Whether the lock has no holder because the last one is gone. A queue that broke because somebody
+ * gave up waiting has lost nobody. */
+static bool lost_its_holder(const struct repair *repair)
+{
+    if (repair->before == LOCK_FREE || repair->before == LOCK_FREE_DIED)
+        return repair->before == LOCK_FREE_DIED;
+    for (int rank = 0; rank < repair->locks->size; rank++) {
+        if (repair->plan.seats[rank].is_gone)
+            return true;
+    }
+    return false;
+}
+
 /* Nobody stands behind the mark: take it away. */
 static int take_mark_away(struct repair *repair)
 {
     struct lock_plan *plan = &repair->plan;
-    uint64_t name = repair->before == LOCK_FREE || repair->before == 0 ? repair->before
-                                                                       : LOCK_FREE_DIED;
+    uint64_t name = repair->before == 0 ? 0 : lost_its_holder(repair) ? LOCK_FREE_DIED : LOCK_FREE;
     if (plan->order_count > 0) {
         int rank = plan->order[plan->order_count - 1];
         name = lock_seat_name(plan, rank);
@@ -241,7 +253,7 @@ static int take_mark_away(struct repair *repair)
     return LOOK_AGAIN;
 }
 
-/* The holder is gone: let the first one have the lock. */
+/* Nobody holds it: let the first one have the lock. */
 static int grant_first(struct repair *repair)
 {
     struct lock_plan *plan = &repair->plan;
@@ -249,7 +261,7 @@ static int grant_first(struct repair *repair)
     if (plan->has_holder || rank < 0)
         return 0;
     uint64_t turn = lock_turn(plan->seats[rank].node.state), old;
-    unsigned grant = repair->before == LOCK_FREE ? LOCK_GRANTED : LOCK_GRANTED_DIED;
+    unsigned grant = lost_its_holder(repair) ? LOCK_GRANTED_DIED : LOCK_GRANTED;
     int result = rh_compare_swap(repair->locks->job,
                                  node_word(repair, rank, offsetof(struct lock_node, grant)),
                                  turn | LOCK_WAIT, turn | grant, &old);

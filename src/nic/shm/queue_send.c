@@ -162,12 +162,12 @@ static inline bool append_once(struct shm_queue *queue, struct shm_view *view, i
 static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                           int64_t now_ns, int64_t deadline_ns)
 {
+    if (!shm_view_is_current(view)) /* first: a destroyed queue looks empty */
+        return shm_refuse_stale(shm, view->rank, view->sid);
     if (has_space(queue, view, atomic_load_explicit(&queue->tail, memory_order_relaxed)))
         return 0;
     if (roster_state(shm->nic.world->roster, view->rank) >= RH_PEER_LEFT)
         return nic_peer_gone(&shm->nic, view->rank, "append");
-    if (!shm_view_is_current(view))
-        return shm_refuse_stale(shm, view->rank, view->sid);
     if (now_ns >= deadline_ns)
         return error_set(RH_ETIMEOUT, view->rank,
                          "queue %u of rank %d stayed full (%u messages); does it receive?",
@@ -258,8 +258,6 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
             return result;
     }
     shm_after_write(shm, view->door);
-    if (unlikely(!shm_view_is_current(view))) /* destroyed meanwhile: nobody will receive it */
-        return shm_refuse_stale(shm, view->rank, view->sid);
     return 0;
 }
 

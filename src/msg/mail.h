@@ -227,7 +227,7 @@ static inline void mail_give(struct mail *mail)
     turn_give(&mail->turn);
 }
 
-/* ---- list.c-like helpers -------------------------------------------------------------------- */
+/* ---- Lists of requests ---------------------------------------------------------------------- */
 
 static inline void list_append(struct list *list, struct rh_request *request)
 {

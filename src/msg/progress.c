@@ -279,17 +279,7 @@ static bool word_is_met(void *context)
     mail_take(beside->mail);
     progress(beside->mail);
     mail_give(beside->mail);
-    /* acquire: as in rh_wait_word() */
-    uint64_t now = __atomic_load_n(wait->word, __ATOMIC_ACQUIRE);
-    switch (wait->when) {
-    case RH_EQUAL:
-        return now == wait->value;
-    case RH_NOT_EQUAL:
-        return now != wait->value;
-    case RH_AT_LEAST:
-        return now >= wait->value;
-    }
-    return false;
+    return nic_word_is_met(wait->word, wait->when, wait->value);
 }
 
 int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil)

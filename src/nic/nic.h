@@ -125,6 +125,21 @@ struct nic_wait {
     int64_t timeout_ns;      /* 0: look once. Never negative here. */
 };
 
+/* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */
+static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint64_t value)
+{
+    uint64_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    switch (when) {
+    case RH_EQUAL:
+        return now == value;
+    case RH_NOT_EQUAL:
+        return now != value;
+    case RH_AT_LEAST:
+        return now >= value;
+    }
+    return false;
+}
+
 /* The part of a wait that people hear of: it stands on the board, so that `rhinet doctor` sees it,
  * and is reported on stderr once it is as old as RHINET_STUCK. Whoever waits sets the first part,
  * calls nic_vigil_keep() before every sleep and nic_vigil_end() when it is over. */

@@ -63,17 +63,8 @@ void shm_publish_to_all(struct shm_nic *shm)
 
 static inline bool is_met(struct shm_nic *shm, const struct nic_wait *wait)
 {
-    if (wait->word) {
-        uint64_t now = __atomic_load_n(wait->word, __ATOMIC_ACQUIRE);
-        switch (wait->when) {
-        case RH_EQUAL:
-            return now == wait->value;
-        case RH_NOT_EQUAL:
-            return now != wait->value;
-        case RH_AT_LEAST:
-            return now >= wait->value;
-        }
-    }
+    if (wait->word)
+        return nic_word_is_met(wait->word, wait->when, wait->value);
     if (wait->is_met)
         return wait->is_met(wait->context);
     if (wait->queue)

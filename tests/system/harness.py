@@ -88,9 +88,14 @@ def name_of(pid):
 
 
 def ranks_of(launcher):
-    """Processes of the ranks: the launcher's children that are neither guard nor zombie."""
-    return [pid for pid in children(launcher)
-            if name_of(pid) != "rhinet-guard" and (stat_fields(pid) or "Z")[0] != "Z"]
+    """Processes of the ranks: the launcher's children that lead a group, but not a session as the
+    guard does (which has no name of its own yet when it is just born), and are no zombies."""
+    found = []
+    for pid in children(launcher):
+        state, _, group, session = stat_fields(pid) or ("Z", 0, 0, 0)
+        if state != "Z" and group == pid and session != pid:
+            found.append(pid)
+    return found
 
 
 def guard_of(launcher):

@@ -126,9 +126,36 @@ static int broker_agent_connect(void *context, int rank, int *fd)
     return ask_for_descriptor(context, request, fd);
 }
 
+static int broker_card_put(void *context, const void *card, size_t length)
+{
+    struct exchange exchange = {.request = {.kind = REQUEST_CARD_PUT, .length = length},
+                                .send_fd = -1};
+    if (length > sizeof(exchange.request.card))
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "a card of %zu bytes is too long", length);
+    memcpy(exchange.request.card, card, length);
+    return job_exchange(context, &exchange);
+}
+
+static int broker_card_get(void *context, int rank, void *card, size_t *length)
+{
+    struct exchange exchange = {.request = {.kind = REQUEST_CARD_GET, .rank = rank}, .send_fd = -1};
+    int result = job_exchange(context, &exchange);
+    if (result < 0)
+        return result;
+    if (exchange.reply.card_length > sizeof(exchange.reply.card) ||
+        exchange.reply.card_length > *length)
+        return error_set(RH_ECORRUPT, rank, "the task manager sent a card of %u bytes",
+                         exchange.reply.card_length);
+    *length = exchange.reply.card_length;
+    memcpy(card, exchange.reply.card, *length);
+    return 0;
+}
+
 void job_broker_fill(struct rh_job *job)
 {
     job->broker = (struct nic_broker){.context = job,
+                                      .card_put = broker_card_put,
+                                      .card_get = broker_card_get,
                                       .common = broker_common,
                                       .publish = broker_publish,
                                       .withdraw = broker_withdraw,

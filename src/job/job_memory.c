@@ -45,6 +45,8 @@ static void fill(struct roster *roster, uint32_t size, uint64_t job_id)
     roster->job_id = job_id;
     roster->start_time_s = time(NULL);
     roster->launcher_pid = getpid();
+    roster->node_count = 1;
+    gethostname(roster_nodes(roster)->host, sizeof(roster_nodes(roster)->host) - 1);
 }
 
 int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)

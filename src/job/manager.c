@@ -121,6 +121,7 @@ void manager_destroy(struct manager *manager)
         struct member *member = &manager->members[rank];
         manager_drop_offers(member);
         free(member->offers);
+        free(member->card);
         close_once(&member->fd);
         close_once(&member->child_fd);
     }

@@ -214,6 +214,39 @@ static void agent_connect(struct manager *manager, int caller, const struct requ
     give(answer, pair[1], true);
 }
 
+static void card_put(struct member *member, const struct request *request, struct answer *answer)
+{
+    if (request->length == 0 || request->length > sizeof(request->card)) {
+        refuse(answer, RH_EINVALID, "a card of %llu bytes; 1 to %zu are allowed",
+               (unsigned long long)request->length, sizeof(request->card));
+        return;
+    }
+    if (member->card) {
+        refuse(answer, RH_EEXIST, "this member has given its card already");
+        return;
+    }
+    member->card = malloc(request->length);
+    if (!member->card) {
+        refuse(answer, RH_ENOSPACE, "the task manager has no memory for a card");
+        return;
+    }
+    memcpy(member->card, request->card, request->length);
+    member->card_length = request->length;
+}
+
+static void card_get(struct manager *manager, const struct request *request, struct answer *answer)
+{
+    if (!rank_is_valid(manager, request, answer))
+        return;
+    const struct member *owner = &manager->members[request->rank];
+    if (!owner->card) {
+        refuse(answer, RH_EAGAIN, "rank %d has not said yet how it is reached", request->rank);
+        return;
+    }
+    memcpy(answer->reply.card, owner->card, owner->card_length);
+    answer->reply.card_length = (uint32_t)owner->card_length;
+}
+
 static void leave(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
@@ -268,6 +301,12 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
         break;
     case REQUEST_AGENT_CONNECT:
         agent_connect(manager, rank, request, answer);
+        break;
+    case REQUEST_CARD_PUT:
+        card_put(member, request, answer);
+        break;
+    case REQUEST_CARD_GET:
+        card_get(manager, request, answer);
         break;
     case REQUEST_LEAVE:
         leave(manager, rank);

@@ -25,6 +25,8 @@ struct member {
     int started_pid;
     bool has_joined;
     bool has_left;
+    uint8_t *card; /* how other hosts reach it, or NULL */
+    size_t card_length;
     struct offer *offers;
     size_t offer_count;
     size_t offer_room;

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION  2u
+#define PROTOCOL_CARD_MAX 512
 
 enum request_kind {
     REQUEST_HELLO = 1,     /* reply: identity; descriptors: roster (read-only), board */
@@ -18,6 +19,8 @@ enum request_kind {
     REQUEST_FETCH,         /* rank, sid; reply descriptor: the segment */
     REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line */
     REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
+    REQUEST_CARD_PUT,      /* length, card */
+    REQUEST_CARD_GET,      /* rank; reply: its card */
     REQUEST_LEAVE
 };
 
@@ -29,6 +32,7 @@ struct request {
     uint32_t rights;
     uint32_t reserved;
     uint64_t length;
+    uint8_t card[PROTOCOL_CARD_MAX];
 };
 
 struct reply {
@@ -39,6 +43,9 @@ struct reply {
     uint64_t job_id;
     uint8_t secret[32];
     char text[200];
+    uint32_t card_length;
+    uint32_t reserved;
+    uint8_t card[PROTOCOL_CARD_MAX];
 };
 
 /* What an agent receives on its line, together with the stream of the peer named. */

@@ -33,10 +33,18 @@ struct nic;
 struct nic_vigil;
 struct settings;
 
+#define NIC_CARD_MAX 512
+
 /* What a NIC may ask of the task manager, which alone hands memory descriptors from member to
  * member. Implemented by src/job. Any of these may block for the manager's answer. */
 struct nic_broker {
     void *context;
+    /* Tell the job how this member is reached from other hosts: up to NIC_CARD_MAX bytes that only
+     * the NIC understands. Once. */
+    int (*card_put)(void *context, const void *card, size_t length);
+    /* What a peer told; *length is the room, then the card's. RH_EAGAIN if it has told nothing yet,
+     * or its host has not passed it on. */
+    int (*card_get)(void *context, int rank, void *card, size_t *length);
     /* Memory shared by all members on this node, zeroed and reserved; the first caller's size
      * counts. *fd is the caller's. */
     int (*common)(void *context, uint64_t length, int *fd);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 2u
+#define ROSTER_VERSION 3u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
 
@@ -28,6 +28,12 @@ struct roster_peer {
     _Atomic int32_t end_signal; /* why it died: signal, or 0 */
     _Atomic int32_t end_status; /* exit status, if no signal */
     int32_t reserved[3];
+};
+
+/* A host that takes part. */
+struct roster_node {
+    char host[64];    /* as people call it; "" where nobody asked */
+    char address[64]; /* numeric, where its task manager is reached; "" in a job of one host */
 };
 
 struct roster {
@@ -42,15 +48,29 @@ struct roster {
     char command[256];
     _Atomic uint32_t death_count; /* changes after the peer's state has */
     _Atomic int32_t last_dead;    /* the rank that died last */
-    uint32_t reserved[20];
-    struct roster_peer peer[];
+    uint32_t node_count;          /* at least 1, at most size */
+    uint32_t reserved[19];
+    struct roster_peer peer[]; /* `size` of these, then room for as many nodes */
 };
 _Static_assert(sizeof(struct roster_peer) == 32, "shared layout");
+_Static_assert(sizeof(struct roster_node) == 128, "shared layout");
 _Static_assert(sizeof(struct roster) % 64 == 0, "shared layout");
 
 static inline size_t roster_bytes(uint32_t size)
 {
-    return sizeof(struct roster) + size * sizeof(struct roster_peer);
+    return sizeof(struct roster) + size * sizeof(struct roster_peer) +
+           size * sizeof(struct roster_node);
+}
+
+static inline struct roster_node *roster_nodes(struct roster *roster)
+{
+    return (struct roster_node *)&roster->peer[roster->size];
+}
+
+/* Where a rank runs. */
+static inline const struct roster_node *roster_node_of(const struct roster *roster, int rank)
+{
+    return (const struct roster_node *)&roster->peer[roster->size] + roster->peer[rank].node;
 }
 
 static inline enum rh_peer_state roster_state(const struct roster *roster, int rank)

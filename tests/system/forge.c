@@ -141,7 +141,10 @@ static void lie_after_joining(int size)
         lie("a rank beyond the job", ask(REQUEST_FETCH, size + distances[i]), -1);
         lie("a negative rank", ask(REQUEST_FETCH, -1 - distances[i]), -1);
         lie("an agent beyond the job", ask(REQUEST_AGENT_CONNECT, size + distances[i]), -1);
+        lie("a card beyond the job", ask(REQUEST_CARD_GET, size + distances[i]), -1);
     }
+    lie("a card that nobody gave", ask(REQUEST_CARD_GET, 0), -1);
+    lie("a card that is too long", ask(REQUEST_CARD_PUT, 0), -1);
     lie("an unknown segment", ask(REQUEST_FETCH, 0), -1);
     lie("withdrawing what is not there", ask(REQUEST_WITHDRAW, 0), -1);
     lie("an unknown request", ask(REQUEST_LEAVE + 1, 0), -1);

@@ -29,6 +29,7 @@ static const struct counter_spec specs[COUNTER_COUNT] = {
     [COUNTER_MSG_INLINE] = {"msg_inline", "messages sent inside their descriptor"},
     [COUNTER_MSG_PUSH] = {"msg_push", "messages sent by push into the receiver's buffer"},
     [COUNTER_MSG_RING] = {"msg_ring", "messages sent by pushes through a ring of blocks"},
+    [COUNTER_MSG_JOINT] = {"msg_joint", "messages that sender and receiver copied together"},
     [COUNTER_MSG_PULL] = {"msg_pull", "messages that the receiver pulled from our memory"},
     [COUNTER_MSG_BYTES] = {"msg_bytes", "bytes sent in messages"},
     [COUNTER_MSG_RECEIVED] = {"msg_received", "messages received"},

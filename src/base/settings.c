@@ -77,10 +77,11 @@ static const struct setting_spec specs[SETTING_COUNT] = {
     [SETTING_MSG_WAY] = {.name = "RHINET_MSG_WAY",
                          .kind = SETTING_CHOICE,
                          .initial = "auto",
-                         .choices = "auto|push|ring|pull",
-                         .help = "how messages too long for a descriptor travel: push into the "
-                                 "receiver's buffer, ring of blocks, pull from the sender; auto "
-                                 "goes by length and NIC"},
+                         .choices = "auto|push|ring|pull|joint",
+                         .help =
+                             "how messages too long for a descriptor travel: push into the "
+                             "receiver's buffer, ring of blocks, pull from the sender, copied by "
+                             "both together; auto goes by length and NIC"},
     [SETTING_PM] = {.name = "RHINET_PM",
                     .kind = SETTING_CHOICE,
                     .initial = "pm-auto",

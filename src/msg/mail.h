@@ -26,7 +26,7 @@
 #define LANE_AFTER    4    /* messages to one receiver before a lane is asked for */
 
 /* Values of RHINET_MSG_WAY. */
-enum way { WAY_AUTO, WAY_PUSH, WAY_RING, WAY_PULL };
+enum way { WAY_AUTO, WAY_PUSH, WAY_RING, WAY_PULL, WAY_JOINT };
 
 enum slot_kind {
     SLOT_INLINED = 1, /* the message is in the slot */
@@ -54,14 +54,18 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
 struct announcement {
     uint64_t length;
-    uint32_t send_id;  /* the sender's number for it */
+    uint32_t send_id;  /* the sender's name for it, which is not used again for a long time */
     uint32_t pull_sid; /* where to pull it from, or 0: it must be streamed */
+    uint32_t is_joint; /* and the sender helps, if it is told where to push */
+    uint32_t reserved;
 };
 
 struct go_ahead {
     uint32_t send_id;
     uint32_t stream;
     uint64_t first_chunk; /* chunks are numbered on from here */
+    uint32_t is_joint;    /* through MSG_SID_JOINT + stream; else through the stream's blocks */
+    uint32_t reserved;
 };
 
 /* ---- Memory that peers write ---------------------------------------------------------------- */
@@ -86,6 +90,8 @@ struct returns {
 };
 
 struct stream_memory {
+    alignas(64) uint64_t claimed;                /* joint: chunks that one end has taken on */
+    alignas(64) uint64_t pushed;                 /* joint: the sender's chunks that are there */
     alignas(64) uint64_t arrived[STREAM_BLOCKS]; /* chunk number + 1 in this block */
     char block[STREAM_BLOCKS][STREAM_BLOCK];
 };
@@ -129,6 +135,18 @@ struct lane_in {
     uint64_t blocks_returned;
 };
 
+/* One end's part in moving a message jointly. */
+struct joint {
+    int owner;       /* receiver, who has the words */
+    uint32_t stream; /* and which */
+    uint64_t length; /* of the message */
+    uint64_t first;  /* number of its first chunk */
+    uint64_t next;   /* chunks that are taken for sure */
+    uint64_t done;   /* by this end */
+    bool has_claim;  /* we have taken chunk `claim`, and it has not moved yet */
+    uint64_t claim;
+};
+
 enum request_kind { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_CONTROL };
 
 enum request_state {
@@ -156,8 +174,12 @@ struct rh_request {
     uint32_t stream;
     uint64_t first_chunk; /* send: number of its first chunk in the stream */
     uint64_t chunk;       /* send: next to push */
-    struct slot control;
+    bool is_joint;        /* send: the receiver has told us where to push */
     struct rh_request *next, *previous;
+    union {
+        struct slot control; /* of REQUEST_CONTROL */
+        struct joint joint;  /* of a send */
+    };
 };
 
 /* A message that came before its receive. */
@@ -181,6 +203,10 @@ struct stream_in {
     uint64_t first_chunk;
     uint64_t chunk;      /* next to copy out */
     uint64_t next_chunk; /* numbers used so far */
+    bool is_joint;
+    bool is_attached;  /* joint: the buffer is open to the sender */
+    bool is_withdrawn; /* joint: the sender has given up, and will say so */
+    struct joint joint;
 };
 
 struct mail {
@@ -206,11 +232,15 @@ struct mail {
     uint32_t pending_count;             /* sends and controls, over all peers */
     uint32_t active_in;                 /* streams in use */
     uint64_t send_ids[SENDS_MOST / 64]; /* set: in use */
-    int withdrawn[SENDS_MOST];          /* given up; the number is the receiver's: rank + 1, or 0 */
-    bool owes_credit;                   /* some inbox_done could not be told */
-    uint64_t arrivals;                  /* messages that came, including own ones */
-    uint64_t events;                    /* completions and arrivals that somebody may wait for */
-    uint32_t waiters;                   /* threads that wait long, and may sleep */
+    uint32_t send_count;                /* announced so far: makes the numbers differ */
+    struct {
+        int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
+        uint32_t send_id;
+    } withdrawn[SENDS_MOST];
+    bool owes_credit;  /* some inbox_done could not be told */
+    uint64_t arrivals; /* messages that came, including own ones */
+    uint64_t events;   /* completions and arrivals that somebody may wait for */
+    uint32_t waiters;  /* threads that wait long, and may sleep */
     uint32_t deaths_seen;
     uint32_t looks;
 };
@@ -356,8 +386,33 @@ void stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
+/* Bytes of a large message that have moved so far. */
+uint64_t stream_moved(const struct mail *mail, const struct rh_request *request);
 /* End what hangs on peers that are gone. */
 void stream_end_gone(struct mail *mail);
+
+/* For joint.c: a free stream for this receive, NULL if there is none. */
+struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
+void stream_give_back(struct mail *mail, struct stream_in *stream);
+void stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
+void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way);
+/* The whole message is where it belongs, or nobody wants it. False: the sender cannot be told
+ * now. */
+bool stream_finish(struct mail *mail, struct stream_in *stream);
+
+/* ---- joint.c: large messages by both ends together ------------------------------------------ */
+
+/* Whether a sender should offer it. */
+bool joint_is_wise(const struct mail *mail, uint64_t length);
+/* The receiver begins. False: it cannot, the message is to be moved otherwise. */
+bool joint_open(struct mail *mail, struct rh_request *receive);
+void joint_proceed(struct rh_request *send, const struct go_ahead *go_ahead);
+/* Move at most one chunk. */
+void joint_progress_out(struct mail *mail, struct rh_request *send);
+void joint_progress_in(struct mail *mail, struct stream_in *stream);
+/* The receiver's buffer is its program's again. */
+void joint_detach(struct mail *mail, struct stream_in *stream);
+uint64_t joint_moved(const struct joint *joint);
 
 /* ---- progress.c ----------------------------------------------------------------------------- */
 

@@ -9,13 +9,15 @@
  *
  * Small messages travel inside the slot; middle ones are pushed into a block of the lane first (or
  * appended whole); large ones are announced only, and once the receiver has a place for them they
- * are either streamed through blocks by pushes, copied on both sides at the same time, or pulled
- * from the sender's memory. A lane that is full, an inbox without credit, a stream without blocks:
- * each makes the sender wait, so a receiver that does not receive needs bounded memory.
+ * are either streamed through blocks by pushes, or moved at one go by the receiver (pull), or by
+ * both ends together, each copying what the other has not begun (joint). A lane that is full, an
+ * inbox without credit, a stream without blocks: each makes the sender wait, so a receiver that
+ * does not receive needs bounded memory.
  *
  *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
  *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
- *   progress.c  what arrives, what can go on     request.c  the public calls
+ *   joint.c     the same by both ends            request.c  the public calls
+ *   progress.c  what arrives, what can go on
  *   lock.c, set.c, barrier.c, collective.c …     each with memory of its own, not part of this
  */
 #ifndef MSG_MSG_H
@@ -37,6 +39,7 @@
 #define MSG_SID_LANES   (RH_SID_RESERVED + 1)
 #define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
 #define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
+#define MSG_SID_JOINT   (RH_SID_RESERVED + 8) /* + number of the stream */
 #define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
 #define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
 #define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */

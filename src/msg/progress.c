@@ -26,7 +26,7 @@ static int try_inline(struct mail *mail, struct rh_request *send)
 
 static int try_push(struct mail *mail, struct rh_request *send)
 {
-    if (send->length > BLOCK_LENGTH || mail->way == WAY_RING || mail->way == WAY_PULL)
+    if (send->length > BLOCK_LENGTH || (mail->way != WAY_AUTO && mail->way != WAY_PUSH))
         return RH_ETOOBIG;
     int result = wire_block(mail, send->rank, send->tag, send->buffer, send->length);
     if (result == 0)

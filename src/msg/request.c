@@ -109,17 +109,6 @@ static int awaited(const struct rh_request *request)
     return is_matched ? request->status.source : request->rank;
 }
 
-static uint64_t chunks_moved(const struct mail *mail, const struct rh_request *request)
-{
-    if (request->kind_of == REQUEST_SEND)
-        return request->chunk;
-    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        if (mail->stream_in[i].receive == request)
-            return mail->stream_in[i].chunk;
-    }
-    return 0;
-}
-
 /* What a wait is about, for people. */
 static void describe_request(const struct mail *mail, const struct rh_request *request,
                              struct wait_note *note)
@@ -129,7 +118,7 @@ static void describe_request(const struct mail *mail, const struct rh_request *r
                                .peer = awaited(request),
                                .number = (uint64_t)(int64_t)request->tag,
                                .length = request->length,
-                               .moved = chunks_moved(mail, request) * STREAM_BLOCK};
+                               .moved = stream_moved(mail, request)};
 }
 
 static void describe(void *context, struct wait_note *note)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Large messages. The sender announces one; when the receiver has a buffer for it, it either pulls
- * it out of the sender's memory, or opens a stream: a few blocks of its own memory, into which the
- * sender pushes chunk after chunk, each with a notice, while the receiver copies them out and
- * returns how many it has done. Chunk numbers of a stream only grow, so a notice of an earlier
- * message never looks like one of this.
+ * it out of the sender's memory (or both do that together: joint.c), or opens a stream: a few
+ * blocks of its own memory, into which the sender pushes chunk after chunk, each with a notice,
+ * while the receiver copies them out and returns how many it has done. Chunk numbers of a stream
+ * only grow, so a notice of an earlier message never looks like one of this.
  *
  * Either side may give up in the middle. A receiver that does goes on taking chunks and drops them:
  * the stream is free again only when its sender has no more to write. A sender that does says so
@@ -37,24 +37,31 @@ static void tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send
 
 /* ---- The sender ----------------------------------------------------------------------------- */
 
-static void give_send_id(struct mail *mail, uint32_t send_id)
+/* A number is a place, which is used again soon, and a count, so that news of an earlier message in
+ * the same place are not taken for news of this. */
+static uint32_t place_of(uint32_t send_id)
 {
-    mail->withdrawn[send_id] = 0;
-    mail->send_ids[send_id / 64] &= ~(1ULL << send_id % 64);
+    return send_id % SENDS_MOST;
+}
+
+static void give_place(struct mail *mail, uint32_t place)
+{
+    mail->withdrawn[place].rank = 0;
+    mail->send_ids[place / 64] &= ~(1ULL << place % 64);
 }
 
 static uint64_t chunks_done(const struct mail *mail, uint32_t send_id)
 {
     /* acquire: the receiver is done with that memory; pairs with its push in tell_done() */
-    return __atomic_load_n(&mail->returns->chunks_done[send_id], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)], __ATOMIC_ACQUIRE);
 }
 
 /* Numbers of messages that were pulled just when their sender gave up. */
 static void reclaim_send_ids(struct mail *mail)
 {
-    for (uint32_t send_id = 0; send_id < SENDS_MOST; send_id++) {
-        if (mail->withdrawn[send_id] != 0 && chunks_done(mail, send_id) == PULLED)
-            give_send_id(mail, send_id);
+    for (uint32_t place = 0; place < SENDS_MOST; place++) {
+        if (mail->withdrawn[place].rank != 0 && chunks_done(mail, place) == PULLED)
+            give_place(mail, place);
     }
 }
 
@@ -65,7 +72,7 @@ static int take_send_id(struct mail *mail, uint32_t *send_id)
             continue;
         uint32_t bit = (uint32_t)__builtin_ctzll(~mail->send_ids[word]);
         mail->send_ids[word] |= 1ULL << bit;
-        *send_id = word * 64 + bit;
+        *send_id = mail->send_count++ * SENDS_MOST + word * 64 + bit;
         return 0;
     }
     reclaim_send_ids(mail);
@@ -78,6 +85,18 @@ static bool offers_pull(const struct mail *mail)
     return mail->way == WAY_PULL || (mail->way != WAY_RING && !mail->has_direct_memory);
 }
 
+/* Open the message to the receiver. Without room for one more segment it is streamed. */
+static void offer(struct mail *mail, struct rh_request *send)
+{
+    struct rh_segment segment = {.struct_size = sizeof(segment),
+                                 .sid = MSG_SID_PULL + place_of(send->send_id),
+                                 .base = send->buffer,
+                                 .length = send->length,
+                                 .rights = RH_READ};
+    if (rh_segment_create(mail->job, &segment) == 0)
+        send->announced.pull_sid = segment.sid;
+}
+
 int stream_announce(struct mail *mail, struct rh_request *send)
 {
     if (send->has_send_id) /* made before, but it could not be sent then */
@@ -87,18 +106,12 @@ int stream_announce(struct mail *mail, struct rh_request *send)
         return result;
     send->has_send_id = true;
     send->announced = (struct announcement){.length = send->length, .send_id = send->send_id};
-    if (offers_pull(mail)) {
-        struct rh_segment segment = {.struct_size = sizeof(segment),
-                                     .sid = MSG_SID_PULL + send->send_id,
-                                     .base = send->buffer,
-                                     .length = send->length,
-                                     .rights = RH_READ};
-        /* Without room for one more segment the message is streamed. */
-        if (rh_segment_create(mail->job, &segment) == 0)
-            send->announced.pull_sid = segment.sid;
-    }
+    send->announced.is_joint = joint_is_wise(mail, send->length);
+    if (send->announced.is_joint || offers_pull(mail))
+        offer(mail, send);
     send->chunk = 0;
-    __atomic_store_n(&mail->returns->chunks_done[send->send_id], 0, __ATOMIC_RELAXED);
+    send->is_joint = false;
+    __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)], 0, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -114,7 +127,7 @@ void stream_release(struct mail *mail, struct rh_request *send)
     if (!send->has_send_id)
         return;
     stop_pulls(mail, send);
-    give_send_id(mail, send->send_id);
+    give_place(mail, place_of(send->send_id));
     send->has_send_id = false;
 }
 
@@ -125,7 +138,8 @@ void stream_withdraw(struct mail *mail, struct rh_request *send)
         return;
     }
     stop_pulls(mail, send);
-    mail->withdrawn[send->send_id] = send->rank + 1;
+    mail->withdrawn[place_of(send->send_id)].rank = send->rank + 1;
+    mail->withdrawn[place_of(send->send_id)].send_id = send->send_id;
     send->has_send_id = false;
     if (send->state == STATE_STREAMING)
         tell(mail, send->rank, SLOT_WITHDRAWN, send->send_id);
@@ -142,7 +156,8 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_i
 
 static bool is_withdrawn(const struct mail *mail, int rank, uint32_t send_id)
 {
-    return send_id < SENDS_MOST && mail->withdrawn[send_id] == rank + 1;
+    uint32_t place = place_of(send_id);
+    return mail->withdrawn[place].rank == rank + 1 && mail->withdrawn[place].send_id == send_id;
 }
 
 void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead)
@@ -155,10 +170,13 @@ void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
     send->stream = go_ahead->stream;
     send->first_chunk = go_ahead->first_chunk;
     send->state = STATE_STREAMING;
+    if (go_ahead->is_joint)
+        joint_proceed(send, go_ahead);
 }
 
-static void end_send(struct mail *mail, struct rh_request *send)
+void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
 {
+    counter_add(mail->counters, way, 1);
     list_remove(&mail->sending, send);
     stream_release(mail, send);
     request_complete(send, 0);
@@ -167,7 +185,7 @@ static void end_send(struct mail *mail, struct rh_request *send)
 void stream_finished(struct mail *mail, int source, uint32_t send_id)
 {
     if (is_withdrawn(mail, source, send_id))
-        give_send_id(mail, send_id);
+        give_place(mail, place_of(send_id));
 }
 
 static int push_chunk(struct mail *mail, const struct rh_request *send)
@@ -176,7 +194,8 @@ static int push_chunk(struct mail *mail, const struct rh_request *send)
     uint64_t block = number % STREAM_BLOCKS;
     uint64_t base = (uint64_t)send->stream * sizeof(struct stream_memory);
     uint64_t data_at = base + offsetof(struct stream_memory, block) + block * STREAM_BLOCK;
-    struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, base + block * 8),
+    uint64_t notice_at = base + offsetof(struct stream_memory, arrived) + block * 8;
+    struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, notice_at),
                                .value = number + 1};
     return rh_push_notify(mail->job, rh_at(send->rank, MSG_SID_BLOCKS, data_at),
                           send->buffer + send->chunk * STREAM_BLOCK,
@@ -200,16 +219,16 @@ static void progress_out(struct mail *mail, struct rh_request *send)
     }
     if (send->chunk < total || done < total)
         return;
-    counter_add(mail->counters, COUNTER_MSG_RING, 1);
-    end_send(mail, send);
+    stream_end_send(mail, send, COUNTER_MSG_RING);
 }
 
-static void check_pulled(struct mail *mail, struct rh_request *send)
+/* True if the receiver has it all, which it may have done alone. */
+static bool check_pulled(struct mail *mail, struct rh_request *send)
 {
     if (chunks_done(mail, send->send_id) != PULLED)
-        return;
-    counter_add(mail->counters, COUNTER_MSG_PULL, 1);
-    end_send(mail, send);
+        return false;
+    stream_end_send(mail, send, send->announced.is_joint ? COUNTER_MSG_JOINT : COUNTER_MSG_PULL);
+    return true;
 }
 
 /* ---- The receiver --------------------------------------------------------------------------- */
@@ -227,7 +246,8 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
  * now. */
 static bool tell_done(struct mail *mail, int source, uint32_t send_id, uint64_t done)
 {
-    struct rh_remote done_at = rh_at(source, MSG_SID_RETURNS, (uint64_t)send_id * sizeof(done));
+    struct rh_remote done_at = rh_at(source, MSG_SID_RETURNS,
+                                     (uint64_t)place_of(send_id) * sizeof(done));
     int result = rh_push(mail->job, done_at, &done, sizeof(done));
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }
@@ -251,39 +271,68 @@ static bool pull_whole(struct mail *mail, struct rh_request *receive)
     return true;
 }
 
-static bool open_stream(struct mail *mail, struct rh_request *receive)
+struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count)
 {
     uint32_t index = 0;
     while (index < STREAM_COUNT && mail->stream_in[index].is_used)
         index++;
     if (index == STREAM_COUNT)
-        return false;
+        return NULL;
     struct stream_in *stream = &mail->stream_in[index];
-    stream->is_used = true;
-    stream->receive = receive;
-    stream->source = receive->status.source;
-    stream->announced = receive->announced;
-    stream->chunk = 0;
-    stream->first_chunk = stream->next_chunk;
-    stream->next_chunk += chunk_count(receive->announced.length);
+    *stream = (struct stream_in){.is_used = true,
+                                 .receive = receive,
+                                 .source = receive->status.source,
+                                 .announced = receive->announced,
+                                 .first_chunk = stream->next_chunk,
+                                 .next_chunk = stream->next_chunk + chunk_count};
     mail->active_in++;
     receive->stream = index;
-    receive->state = STATE_STREAMING;
-    struct go_ahead go_ahead = {
-        .send_id = receive->announced.send_id, .stream = index, .first_chunk = stream->first_chunk};
+    return stream;
+}
+
+void stream_give_back(struct mail *mail, struct stream_in *stream)
+{
+    joint_detach(mail, stream);
+    stream->is_used = false;
+    stream->receive = NULL;
+    mail->active_in--;
+}
+
+void stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream)
+{
+    struct go_ahead go_ahead = {.send_id = stream->announced.send_id,
+                                .stream = (uint32_t)(stream - mail->stream_in),
+                                .first_chunk = stream->first_chunk,
+                                .is_joint = stream->is_joint};
     struct slot_head head = {.kind = SLOT_PROCEED, .length = sizeof(go_ahead)};
     progress_control(mail, stream->source, &head, &go_ahead);
+}
+
+static bool open_stream(struct mail *mail, struct rh_request *receive)
+{
+    struct stream_in *stream = stream_take(mail, receive, chunk_count(receive->announced.length));
+    if (!stream)
+        return false;
+    receive->state = STATE_STREAMING;
+    stream_tell_go_ahead(mail, stream);
     return true;
 }
 
 static void close_stream(struct mail *mail, struct stream_in *stream, int result)
 {
     struct rh_request *receive = stream->receive;
-    stream->is_used = false;
-    stream->receive = NULL;
-    mail->active_in--;
+    stream_give_back(mail, stream);
     if (receive)
         end_receive(mail, receive, result);
+}
+
+bool stream_finish(struct mail *mail, struct stream_in *stream)
+{
+    joint_detach(mail, stream);
+    if (!tell_done(mail, stream->source, stream->announced.send_id, PULLED))
+        return false;
+    close_stream(mail, stream, 0);
+    return true;
 }
 
 static int make_streams(struct mail *mail)
@@ -294,17 +343,29 @@ static int make_streams(struct mail *mail)
                             (void **)&mail->streams);
 }
 
+/* False: not now. */
+static bool start_moving(struct mail *mail, struct rh_request *receive)
+{
+    const struct announcement *announced = &receive->announced;
+    if (announced->pull_sid == 0)
+        return open_stream(mail, receive);
+    /* Whoever's buffer is too short gets the beginning, by itself. */
+    bool is_joint = announced->is_joint && announced->length <= receive->length;
+    if (is_joint && make_streams(mail) == 0 && joint_open(mail, receive))
+        return true;
+    return pull_whole(mail, receive);
+}
+
 void stream_receive(struct mail *mail, struct rh_request *receive)
 {
-    bool is_pull = receive->announced.pull_sid != 0;
-    int result = is_pull ? 0 : make_streams(mail);
+    int result = receive->announced.pull_sid != 0 ? 0 : make_streams(mail);
     if (result < 0) {
         match_put_back(mail, receive);
         request_complete(receive, result);
         return;
     }
     receive->state = STATE_MATCHED;
-    if (!(is_pull ? pull_whole(mail, receive) : open_stream(mail, receive)))
+    if (!start_moving(mail, receive))
         list_append(&mail->matched, receive);
 }
 
@@ -312,6 +373,7 @@ void stream_abandon(struct mail *mail, struct rh_request *receive)
 {
     struct stream_in *stream = &mail->stream_in[receive->stream];
     stream->receive = NULL;
+    joint_detach(mail, stream);
     if (mail->peer[stream->source].is_gone)
         close_stream(mail, stream, 0);
 }
@@ -362,8 +424,7 @@ static void start_matched(struct mail *mail)
 {
     for (struct rh_request *receive = mail->matched.first, *next; receive; receive = next) {
         next = receive->next;
-        bool is_pull = receive->announced.pull_sid != 0;
-        if (is_pull ? pull_whole(mail, receive) : open_stream(mail, receive))
+        if (start_moving(mail, receive))
             list_remove(&mail->matched, receive);
     }
 }
@@ -374,17 +435,34 @@ void stream_progress(struct mail *mail)
 {
     for (struct rh_request *send = mail->sending.first, *next; send; send = next) {
         next = send->next;
-        if (send->state == STATE_STREAMING)
+        if (send->announced.pull_sid != 0 && check_pulled(mail, send))
+            continue;
+        if (send->is_joint)
+            joint_progress_out(mail, send);
+        else if (send->state == STATE_STREAMING)
             progress_out(mail, send);
-        else if (send->announced.pull_sid != 0)
-            check_pulled(mail, send);
     }
     for (uint32_t i = 0; mail->active_in > 0 && i < STREAM_COUNT; i++) {
-        if (mail->stream_in[i].is_used)
+        struct stream_in *stream = &mail->stream_in[i];
+        if (stream->is_used && stream->is_joint)
+            joint_progress_in(mail, stream);
+        else if (stream->is_used)
             progress_in(mail, i);
     }
     if (unlikely(mail->matched.first != NULL))
         start_matched(mail);
+}
+
+uint64_t stream_moved(const struct mail *mail, const struct rh_request *request)
+{
+    if (request->kind_of == REQUEST_SEND)
+        return request->is_joint ? joint_moved(&request->joint) : request->chunk * STREAM_BLOCK;
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        const struct stream_in *stream = &mail->stream_in[i];
+        if (stream->receive == request)
+            return stream->is_joint ? joint_moved(&stream->joint) : stream->chunk * STREAM_BLOCK;
+    }
+    return 0;
 }
 
 void stream_end_gone(struct mail *mail)
@@ -394,9 +472,9 @@ void stream_end_gone(struct mail *mail)
         if (stream->is_used && mail->peer[stream->source].is_gone)
             close_stream(mail, stream, RH_EDEAD);
     }
-    for (uint32_t send_id = 0; send_id < SENDS_MOST; send_id++) {
-        int rank = mail->withdrawn[send_id] - 1;
+    for (uint32_t place = 0; place < SENDS_MOST; place++) {
+        int rank = mail->withdrawn[place].rank - 1;
         if (rank >= 0 && mail->peer[rank].is_gone)
-            give_send_id(mail, send_id);
+            give_place(mail, place);
     }
 }

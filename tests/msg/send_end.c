@@ -32,8 +32,8 @@ _Noreturn static void die(void)
 /* Of a message that is sent although nobody receives yet. */
 static size_t unasked_length(void)
 {
-    const char *way = getenv("RHINET_MSG_WAY");
-    return way && (strcmp(way, "ring") == 0 || strcmp(way, "pull") == 0) ? 48 : 2000;
+    const char *way = mail_way();
+    return strcmp(way, "auto") == 0 || strcmp(way, "push") == 0 ? 2000 : 48;
 }
 
 static void expect_no_more(struct mail_test *test)

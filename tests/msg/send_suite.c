@@ -97,12 +97,25 @@ uint64_t mail_counter(const struct mail_test *test, const char *name)
     return value;
 }
 
-bool mail_pulls(const struct mail_test *test)
+const char *mail_way(void)
 {
     const char *way = getenv("RHINET_MSG_WAY");
-    if (way && (strcmp(way, "ring") == 0 || strcmp(way, "pull") == 0))
-        return way[0] == 'p';
-    return rh_remote_ptr(test->job, rh_at(test->rank, MEET_SID, 0), 8) == NULL;
+    return way ? way : "auto";
+}
+
+bool mail_is_direct(const struct mail_test *test)
+{
+    return rh_remote_ptr(test->job, rh_at(test->rank, MEET_SID, 0), 8) != NULL;
+}
+
+bool mail_pulls(const struct mail_test *test)
+{
+    const char *way = mail_way(), *cma = getenv("RHINET_CMA");
+    if (strcmp(way, "ring") == 0)
+        return false;
+    if (strcmp(way, "pull") == 0 || strcmp(way, "joint") == 0 || !mail_is_direct(test))
+        return true;
+    return strcmp(way, "auto") == 0 && !(cma && strcmp(cma, "off") == 0);
 }
 
 void *mail_alloc(size_t length)

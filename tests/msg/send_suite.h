@@ -63,7 +63,12 @@ void mail_sleep_us(unsigned duration_us);
 int64_t mail_now_ns(void);
 uint64_t mail_counter(const struct mail_test *test, const char *name);
 
-/* Whether long messages are pulled: by RHINET_MSG_WAY, or because memory is not in reach. */
+/* RHINET_MSG_WAY. */
+const char *mail_way(void);
+/* Whether peers' memory is in reach of loads and stores. */
+bool mail_is_direct(const struct mail_test *test);
+/* Whether the receiver can fetch long messages by itself, alone or jointly with the sender: by
+ * RHINET_MSG_WAY, or because memory is not in reach. */
 bool mail_pulls(const struct mail_test *test);
 
 /* Memory between guards, checked by mail_free(). */

@@ -9,18 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const ways[] = {"msg_inline", "msg_push", "msg_ring", "msg_pull"};
+static const char *const ways[] = {"msg_inline", "msg_push", "msg_ring", "msg_pull", "msg_joint"};
+enum { INLINE, PUSH, RING, PULL, JOINT, WAY_COUNT };
 
 /* The way a message of this length must take to a receiver that has given us a lane. */
 static size_t expected_way(const struct mail_test *test, size_t length)
 {
-    const char *way = getenv("RHINET_MSG_WAY");
-    bool may_push = !way || (strcmp(way, "ring") != 0 && strcmp(way, "pull") != 0);
+    const char *way = mail_way();
     if (length <= 48)
-        return 0;
-    if (length <= 8192 && may_push)
-        return 1;
-    return mail_pulls(test) ? 3 : 2;
+        return INLINE;
+    if (strcmp(way, "ring") == 0)
+        return RING;
+    if (strcmp(way, "joint") == 0)
+        return JOINT;
+    if (strcmp(way, "pull") == 0)
+        return PULL;
+    if (length <= 8192)
+        return PUSH;
+    if (!mail_is_direct(test))
+        return PULL;
+    return length >= 32 << 10 && mail_pulls(test) ? JOINT : RING;
 }
 
 static void exchange(struct mail_test *test, size_t length)
@@ -36,7 +44,8 @@ static void exchange(struct mail_test *test, size_t length)
 
 static void by_counters(struct mail_test *test)
 {
-    static const size_t lengths[] = {0, 48, 49, 1000, 2048, 2049, 8192, 8193, 100000, 1 << 20};
+    static const size_t lengths[] = {0,    48,   49,    1000,  2048,   2049,
+                                     8192, 8193, 32767, 32768, 100000, 1 << 20};
     if (getenv("RHINET_FAULT")) {
         test->skipped = "faults may cost us the lane";
         return;
@@ -44,12 +53,12 @@ static void by_counters(struct mail_test *test)
     for (int i = 0; i < 10; i++) /* until we have a lane */
         exchange(test, 8);
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
-        uint64_t before[4], bytes = mail_counter(test, "msg_bytes");
-        for (size_t way = 0; way < 4; way++)
+        uint64_t before[WAY_COUNT], bytes = mail_counter(test, "msg_bytes");
+        for (size_t way = 0; way < WAY_COUNT; way++)
             before[way] = mail_counter(test, ways[way]);
         exchange(test, lengths[i]);
         CHECK_U64(mail_counter(test, "msg_bytes") - bytes, lengths[i]);
-        for (size_t way = 0; way < 4; way++) {
+        for (size_t way = 0; way < WAY_COUNT; way++) {
             uint64_t wanted = way == expected_way(test, lengths[i]);
             if (mail_counter(test, ways[way]) - before[way] != wanted)
                 FAIL("%zu bytes: %s moved by %llu, expected %llu", lengths[i], ways[way],
@@ -64,11 +73,11 @@ static void sum_of_counters(struct mail_test *test)
 {
     const uint64_t count = 500;
     uint64_t sent = 0, received = mail_counter(test, "msg_received");
-    for (size_t way = 0; way < 4; way++)
+    for (size_t way = 0; way < WAY_COUNT; way++)
         sent -= mail_counter(test, ways[way]);
     for (uint64_t i = 0; i < count; i++)
         exchange(test, (size_t)prng_below(&test->prng, i % 5 == 0 ? 60000 : i % 2 ? 40 : 5000));
-    for (size_t way = 0; way < 4; way++)
+    for (size_t way = 0; way < WAY_COUNT; way++)
         sent += mail_counter(test, ways[way]);
     CHECK_U64(sent, count);
     CHECK_U64(mail_counter(test, "msg_received") - received, count);

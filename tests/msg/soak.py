@@ -16,6 +16,7 @@ import sys
 import time
 
 END_S = 90  # for the survivors to end, on a machine with more ranks than cores
+WAYS = ["auto", "auto", "push", "ring", "pull", "joint"]
 FAULTS = ["", "", "", "seed=%d,delay=0.005:300us,reorder=0.5", "seed=%d,drop=push%%0.01"]
 
 
@@ -68,7 +69,7 @@ class Job:
         self.size = dice.choice([2, 3, 4, 6, 8])
         self.duration = dice.uniform(1, 5)
         environment = {**os.environ, "RHINET_TIMEOUT": "60s",
-                       "RHINET_MSG_WAY": dice.choice(["auto", "auto", "push", "ring", "pull"])}
+                       "RHINET_MSG_WAY": dice.choice(WAYS)}
         faults = dice.choice(FAULTS)
         nic = "fault(shm)" if faults else "shm"
         if faults:

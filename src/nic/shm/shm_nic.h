@@ -146,7 +146,6 @@ struct shm_nic {
     bool oversubscribed; /* more ranks than cores: yield instead of spinning */
     bool huge_pages;
     int64_t spin_ns;
-    _Atomic bool cma_forbidden;
     struct shm_agent *agent;
 };
 

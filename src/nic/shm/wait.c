@@ -46,10 +46,7 @@ void shm_ring(struct shm_nic *shm, struct shm_door *door)
 int shm_wake(struct nic *nic, int rank)
 {
     struct shm_nic *shm = shm_nic_of(nic);
-    full_fence(); /* the caller's plain stores before our look */
-    struct shm_door *door = shm_door_of(shm, rank);
-    if (atomic_load(&door->has_sleeper) != 0)
-        shm_ring(shm, door);
+    shm_after_write(shm, shm_door_of(shm, rank));
     return 0;
 }
 

@@ -73,7 +73,7 @@ WRONG = [
     (("halo",), "lose=push@1,rank=0", ""),
     (("queue",), "lose=append@9,rank=1", "is wrong"),
     (("counter",), "repeat=atomic@3,rank=1", ""),
-    (("sort", "20000"), "corrupt=push@10+,rank=2", ""),
+    (("sort", "20000"), "corrupt=push@10+,corrupt=pull@1+,rank=2", ""),
 ]
 
 CASES = []

@@ -74,7 +74,9 @@ class Job:
         nic = "fault(shm)" if faults else "shm"
         if faults:
             environment["RHINET_FAULT"] = faults % seed
-        self.words = [arguments.rhinet, "run", "--survive", "-n", str(self.size), "--nic", nic,
+        # The time-out is for the case that somebody kills us between a stop and its end.
+        self.words = [arguments.rhinet, "run", "--survive", "--timeout", str(2 * END_S),
+                      "-n", str(self.size), "--nic", nic,
                       arguments.program, f"{self.duration:.2f}", str(seed),
                       str(time.monotonic_ns())]
         self.shown = " ".join(f"{name}={environment[name]}" for name in

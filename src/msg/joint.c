@@ -22,12 +22,18 @@
 #define CHUNK_MOST  (512 << 10)
 #define PAGE        4096
 
-bool joint_is_wise(const struct mail *mail, uint64_t length)
+static bool attached_is_slow(const struct mail *mail)
+{
+    const _Atomic bool *is_slow = mail->job->nic->attached_is_slow;
+    return is_slow && atomic_load_explicit(is_slow, memory_order_relaxed);
+}
+
+bool joint_is_wise(const struct mail *mail, const struct rh_request *send)
 {
     if (mail->way == WAY_JOINT)
         return true;
-    return mail->way == WAY_AUTO && length >= JOINT_LEAST && mail->has_direct_memory &&
-           !atomic_load_explicit(&mail->job->nic->attached_is_slow, memory_order_relaxed);
+    return mail->way == WAY_AUTO && send->length >= JOINT_LEAST &&
+           mail->peer[send->rank].is_direct && !attached_is_slow(mail);
 }
 
 /* The same at both ends: half a message, within limits. */

@@ -106,6 +106,7 @@ struct list {
 struct peer {
     /* As receiver of ours. */
     bool is_open;              /* its mailbox is there */
+    bool is_direct;            /* and its memory in reach of our loads and stores */
     bool wants_no_lane;        /* all lanes were taken */
     int lane;                  /* ours there, or -1 */
     uint64_t lane_next;        /* slots used so far */
@@ -214,7 +215,6 @@ struct mail {
     struct rh_job *job;
     struct counters *counters;
     struct turn turn; /* one thread at a time */
-    bool has_direct_memory;
     enum way way;
     int rank, size;
     unsigned eager_looks; /* for a message that is about to come, before anything else is done */
@@ -303,6 +303,9 @@ static inline bool lane_has_room(const struct mail *mail, int rank)
     peer->lane_known = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
     return peer->lane_next - peer->lane_known < LANE_SLOTS;
 }
+
+/* See whether a peer's mailbox is there, and what it is like. RH_ENOSEG: not yet. */
+int wire_meet(struct mail *mail, int rank);
 
 /* Push one slot of `head.length` bytes at data into our lane at rank; there must be room. */
 int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data);
@@ -403,7 +406,7 @@ bool stream_finish(struct mail *mail, struct stream_in *stream);
 /* ---- joint.c: large messages by both ends together ------------------------------------------ */
 
 /* Whether a sender should offer it. */
-bool joint_is_wise(const struct mail *mail, uint64_t length);
+bool joint_is_wise(const struct mail *mail, const struct rh_request *send);
 /* The receiver begins. False: it cannot, the message is to be moved otherwise. */
 bool joint_open(struct mail *mail, struct rh_request *receive);
 void joint_proceed(struct rh_request *send, const struct go_ahead *go_ahead);

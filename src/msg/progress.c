@@ -38,7 +38,9 @@ static int try_announce(struct mail *mail, struct rh_request *send)
 {
     struct slot_head head = {
         .tag = send->tag, .kind = SLOT_ANNOUNCE, .length = sizeof(send->announced)};
-    int result = stream_announce(mail, send);
+    int result = wire_meet(mail, send->rank);
+    if (result == 0)
+        result = stream_announce(mail, send);
     if (result < 0)
         return result;
     result = wire_slot(mail, send->rank, &head, &send->announced);

@@ -80,9 +80,9 @@ static int take_send_id(struct mail *mail, uint32_t *send_id)
 }
 
 /* Whether the receiver is to pull: where memory is not directly reachable, or the user says so. */
-static bool offers_pull(const struct mail *mail)
+static bool offers_pull(const struct mail *mail, int rank)
 {
-    return mail->way == WAY_PULL || (mail->way != WAY_RING && !mail->has_direct_memory);
+    return mail->way == WAY_PULL || (mail->way != WAY_RING && !mail->peer[rank].is_direct);
 }
 
 /* Open the message to the receiver. Without room for one more segment it is streamed. */
@@ -106,8 +106,8 @@ int stream_announce(struct mail *mail, struct rh_request *send)
         return result;
     send->has_send_id = true;
     send->announced = (struct announcement){.length = send->length, .send_id = send->send_id};
-    send->announced.is_joint = joint_is_wise(mail, send->length);
-    if (send->announced.is_joint || offers_pull(mail))
+    send->announced.is_joint = joint_is_wise(mail, send);
+    if (send->announced.is_joint || offers_pull(mail, send->rank))
         offer(mail, send);
     send->chunk = 0;
     send->is_joint = false;

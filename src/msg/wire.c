@@ -93,12 +93,17 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
 
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as
  * denied. */
-static int find_mailbox(struct mail *mail, int rank)
+int wire_meet(struct mail *mail, int rank)
 {
+    struct peer *peer = &mail->peer[rank];
+    if (peer->is_open)
+        return 0;
     int result = rh_segment_wait(mail->job, rank, MSG_SID_INBOX, RH_TIMEOUT_NONE);
-    if (result == 0)
-        mail->peer[rank].is_open = true;
-    return result;
+    if (result < 0)
+        return result;
+    peer->is_open = true;
+    peer->is_direct = rh_remote_ptr(mail->job, rh_at(rank, MSG_SID_LANES, 0), 8) != NULL;
+    return 0;
 }
 
 /* A receiver we talk to a lot: ask for a lane. Whatever goes wrong, the inbox is still there. */
@@ -135,11 +140,9 @@ void wire_close(struct mail *mail)
 static int prepare(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
-    if (!peer->is_open) {
-        int result = find_mailbox(mail, rank);
-        if (result < 0)
-            return result;
-    }
+    int result = wire_meet(mail, rank);
+    if (result < 0)
+        return result;
     if (peer->lane < 0 && !peer->wants_no_lane && peer->sent++ >= LANE_AFTER)
         ask_for_lane(mail, rank);
     return 0;

@@ -243,8 +243,9 @@ struct nic_ops {
 struct nic {
     const struct nic_ops *ops; /* the NIC's own table; complete once nic_open() has returned */
     struct nic_world *world;
-    /* Attached memory moves only with its owner's help: better push through allocated memory. */
-    _Atomic bool attached_is_slow;
+    /* Attached memory moves only with its owner's help: better push through allocated memory.
+     * NULL: it is not so. A wrapping NIC passes on what the inner one says. */
+    const _Atomic bool *attached_is_slow;
     struct nic_ops completed; /* nic_open()'s business */
 };
 

@@ -64,7 +64,7 @@ static int cma_failed(struct shm_nic *shm, const struct attached_copy *copy, int
                          "more; detach before unmapping",
                          copy->view->sid, rank);
     if (code == EPERM || code == ENOSYS) {
-        if (!atomic_exchange(&shm->nic.attached_is_slow, true))
+        if (!atomic_exchange(&shm->cma_forbidden, true))
             log_info("the kernel forbids cross-memory attach (%s; see kernel.yama.ptrace_scope, or "
                      "the container's seccomp profile): attached memory goes through its owner's "
                      "agent, which is slower",
@@ -117,7 +117,7 @@ static int copy_attached_guarded(struct shm_nic *shm, const struct attached_copy
             copy_out(copy->local, view->base + copy->offset, copy->length);
         return 0;
     }
-    if (!atomic_load_explicit(&shm->nic.attached_is_slow, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&shm->cma_forbidden, memory_order_relaxed)) {
         int result = copy_by_kernel(shm, copy);
         if (result != RH_EAGAIN)
             return result;

@@ -40,7 +40,8 @@ static void configure(struct shm_nic *shm)
     shm->huge_pages = setting_number(settings, SETTING_HUGE_PAGES) != 0;
     shm->has_membarrier = register_membarrier(settings);
     shm->oversubscribed = shm->nic.world->size > core_count(shm->nic.world->size);
-    atomic_store(&shm->nic.attached_is_slow, setting_number(settings, SETTING_CMA) != 0);
+    atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
+    shm->nic.attached_is_slow = &shm->cma_forbidden;
 }
 
 static int shm_open_nic(struct nic **nic, struct nic_world *world, const char *inner)

@@ -145,6 +145,7 @@ struct shm_nic {
     bool has_membarrier; /* else every write ends with a fence */
     bool oversubscribed; /* more ranks than cores: yield instead of spinning */
     bool huge_pages;
+    _Atomic bool cma_forbidden;
     int64_t spin_ns;
     struct shm_agent *agent;
 };

@@ -108,6 +108,12 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                      .initial = "",
                      .help = "command of `rhinet run --hosts` that runs another on a host, called "
                              "as CMD HOST PROGRAM ARGUMENT...; empty: ssh -x -o BatchMode=yes"},
+    [SETTING_STARTER] = {.name = "RHINET_STARTER",
+                         .kind = SETTING_CHOICE,
+                         .initial = "auto",
+                         .choices = "auto|pmix|pmi1|pmi2|alone",
+                         .help = "how a program that `rhinet run` has not started finds its job: "
+                                 "what the launcher offers, or a job of one"},
     [SETTING_LOG] = {.name = "RHINET_LOG",
                      .kind = SETTING_CHOICE,
                      .initial = "warning",

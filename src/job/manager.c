@@ -35,6 +35,17 @@ static void ask_for_identity(struct member *member, int yes)
     setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
 }
 
+static int member_watch(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    ask_for_identity(member, true);
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
+                         strerror(errno));
+    return 0;
+}
+
 static int member_open(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
@@ -45,12 +56,39 @@ static int member_open(struct manager *manager, int rank)
                          manager->size, strerror(errno));
     member->fd = pair[0];
     member->child_fd = pair[1];
-    ask_for_identity(member, true);
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
-    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
-                         strerror(errno));
+    return member_watch(manager, rank);
+}
+
+int manager_adopt(struct manager *manager, int rank, int fd)
+{
+    struct member *member = &manager->members[rank];
+    if (member->has_come)
+        return -EEXIST;
+    member->fd = fd;
+    if (member_watch(manager, rank) < 0) {
+        member->fd = -1;
+        return -ENOSPC;
+    }
+    member->has_come = true;
     return 0;
+}
+
+int manager_member_count(const struct manager *manager)
+{
+    int count = 0;
+    for (int rank = 0; rank < manager->size; rank++)
+        count += manager->members[rank].fd >= 0;
+    return count;
+}
+
+void manager_refuse_all(struct manager *manager, const char *why)
+{
+    snprintf(manager->refusal, sizeof(manager->refusal), "%s", why);
+}
+
+void manager_count_refused(struct manager *manager)
+{
+    atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
 }
 
 /* Several hosts agree on it beforehand. */
@@ -80,7 +118,7 @@ static int populate(struct manager *manager, const struct manager_options *optio
              options->command ? options->command : "");
     result = manager_hosts_open(manager, options);
     for (int rank = 0; rank < options->size && result == 0; rank++) {
-        if (manager_is_local(manager, rank))
+        if (!options->adopts && manager_is_local(manager, rank))
             result = member_open(manager, rank);
     }
     return result;

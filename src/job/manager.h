@@ -29,6 +29,7 @@ struct manager_options {
     const struct cluster *cluster;
     const struct address_list *judge; /* where the first task manager listens; NULL: it is us */
     const struct settings *settings;
+    bool adopts; /* members are not started with a socket, but come by manager_adopt() */
 };
 
 /* Errors: RH_ENOSPACE, RH_EINVALID (size). On success *manager is the caller's. */
@@ -50,6 +51,22 @@ void manager_member_ended(struct manager *manager, int rank, int status, int sig
 /* Readable when there is something to serve. */
 int manager_poll_fd(const struct manager *manager);
 void manager_serve(struct manager *manager);
+
+/* ---- A manager whose members come by themselves
+ * ------------------------------------------------ */
+
+/* fd is the connection of a member of this node, which has shown that it is; it becomes the
+ * manager's. 0, or -EEXIST if that rank has come before. */
+int manager_adopt(struct manager *manager, int rank, int fd);
+
+/* Members that are connected. */
+int manager_member_count(const struct manager *manager);
+
+/* Whoever comes is told that, and does not join. */
+void manager_refuse_all(struct manager *manager, const char *why);
+
+/* Somebody has come who is no member. */
+void manager_count_refused(struct manager *manager);
 
 /* ---- Several hosts: what the launcher has to know and to say -------------------------------- */
 

@@ -170,7 +170,8 @@ static void we_are_cut(void *context, const char *why)
 static void stranger_refused(void *context, uint32_t refused)
 {
     struct manager *manager = context;
-    atomic_store_explicit(&manager->memory.roster->refused, refused, memory_order_relaxed);
+    (void)refused;
+    manager_count_refused(manager);
 }
 
 static void judge_pauses(void *context, bool yes)
@@ -282,6 +283,10 @@ int manager_hosts_open(struct manager *manager, const struct manager_options *op
     if (!cluster)
         return 0;
     fill_roster(manager->memory.roster, cluster);
+    if (cluster_seat_count(cluster) == 1) {
+        add_event(manager, MANAGER_READY);
+        return 0;
+    }
     struct mesh_options mesh_options = {
         .seat = cluster->seat,
         .seat_count = cluster_seat_count(cluster),

@@ -57,6 +57,10 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
                rank);
         return;
     }
+    if (manager->refusal[0]) {
+        refuse(answer, RH_EREFUSED, "%s", manager->refusal);
+        return;
+    }
     member->has_joined = true;
     answer->reply.rank = rank;
     answer->reply.size = manager->size;

@@ -23,6 +23,7 @@ struct member {
     int child_fd; /* its end, until its process has it */
     int agent_fd; /* our end of its agent line, or -1 */
     int started_pid;
+    bool has_come; /* adopted: once */
     bool has_joined;
     bool has_left;
     uint8_t *card; /* how other hosts reach it, or NULL */
@@ -49,6 +50,8 @@ struct manager {
     const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */
     struct mesh *mesh;
     struct manager_events events;
+    bool adopts;
+    char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
 };
 
 /* Carry out one request of a member. Fills reply and, where it hands out descriptors, their copies:

@@ -40,7 +40,8 @@ static void set_lost(struct mesh *mesh, int seat, const char *why)
 {
     struct mesh_seat *one = &mesh->seats[seat];
     one->state = SEAT_LOST;
-    snprintf(one->why, sizeof(one->why), "%s", why);
+    if (why != one->why)
+        snprintf(one->why, sizeof(one->why), "%s", why);
     if (one->link)
         link_finish(mesh, one->link);
     mesh->owner.lost(mesh->owner.context, seat, why);

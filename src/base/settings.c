@@ -88,6 +88,33 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                     .choices = "pm-auto|pm-ring|pm-queue",
                     .help = "how PM messages travel: one queue and a few lanes, one ring per "
                             "sender, or one queue"},
+    [SETTING_HOST_TIMEOUT] = {.name = "RHINET_HOST_TIMEOUT",
+                              .kind = SETTING_DURATION,
+                              .initial = "5s",
+                              .least = 100000000,
+                              .most = 3600000000000,
+                              .help = "a host that is not heard for that long is lost, and its "
+                                      "ranks count as dead"},
+    [SETTING_INTERFACE] = {.name = "RHINET_INTERFACE",
+                           .kind = SETTING_TEXT,
+                           .initial = "",
+                           .help = "network between hosts: name of an interface, or a subnet such "
+                                   "as 10.1.0.0/16; empty: all, best first"},
+    [SETTING_PORTS] = {.name = "RHINET_PORTS",
+                       .kind = SETTING_TEXT,
+                       .initial = "",
+                       .help = "TCP ports for task managers, such as 7000-7100; empty: any"},
+    [SETTING_RSH] = {.name = "RHINET_RSH",
+                     .kind = SETTING_TEXT,
+                     .initial = "",
+                     .help = "command of `rhinet run --hosts` that runs another on a host, called "
+                             "as CMD HOST PROGRAM ARGUMENT...; empty: ssh -x -o BatchMode=yes"},
+    [SETTING_STARTER] = {.name = "RHINET_STARTER",
+                         .kind = SETTING_CHOICE,
+                         .initial = "auto",
+                         .choices = "auto|pmix|pmi1|pmi2|alone",
+                         .help = "how a program that `rhinet run` has not started finds its job: "
+                                 "what the launcher offers, or a job of one"},
     [SETTING_LOG] = {.name = "RHINET_LOG",
                      .kind = SETTING_CHOICE,
                      .initial = "warning",

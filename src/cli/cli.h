@@ -21,6 +21,7 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 
 int cli_run(int argc, char **argv);
+int cli_node(int argc, char **argv);
 int cli_top(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_route(int argc, char **argv);

@@ -9,7 +9,7 @@
 /* clang-format off */
 const struct cli_command cli_commands[] = {
     {.name = "run", .run = cli_run,
-     .help = "start a job of N processes on this machine",
+     .help = "start a job of N processes, on this machine or on several hosts",
      .usage = "-n N [OPTION...] PROGRAM [ARGUMENT...]",
      .options =
         "  -n, --ranks N          number of processes\n"
@@ -18,7 +18,17 @@ const struct cli_command cli_commands[] = {
         "      --bind core|none   pin each process to a core, or leave them to the kernel\n"
         "      --label            put the rank before each line of output\n"
         "      --survive          the death of a rank ends only that rank\n"
-        "      --env NAME=VALUE   set a variable for the processes\n"},
+        "      --env NAME=VALUE   set a variable for the processes\n"
+        "      --hosts A,B:4      run on these hosts, four processes on the second\n"
+        "      --hostfile FILE    the same, from a file with a host on each line\n"
+        "      --map block|cyclic fill one host after the other, or go round them\n"
+        "      --rsh CMD          reach a host by CMD HOST PROGRAM ARGUMENT...\n"
+        "      --remote-rhinet F  this program on the other hosts\n"
+        "      --export A,B       variables to take to the other hosts, besides RHINET_*\n"},
+    {.name = "node", .run = cli_node,
+     .help = "be the launcher of another host; `rhinet run --hosts` calls it",
+     .usage = "",
+     .options = NULL},
     {.name = "top", .run = cli_top,
      .help = "watch the processes of a running job",
      .usage = "[JOB] [OPTION...]",

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rhinet run: the options, checked before anything is started; the work is in job/launch.c.
+ * rhinet run: the options, checked before anything is started; the work is in job/launch.c. Lists
+ * of hosts and what goes to them are run_hosts.c.
  */
 #include "base/settings.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/run_hosts.h"
 #include "job/launch.h"
 #include "nic/nic.h"
 
@@ -23,7 +25,13 @@ enum option_value {
     OPTION_BIND,
     OPTION_LABEL,
     OPTION_SURVIVE,
-    OPTION_ENV
+    OPTION_ENV,
+    OPTION_HOSTS,
+    OPTION_HOSTFILE,
+    OPTION_MAP,
+    OPTION_RSH,
+    OPTION_REMOTE_RHINET,
+    OPTION_EXPORT
 };
 
 static const struct option options_known[] = {
@@ -34,8 +42,20 @@ static const struct option options_known[] = {
     {"label", no_argument, NULL, OPTION_LABEL},
     {"survive", no_argument, NULL, OPTION_SURVIVE},
     {"env", required_argument, NULL, OPTION_ENV},
+    {"hosts", required_argument, NULL, OPTION_HOSTS},
+    {"hostfile", required_argument, NULL, OPTION_HOSTFILE},
+    {"map", required_argument, NULL, OPTION_MAP},
+    {"rsh", required_argument, NULL, OPTION_RSH},
+    {"remote-rhinet", required_argument, NULL, OPTION_REMOTE_RHINET},
+    {"export", required_argument, NULL, OPTION_EXPORT},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
+};
+
+/* What the options say. */
+struct run_wishes {
+    struct launch_options launch;
+    struct run_hosts hosts;
 };
 
 static int refuse(const char *option, const char *value, const char *wanted)
@@ -90,20 +110,53 @@ static int set_bind(struct launch_options *options, const char *text)
     return 0;
 }
 
+static int set_map(struct run_wishes *wishes, const char *text)
+{
+    wishes->hosts.launch.cyclic = strcmp(text, "cyclic") == 0;
+    if (!wishes->hosts.launch.cyclic && strcmp(text, "block") != 0)
+        return refuse("--map", text, "block or cyclic is expected");
+    return 0;
+}
+
 /* For the ranks. The launcher sees it too, as with env(1), which also searches the new PATH. */
-static int set_variable(char *text)
+static int set_variable(struct run_wishes *wishes, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return refuse("--env", text, "NAME=VALUE is expected");
     *equals = '\0';
     int result = setenv(text, equals + 1, 1);
+    if (result == 0)
+        result = run_hosts_export(&wishes->hosts, text);
     *equals = '=';
     return result == 0 ? 0 : 1;
 }
 
-static int set_option(struct launch_options *options, int option, char *value, char *word)
+static int set_host_option(struct run_wishes *wishes, int option, char *value)
 {
+    switch (option) {
+    case OPTION_HOSTS:
+        return run_hosts_add(&wishes->hosts, value);
+    case OPTION_HOSTFILE:
+        return run_hosts_read(&wishes->hosts, value);
+    case OPTION_MAP:
+        return set_map(wishes, value);
+    case OPTION_RSH:
+        wishes->hosts.launch.rsh = value;
+        return 0;
+    case OPTION_REMOTE_RHINET:
+        wishes->hosts.launch.remote_rhinet = value;
+        return 0;
+    default:
+        return run_hosts_export(&wishes->hosts, value);
+    }
+}
+
+static int set_option(struct run_wishes *wishes, int option, char *value, char *word)
+{
+    struct launch_options *options = &wishes->launch;
+    if (option >= OPTION_HOSTS)
+        return set_host_option(wishes, option, value);
     switch (option) {
     case OPTION_RANKS:
         return set_ranks(options, value);
@@ -120,7 +173,7 @@ static int set_option(struct launch_options *options, int option, char *value, c
         options->survive = true;
         return 0;
     case OPTION_ENV:
-        return set_variable(value);
+        return set_variable(wishes, value);
     case ':':
         return cli_usage_error("run", "%s needs a value", word);
     default:
@@ -128,9 +181,30 @@ static int set_option(struct launch_options *options, int option, char *value, c
     }
 }
 
+static int run(struct run_wishes *wishes, char **argv)
+{
+    struct launch_options *options = &wishes->launch;
+    struct settings settings;
+    if (settings_load(&settings, environ) != 0) {
+        fprintf(stderr, "rhinet run: %s\n", rh_error_text());
+        return LAUNCH_STATUS_FAILED;
+    }
+    options->nic = setting_text(&settings, SETTING_NIC);
+    options->argv = argv;
+    options->environ = environ;
+    options->settings = &settings;
+    if (wishes->hosts.launch.count > 0) {
+        int status = run_hosts_finish(&wishes->hosts, &settings);
+        if (status)
+            return status;
+        options->hosts = &wishes->hosts.launch;
+    }
+    return launch_run(options);
+}
+
 int cli_run(int argc, char **argv)
 {
-    struct launch_options options = {.timeout_ns = LAUNCH_TIMEOUT_NONE};
+    struct run_wishes wishes = {.launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE}};
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
     /* '+': the first word that is no option is the program; what follows is the program's. */
     int option;
@@ -140,22 +214,19 @@ int cli_run(int argc, char **argv)
             cli_help_one(stdout, cli_find("run"));
             return 0;
         }
-        int status = set_option(&options, option, optarg, argv[optind - 1]);
-        if (status)
+        int status = set_option(&wishes, option, optarg, argv[optind - 1]);
+        if (status) {
+            run_hosts_free(&wishes.hosts);
             return status;
+        }
     }
-    if (options.size == 0)
-        return cli_usage_error("run", "how many processes? Give -n N");
-    if (optind == argc)
-        return cli_usage_error("run", "which program?");
-
-    struct settings settings;
-    if (settings_load(&settings, environ) != 0) {
-        fprintf(stderr, "rhinet run: %s\n", rh_error_text());
-        return LAUNCH_STATUS_FAILED;
-    }
-    options.nic = setting_text(&settings, SETTING_NIC);
-    options.argv = argv + optind;
-    options.environ = environ;
-    return launch_run(&options);
+    int status;
+    if (wishes.launch.size == 0 && wishes.hosts.launch.count == 0)
+        status = cli_usage_error("run", "how many processes? Give -n N");
+    else if (optind == argc)
+        status = cli_usage_error("run", "which program?");
+    else
+        status = run(&wishes, argv + optind);
+    run_hosts_free(&wishes.hosts);
+    return status;
 }

@@ -46,6 +46,7 @@ static void fill(struct roster *roster, uint32_t size, uint64_t job_id)
     roster->start_time_s = time(NULL);
     roster->launcher_pid = getpid();
     roster->node_count = 1;
+    roster->own_node = 0;
     gethostname(roster_nodes(roster)->host, sizeof(roster_nodes(roster)->host) - 1);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/error.h"
 #include "job/exchange.h"
+#include "job/join_started.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,42 @@ static int join_manager(struct rh_job *job, int fd)
     return 0;
 }
 
+/* Not by `rhinet run`: by somebody else's launcher, or by nobody's. */
+static int join_otherwise(struct rh_job *job)
+{
+    struct starter starter;
+    bool is_there;
+    int result = starter_open(&starter, &job->settings, &is_there);
+    if (result < 0)
+        return result;
+    if (is_there && starter.size == 1)
+        starter.ops->finalize(&starter);
+    if (!is_there || starter.size == 1)
+        return join_alone(job);
+    result = join_started(&starter, &job->settings);
+    return result < 0 ? result : join_manager(job, result);
+}
+
+static bool is_nic(const char *name)
+{
+    for (size_t i = 0; nic_list[i]; i++) {
+        if (strcmp(nic_list[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the program says, then the user; and unless either does, one that reaches all hosts. */
+static const char *choose_nic(const struct rh_job *job, const struct rh_join_options *options)
+{
+    if (options && options->nic)
+        return options->nic;
+    if (!job->settings.value[SETTING_NIC].from_environment && job->memory.roster->node_count > 1 &&
+        is_nic("mixed"))
+        return "mixed";
+    return setting_text(&job->settings, SETTING_NIC);
+}
+
 static int settle(struct rh_job *job, const struct rh_join_options *options)
 {
     int result = settings_load(&job->settings, environ);
@@ -91,7 +128,7 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     int fd = options && options->manager_fd > 0
                  ? options->manager_fd
                  : (int)setting_number(&job->settings, SETTING_MANAGER_FD);
-    result = fd > 0 ? join_manager(job, fd) : join_alone(job);
+    result = fd > 0 ? join_manager(job, fd) : join_otherwise(job);
     if (result < 0)
         return result;
     job->world.roster = job->memory.roster;
@@ -100,8 +137,7 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     job->world.boards = job->memory.board;
     job->world.settings = &job->settings;
     job->counters = &job->world.board->counters;
-    const char *nic = options && options->nic ? options->nic
-                                              : setting_text(&job->settings, SETTING_NIC);
+    const char *nic = choose_nic(job, options);
     snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
     return nic_open(&job->nic, nic, &job->world);
 }

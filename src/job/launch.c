@@ -26,7 +26,7 @@ enum { FD_SIGNALS, FD_MANAGER, FD_FIXED_COUNT };
 void launch_say(struct launcher *launcher, const char *format, ...)
 {
     char line[1024];
-    int used = snprintf(line, sizeof(line), "rhinet run: ");
+    int used = snprintf(line, sizeof(line), "%s: ", launcher->name);
     va_list arguments;
     va_start(arguments, format);
     int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments);
@@ -107,6 +107,9 @@ static int create_manager(struct launcher *launcher)
         .nic = options->nic,
         .command = command,
         .survive = options->survive,
+        .cluster = launcher->cluster,
+        .judge = launcher->judge,
+        .settings = options->settings,
     };
     int result = manager_create(&launcher->manager, &manager_options);
     if (result)
@@ -114,31 +117,68 @@ static int create_manager(struct launcher *launcher)
     return result;
 }
 
+static bool is_ours(const struct launcher *launcher, int rank)
+{
+    const struct cluster *cluster = launcher->cluster;
+    return !cluster || cluster_seat_of(cluster, cluster->node_of[rank]) == cluster->seat;
+}
+
+static void count_processes(struct launcher *launcher)
+{
+    for (int rank = 0; rank < launcher->options->size; rank++)
+        launcher->local_count += is_ours(launcher, rank);
+    if (launcher->cluster && !launch_is_node(launcher))
+        launcher->agent_count = launcher->cluster->node_count -
+                                (launcher->cluster->judge_node >= 0);
+}
+
+static int allocate_lists(struct launcher *launcher)
+{
+    count_processes(launcher);
+    int process_count = launcher->local_count + launcher->agent_count;
+    int fd_max = FD_FIXED_COUNT + 1 + launcher->agent_count + launch_output_poll_max(process_count);
+    launcher->fds = calloc((size_t)fd_max, sizeof(launcher->fds[0]));
+    launcher->ranks = calloc((size_t)launcher->local_count + 1, sizeof(launcher->ranks[0]));
+    launcher->agents = calloc((size_t)launcher->agent_count + 1, sizeof(launcher->agents[0]));
+    if (!launcher->fds || !launcher->ranks || !launcher->agents)
+        return -ENOMEM;
+    int which = 0;
+    for (int rank = 0; rank < launcher->options->size; rank++) {
+        if (is_ours(launcher, rank))
+            launcher->ranks[which++].rank = rank;
+    }
+    return 0;
+}
+
 /* What needs memory or descriptors; says what failed. */
 static int allocate(struct launcher *launcher)
 {
     const struct launch_options *options = launcher->options;
-    int fd_max = FD_FIXED_COUNT + 1 + launch_output_poll_max(options->size);
-    launcher->fds = calloc((size_t)fd_max, sizeof(launcher->fds[0]));
-    launcher->ranks = calloc((size_t)options->size, sizeof(launcher->ranks[0]));
+    int result = allocate_lists(launcher);
     launcher->plan.environment = copy_environment(options->environ);
-    int result = launcher->fds && launcher->ranks && launcher->plan.environment ? 0 : -ENOMEM;
+    if (result == 0 && !launcher->plan.environment)
+        result = -ENOMEM;
     if (result == 0)
         result = launch_signals_open(&launcher->signals);
     if (result == 0 && options->bind_cores)
         result = launch_cores_find(&launcher->cores);
     if (result == 0 && options->label)
-        result = launch_output_create(&launcher->output, options->size);
+        result = launch_output_create(&launcher->output,
+                                      launcher->local_count + launcher->agent_count);
     if (result)
         launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
                    launch_advice(result));
     return result ? result : create_manager(launcher);
 }
 
-static int set_up(struct launcher *launcher, const struct launch_options *options)
+static int set_up(struct launcher *launcher, const struct launch_options *options,
+                  const struct launch_role *role)
 {
     *launcher = (struct launcher){
+        .name = role->name,
         .options = options,
+        .cluster = role->cluster,
+        .judge = role->judge,
         .signals.fd = -1,
         .guard.fd = -1,
         .input.fd = -1,
@@ -159,13 +199,16 @@ static int set_up(struct launcher *launcher, const struct launch_options *option
 static void tear_down(struct launcher *launcher)
 {
     if (launcher->manager)
-        manager_destroy(launcher->manager);
+        manager_leave(launcher->manager, launcher->has_begun ? 0 : launcher->status);
+    manager_destroy(launcher->manager);
+    launch_agents_free(launcher);
     launch_input_close(&launcher->input);
     launch_output_destroy(launcher->output);
     launch_cores_free(&launcher->cores);
     launch_signals_close(&launcher->signals);
     free(launcher->plan.environment);
     free(launcher->ranks);
+    free(launcher->agents);
     free(launcher->fds);
     if (launcher->plan.null_fd >= 0)
         close(launcher->plan.null_fd);
@@ -176,24 +219,29 @@ static void tear_down(struct launcher *launcher)
 static void child_changed(struct launcher *launcher, int pid)
 {
     launch_ranks_notice(launcher);
+    launch_agents_notice(launcher);
     if (launch_guard_died(&launcher->guard)) {
-        launch_guard_start(&launcher->guard, launcher->options->size);
-        for (int rank = 0; rank < launcher->started_count; rank++)
-            launch_guard_add(&launcher->guard, launcher->ranks[rank].pid);
+        launch_guard_start(&launcher->guard, launcher->local_count + launcher->agent_count);
+        for (int which = 0; which < launcher->started_count; which++)
+            launch_guard_add(&launcher->guard, launcher->ranks[which].pid);
+        for (int which = 0; which < launcher->agent_count; which++)
+            launch_guard_add(&launcher->guard, launcher->agents[which].pid);
     }
-    for (int rank = 0; rank < launcher->started_count; rank++) {
-        if (launcher->ranks[rank].pid == pid)
+    for (int which = 0; which < launcher->started_count; which++) {
+        if (launcher->ranks[which].pid == pid)
             return;
     }
-    if (pid != launcher->guard.pid)
+    if (pid != launcher->guard.pid && !launch_is_agent(launcher, pid))
         waitpid(pid, NULL, WNOHANG); /* something that a rank left behind has ended by itself */
 }
 
 static void pause_job(struct launcher *launcher)
 {
     launch_ranks_signal(launcher, SIGSTOP);
+    manager_pause_others(launcher->manager, true);
     raise(SIGSTOP);
     launch_ranks_signal(launcher, SIGCONT); /* we are back */
+    manager_pause_others(launcher->manager, false);
 }
 
 static void signal_arrived(struct launcher *launcher, int signal, int pid)
@@ -221,7 +269,7 @@ static void time_passed(struct launcher *launcher)
         launch_ranks_end(launcher, SIGTERM, LAUNCH_STATUS_TIMEOUT);
     }
     if (launcher->is_ending && now_ns >= launcher->kill_ns) {
-        launch_ranks_signal(launcher, SIGKILL);
+        launch_ranks_end(launcher, SIGKILL, launcher->status);
         launcher->kill_ns = INT64_MAX;
     }
 }
@@ -234,8 +282,10 @@ static int poll_timeout_ms(const struct launcher *launcher)
         if (launcher->is_swept && launcher->output_end_ns < until_ns)
             until_ns = launcher->output_end_ns;
     }
-    /* To see whether we are in the foreground again; and an unkillable process may hold a pipe. */
-    if ((launcher->input.fd >= 0 || launcher->is_swept) && until_ns > clock_deadline_ns(LOOK_NS))
+    /* To see whether we are in the foreground again; an unkillable process may hold a pipe; and a
+     * host may not come to its end. */
+    bool looks = launcher->input.fd >= 0 || launcher->is_swept || launcher->agent_count > 0;
+    if (looks && until_ns > clock_deadline_ns(LOOK_NS))
         until_ns = clock_deadline_ns(LOOK_NS);
     if (until_ns == INT64_MAX)
         return -1;
@@ -254,6 +304,8 @@ static void wait_and_serve(struct launcher *launcher)
     struct pollfd *input_fd = &fds[count];
     int input_count = launch_input_poll(&launcher->input, input_fd);
     count += input_count;
+    struct pollfd *agent_fds = &fds[count];
+    count += launch_agents_poll(launcher, agent_fds);
     struct pollfd *output_fds = &fds[count];
     if (launcher->output)
         count += launch_output_poll(launcher->output, output_fds);
@@ -262,6 +314,8 @@ static void wait_and_serve(struct launcher *launcher)
         return; /* interrupted; the caller looks at the time and comes back */
     if (fds[FD_MANAGER].revents)
         manager_serve(launcher->manager);
+    launch_hosts_serve(launcher);
+    launch_agents_serve(launcher, agent_fds);
     if (input_count)
         launch_input_serve(&launcher->input, input_fd);
     if (launcher->output)
@@ -278,10 +332,17 @@ static bool is_output_over(const struct launcher *launcher)
     return launcher->is_ending && clock_now_ns() >= launcher->output_end_ns;
 }
 
+static bool are_ranks_over(const struct launcher *launcher)
+{
+    if (launcher->live_count > 0 || (!launcher->has_begun && !launcher->is_ending))
+        return false;
+    return launch_agents_are_over(launcher);
+}
+
 static void run_until_over(struct launcher *launcher)
 {
     for (;;) {
-        if (launcher->live_count == 0 && !launcher->is_swept) {
+        if (are_ranks_over(launcher) && !launcher->is_swept) {
             launch_ranks_reap(launcher);
             launcher->is_swept = true;
             if (launcher->output)
@@ -294,21 +355,54 @@ static void run_until_over(struct launcher *launcher)
     }
 }
 
-int launch_run(const struct launch_options *options)
+/* With several hosts, the ranks are started when all are there. */
+static void begin(struct launcher *launcher)
+{
+    launch_guard_start(&launcher->guard, launcher->local_count + launcher->agent_count);
+    if (launcher->cluster) {
+        launch_agents_start(launcher);
+        return;
+    }
+    launcher->has_begun = true;
+    launch_ranks_start(launcher);
+}
+
+int launch_run_as(const struct launch_options *options, const struct launch_role *role)
 {
     struct launcher launcher;
-    char path[PATH_MAX];
+    char path[PATH_MAX] = "";
     int result = launch_path_find(options->argv[0], path, sizeof(path));
-    if (result)
-        return launch_path_refuse(options->argv[0], result);
-    if (set_up(&launcher, options) == 0) {
-        launcher.plan.path = path;
-        launch_guard_start(&launcher.guard, options->size);
-        launch_ranks_start(&launcher);
+    /* The launcher of another host tells the first one, which must have been reached for that. */
+    if (result && (!role->cluster || role->cluster->seat == 0) &&
+        (!role->cluster || role->cluster->judge_node >= 0))
+        return launch_path_refuse(role->name, options->argv[0], result);
+    if (set_up(&launcher, options, role) == 0) {
+        launcher.plan.path = result ? options->argv[0] : path;
+        launcher.plan.path_error = result;
+        begin(&launcher);
         run_until_over(&launcher);
     } else {
         launcher.status = LAUNCH_STATUS_FAILED;
     }
     tear_down(&launcher);
     return launcher.status;
+}
+
+int launch_run(const struct launch_options *options)
+{
+    struct launch_options own = *options;
+    struct launch_role role = {.name = "rhinet run"};
+    struct cluster cluster = {0};
+    bool is_needed = false;
+    if (options->hosts) {
+        int status = launch_place(options, &cluster, &is_needed);
+        if (status)
+            return status;
+        own.size = cluster.size;
+    }
+    if (is_needed)
+        role.cluster = &cluster;
+    int status = launch_run_as(&own, &role);
+    cluster_close(&cluster);
+    return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The launcher: starts the processes of a job on this machine, serves them as their task manager,
- * and sees to it that nothing of the job is left when it is over, however it ends.
+ * and sees to it that nothing of the job is left when it is over, however it ends. For other hosts
+ * it starts a launcher there.
  *
  * For programs, not for the library's users: it blocks signals, raises the descriptor limit, writes
  * to stdout and stderr, and reaps every child of the calling process. Call it from the main thread.
@@ -23,8 +24,26 @@ enum launch_status {
     LAUNCH_STATUS_SIGNAL = 128 /* plus the signal */
 };
 
+struct settings;
+
+/* A host and how many ranks it takes; 0: the user has not said. */
+struct launch_host {
+    char name[64];
+    int places;
+};
+
+/* Where ranks run, if not all here. */
+struct launch_hosts {
+    struct launch_host *host;
+    int count;
+    bool cyclic;     /* ranks go round the hosts, instead of filling one after the other */
+    const char *rsh; /* command that runs another on a host, as words between blanks */
+    const char *remote_rhinet; /* this program there; NULL: where it is here */
+    char **variables;          /* NAME=VALUE for the ranks there; ends with NULL */
+};
+
 struct launch_options {
-    int size;             /* number of ranks */
+    int size;             /* number of ranks; 0 with hosts: as many as these take */
     const char *nic;      /* for the roster; the ranks read RHINET_NIC */
     int64_t timeout_ns;   /* the job is ended after that, or LAUNCH_TIMEOUT_NONE */
     bool bind_cores;      /* rank i runs on the i-th core that we may use, round robin */
@@ -32,10 +51,16 @@ struct launch_options {
     bool survive;         /* the failure of a rank ends only that rank */
     char *const *argv;    /* program and its arguments, ends with NULL */
     char *const *environ; /* of the ranks; RHINET_MANAGER_FD is added */
+    const struct launch_hosts *hosts; /* NULL: this machine only */
+    const struct settings *settings;
 };
 
 /* Run a job to its end and return its exit status: 0, or that of the first rank that failed (128 +
  * signal if it was killed), or one of enum launch_status. Says on stderr what went wrong. */
 int launch_run(const struct launch_options *options);
+
+/* The same for the ranks of one of several hosts, as another launcher orders it on standard input.
+ * Returns 0 if that was done, however the ranks ended. */
+int launch_node(void);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Standard input from a terminal. Rank 0 is in a process group of its own, and only the foreground
  * group, the launcher's, may read the terminal: so the launcher reads and passes it on. Files and
- * pipes are not relayed; rank 0 simply inherits them.
+ * pipes are not relayed; rank 0 simply inherits them, unless it runs on another host.
  */
 #include "job/launch_parts.h"
 
@@ -19,10 +19,16 @@ int launch_input_open(struct launch_input *input, int *child_fd)
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return -errno;
-    fcntl(fds[1], F_SETFL, O_NONBLOCK);
-    input->fd = fds[1];
+    launch_input_relay(input, fds[1]);
     *child_fd = fds[0];
     return 0;
+}
+
+void launch_input_relay(struct launch_input *input, int fd)
+{
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    input->fd = fd;
+    input->is_terminal = isatty(STDIN_FILENO);
 }
 
 void launch_input_close(struct launch_input *input)
@@ -33,9 +39,9 @@ void launch_input_close(struct launch_input *input)
 }
 
 /* In the background a read would stop the launcher (SIGTTIN). */
-static bool may_read(void)
+static bool may_read(const struct launch_input *input)
 {
-    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+    return !input->is_terminal || tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
 int launch_input_poll(struct launch_input *input, struct pollfd *fd)
@@ -44,7 +50,7 @@ int launch_input_poll(struct launch_input *input, struct pollfd *fd)
         return 0;
     if (input->used > 0)
         *fd = (struct pollfd){.fd = input->fd, .events = POLLOUT};
-    else if (may_read())
+    else if (may_read(input))
         *fd = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
     else
         *fd = (struct pollfd){.fd = input->fd}; /* only tells when rank 0 has closed its end */

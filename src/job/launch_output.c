@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Labelled output: each rank writes into pipes, and whole lines come out behind "[rank] ".
+ * Labelled output: each rank writes into pipes, and whole lines come out behind "[rank] ". What
+ * comes from another host has its labels already, and only has its lines kept whole.
  *
  * Nothing here blocks, whoever reads our output: lines wait in a bounded sink, a full sink stops
  * the reading of the pipes, and so the ranks wait in their own writes, as they would without us. A
@@ -45,7 +46,7 @@ struct launch_output {
     int stream_count;
     bool is_ending;
     struct sink out, err;
-    struct stream streams[]; /* stdout and stderr of rank 0, of rank 1, … */
+    struct stream streams[]; /* stdout and stderr of the first process, of the second, … */
 };
 
 static int sink_open(struct sink *sink, int fd)
@@ -64,9 +65,9 @@ static bool is_same_file(int fd_a, int fd_b)
            a.st_ino == b.st_ino;
 }
 
-int launch_output_create(struct launch_output **output, int size)
+int launch_output_create(struct launch_output **output, int count)
 {
-    size_t stream_count = 2 * (size_t)size;
+    size_t stream_count = 2 * (size_t)count;
     struct launch_output *made = calloc(1, sizeof(*made) + stream_count * sizeof(struct stream));
     if (!made)
         return -ENOMEM;
@@ -78,7 +79,6 @@ int launch_output_create(struct launch_output **output, int size)
     bool is_shared = is_same_file(STDOUT_FILENO, STDERR_FILENO);
     for (int i = 0; i < made->stream_count; i++) {
         made->streams[i].fd = -1;
-        made->streams[i].rank = i / 2;
         made->streams[i].sink = i % 2 == 0 || is_shared ? &made->out : &made->err;
     }
     if (result == 0)
@@ -126,9 +126,10 @@ static int stream_open(struct stream *stream, int *child_fd)
     return 0;
 }
 
-int launch_output_open(struct launch_output *output, int rank, int child_fds[2])
+int launch_output_open(struct launch_output *output, int which, int rank, int child_fds[2])
 {
-    struct stream *stream = &output->streams[2 * rank];
+    struct stream *stream = &output->streams[2 * which];
+    stream[0].rank = stream[1].rank = rank;
     int result = stream_open(&stream[0], &child_fds[0]);
     if (result)
         return result;
@@ -211,8 +212,10 @@ void launch_output_say(struct launch_output *output, const char *line, size_t le
 static void emit_line(const struct stream *stream, const char *line, size_t length)
 {
     char label[LABEL_BYTES];
-    int label_length = snprintf(label, sizeof(label), "[%d] ", stream->rank);
-    sink_add(stream->sink, label, (size_t)label_length);
+    if (stream->rank >= 0) {
+        int label_length = snprintf(label, sizeof(label), "[%d] ", stream->rank);
+        sink_add(stream->sink, label, (size_t)label_length);
+    }
     sink_add(stream->sink, line, length);
     sink_add(stream->sink, "\n", 1);
 }
@@ -256,9 +259,9 @@ static void stream_read(struct stream *stream, bool is_ending)
     }
 }
 
-int launch_output_poll_max(int size)
+int launch_output_poll_max(int count)
 {
-    return 2 * size + 2;
+    return 2 * count + 2;
 }
 
 static int sink_poll(struct sink *sink, struct pollfd *fds, int count)

@@ -12,12 +12,18 @@
  *   launch_input.c   standard input from a terminal
  *   launch_guard.c   the process that cleans up if the launcher is killed
  *   launch_sweep.c   what the ranks left running
+ *   launch_place.c   which rank runs on which host
+ *   launch_agents.c  the remote shells that start launchers on other hosts
+ *   launch_hosts.c   what the other hosts tell, and what that means
+ *   launch_node.c    being the launcher of such a host
  */
 #ifndef JOB_LAUNCH_PARTS_H
 #define JOB_LAUNCH_PARTS_H
 
+#include "job/cluster.h"
 #include "job/launch.h"
 #include "job/manager.h"
+#include "job/orders.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -30,8 +36,9 @@
 /* Find the file that `program` means, as a shell would, into path. 0, or a negative errno. */
 int launch_path_find(const char *program, char *path, size_t path_size);
 
-/* Say that the program cannot be executed, and return the exit status that this means. */
-int launch_path_refuse(const char *program, int error);
+/* Say that the program cannot be executed, and return the exit status that this means. `who` says
+ * it: "rhinet run". */
+int launch_path_refuse(const char *who, const char *program, int error);
 
 /* ---- launch_bind.c -------------------------------------------------------------------------- */
 
@@ -81,6 +88,7 @@ int launch_signals_next(struct launch_signals *signals, int *pid);
 /* What all ranks have in common. */
 struct launch_plan {
     const char *path;
+    int path_error; /* instead of a path: why there is none */
     char *const *argv;
     char **environment; /* ours; slot 0 is for RHINET_MANAGER_FD */
     const struct launch_signals *signals;
@@ -90,7 +98,7 @@ struct launch_plan {
 };
 
 struct launch_child {
-    int manager_fd;
+    int manager_fd; /* -1: none, and slot 0 of the environment is not used */
     int guard_fd;
     int stdio[3]; /* -1: keep the launcher's */
     int core;     /* -1: any */
@@ -105,15 +113,17 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
 
 struct launch_output;
 
-int launch_output_create(struct launch_output **output, int size);
+/* For so many processes. */
+int launch_output_create(struct launch_output **output, int count);
 void launch_output_destroy(struct launch_output *output);
 
-/* Make the pipes of a rank; the caller closes the two ends for the child when it has them. */
-int launch_output_open(struct launch_output *output, int rank, int child_fds[2]);
+/* Make the pipes of a process, whose lines begin with the rank, or with nothing if that is -1; the
+ * caller closes the two ends for the child when it has them. */
+int launch_output_open(struct launch_output *output, int which, int rank, int child_fds[2]);
 
 /* Add what is to be polled at fds (room for launch_output_poll_max()); returns how many. After the
  * poll, serve with the same fds. */
-int launch_output_poll_max(int size);
+int launch_output_poll_max(int count);
 int launch_output_poll(struct launch_output *output, struct pollfd *fds);
 void launch_output_serve(struct launch_output *output, const struct pollfd *fds);
 
@@ -128,9 +138,11 @@ void launch_output_say(struct launch_output *output, const char *line, size_t le
 
 /* ---- launch_input.c ------------------------------------------------------------------------- */
 
-/* Relays the terminal to rank 0: that is a background process group, which may not read it. */
+/* Relays the terminal to rank 0: that is a background process group, which may not read it. If rank
+ * 0 runs on another host, relays whatever standard input is. */
 struct launch_input {
     int fd; /* write end of rank 0's stdin, or -1: nothing to relay */
+    bool is_terminal;
     char data[4096];
     size_t start, used;
 };
@@ -138,6 +150,9 @@ struct launch_input {
 /* If stdin is a terminal: *child_fd is what rank 0 is to read, the caller's to close; else -1. */
 int launch_input_open(struct launch_input *input, int *child_fd);
 void launch_input_close(struct launch_input *input);
+
+/* Relay to fd, which becomes the input's. */
+void launch_input_relay(struct launch_input *input, int fd);
 
 /* What is to be polled into *fd; returns 0 or 1. If 1, serve with the same fd after the poll. */
 int launch_input_poll(struct launch_input *input, struct pollfd *fd);
@@ -148,15 +163,62 @@ void launch_input_serve(struct launch_input *input, const struct pollfd *fd);
 /* End every child and adopted descendant of this process, and reap them. */
 void launch_sweep(void);
 
+/* ---- launch_place.c ------------------------------------------------------------------------- */
+
+/* Which rank runs where. *is_needed is false if all run here, and the cluster is not filled. On
+ * failure it has been said; returns an exit status. */
+int launch_place(const struct launch_options *options, struct cluster *cluster, bool *is_needed);
+
+/* ---- launch_agents.c ------------------------------------------------------------------------ */
+
+/* The remote shell that starts a launcher on a host, and what it still has to be told. */
+struct launch_agent {
+    int node;
+    int pid;
+    int fd; /* its standard input, or -1 */
+    char *orders;
+    size_t length, sent;
+    bool is_ended;
+    bool is_settled; /* its host has said goodbye, or is lost */
+    int64_t settled_ns;
+};
+
+struct launcher;
+
+/* Start them all. On failure it has been said, launcher->status is set and the job is ending. */
+void launch_agents_start(struct launcher *launcher);
+int launch_agents_poll(struct launcher *launcher, struct pollfd *fds);
+void launch_agents_serve(struct launcher *launcher, const struct pollfd *fds);
+void launch_agents_notice(struct launcher *launcher);
+
+/* Nothing more is to be expected of them. */
+bool launch_agents_are_over(const struct launcher *launcher);
+struct launch_agent *launch_agent_of(struct launcher *launcher, int node);
+bool launch_is_agent(const struct launcher *launcher, int pid);
+void launch_agents_free(struct launcher *launcher);
+
+/* ---- launch_hosts.c ------------------------------------------------------------------------- */
+
+/* Act on what the other hosts have told our task manager. */
+void launch_hosts_serve(struct launcher *launcher);
+
 /* ---- launch.c, launch_ranks.c --------------------------------------------------------------- */
 
 struct launch_rank {
+    int rank; /* its number in the job */
     int pid;
     bool is_ended;
 };
 
 struct launcher {
+    const char *name; /* for messages: "rhinet run" */
     const struct launch_options *options;
+    const struct cluster *cluster;    /* NULL: one host */
+    const struct address_list *judge; /* of the first launcher; NULL: that is us */
+    struct launch_agent *agents;
+    int agent_count;
+    int local_count; /* ranks of ours */
+    bool has_begun;  /* to start them: all hosts are there */
     struct manager *manager;
     struct launch_plan plan;
     struct launch_signals signals;
@@ -165,7 +227,7 @@ struct launcher {
     struct launch_input input;
     struct launch_output *output; /* NULL: the ranks write themselves */
     struct pollfd *fds;
-    struct launch_rank *ranks;
+    struct launch_rank *ranks; /* local_count of them */
     int started_count;
     int live_count;
     int status; /* of the job, so far */
@@ -174,7 +236,29 @@ struct launcher {
     int64_t deadline_ns;   /* of the job */
     int64_t kill_ns;       /* when ending: SIGKILL for those that are left */
     int64_t output_end_ns; /* when ending: output that nobody takes is dropped */
+    int64_t hosts_end_ns;  /* when ending: other hosts are not waited for any more */
 };
+
+/* The launcher's work, for a job of one host, as the first of several, or as another of them. */
+struct launch_role {
+    const char *name;
+    const struct cluster *cluster;
+    const struct address_list *judge;
+};
+int launch_run_as(const struct launch_options *options, const struct launch_role *role);
+
+/* True for the launcher of another host than the first: that one speaks and decides. */
+static inline bool launch_is_node(const struct launcher *launcher)
+{
+    return launcher->cluster && launcher->cluster->seat > 0;
+}
+
+/* A rank has failed, here or elsewhere: say so, and end the job if that is its end. */
+struct launch_failure {
+    int rank, pid, status, signal;
+    const char *host; /* NULL: this one */
+};
+void launch_rank_failed(struct launcher *launcher, const struct launch_failure *failure);
 
 /* "rhinet run: text" on stderr. */
 void launch_say(struct launcher *launcher, const char *format, ...)

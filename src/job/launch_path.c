@@ -59,7 +59,7 @@ int launch_path_find(const char *program, char *path, size_t path_size)
     }
 }
 
-int launch_path_refuse(const char *program, int error)
+int launch_path_refuse(const char *who, const char *program, int error)
 {
     const char *reason = strerror(-error);
     if (error == -ENOENT && !strchr(program, '/'))
@@ -70,7 +70,7 @@ int launch_path_refuse(const char *program, int error)
         reason = "it is not executable for this user (see chmod +x)";
     else if (error == -ENOEXEC)
         reason = "it is no program for this machine, and has no #! line";
-    fprintf(stderr, "rhinet run: cannot execute \"%s\": %s\n", program, reason);
+    fprintf(stderr, "%s: cannot execute \"%s\": %s\n", who, program, reason);
     return error == -ENOENT || error == -ENOTDIR ? LAUNCH_STATUS_NOT_FOUND
                                                  : LAUNCH_STATUS_NOT_EXECUTABLE;
 }

@@ -32,7 +32,7 @@ static int set_stdio(const struct launch_child *child)
             return -errno;
     }
     /* The only descriptor of ours that outlives the exec, besides those above. */
-    return fcntl(child->manager_fd, F_SETFD, 0) == 0 ? 0 : -errno;
+    return child->manager_fd < 0 || fcntl(child->manager_fd, F_SETFD, 0) == 0 ? 0 : -errno;
 }
 
 static int be_born(void *argument)
@@ -66,8 +66,13 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
 {
     struct birth birth = {.plan = plan, .child = child};
     char setting[48];
+    if (plan->path_error) {
+        *is_exec_error = true;
+        return plan->path_error;
+    }
     snprintf(setting, sizeof(setting), "RHINET_MANAGER_FD=%d", child->manager_fd);
-    plan->environment[0] = setting;
+    if (child->manager_fd >= 0)
+        plan->environment[0] = setting;
     *is_exec_error = false;
     char *stack = malloc(STACK_SIZE);
     if (!stack)
@@ -83,7 +88,8 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
         *pid = result;
         result = 0;
     }
-    plan->environment[0] = NULL;
+    if (child->manager_fd >= 0)
+        plan->environment[0] = NULL;
     free(stack);
     return result;
 }

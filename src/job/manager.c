@@ -6,14 +6,15 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "job/cluster.h"
 #include "job/manager_state.h"
+#include "job/mesh.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,6 +35,17 @@ static void ask_for_identity(struct member *member, int yes)
     setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
 }
 
+static int member_watch(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    ask_for_identity(member, true);
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
+                         strerror(errno));
+    return 0;
+}
+
 static int member_open(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
@@ -44,29 +56,56 @@ static int member_open(struct manager *manager, int rank)
                          manager->size, strerror(errno));
     member->fd = pair[0];
     member->child_fd = pair[1];
-    ask_for_identity(member, true);
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
-    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
-                         strerror(errno));
+    return member_watch(manager, rank);
+}
+
+int manager_adopt(struct manager *manager, int rank, int fd)
+{
+    struct member *member = &manager->members[rank];
+    if (member->has_come)
+        return -EEXIST;
+    member->fd = fd;
+    if (member_watch(manager, rank) < 0) {
+        member->fd = -1;
+        return -ENOSPC;
+    }
+    member->has_come = true;
     return 0;
 }
 
-static int make_identity(struct manager *manager, uint64_t *job_id)
+int manager_member_count(const struct manager *manager)
 {
-    uint32_t number = 0;
-    if (getrandom(manager->secret, sizeof(manager->secret), 0) != sizeof(manager->secret) ||
-        getrandom(&number, sizeof(number), 0) != sizeof(number))
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "the system gives no random numbers: %s",
-                         strerror(errno));
-    *job_id = number | 0x10000000u; /* eight digits for people to type */
+    int count = 0;
+    for (int rank = 0; rank < manager->size; rank++)
+        count += manager->members[rank].fd >= 0;
+    return count;
+}
+
+void manager_refuse_all(struct manager *manager, const char *why)
+{
+    snprintf(manager->refusal, sizeof(manager->refusal), "%s", why);
+}
+
+void manager_count_refused(struct manager *manager)
+{
+    atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
+}
+
+/* Several hosts agree on it beforehand. */
+static int take_identity(struct manager *manager, uint64_t *job_id)
+{
+    const struct cluster *cluster = manager->cluster;
+    if (!cluster)
+        return cluster_make_identity(job_id, manager->secret);
+    *job_id = cluster->job_id;
+    memcpy(manager->secret, cluster->secret, sizeof(manager->secret));
     return 0;
 }
 
 static int populate(struct manager *manager, const struct manager_options *options)
 {
     uint64_t job_id = 0;
-    int result = make_identity(manager, &job_id);
+    int result = take_identity(manager, &job_id);
     if (result < 0)
         return result;
     result = job_memory_create(&manager->memory, (uint32_t)options->size, job_id);
@@ -77,8 +116,11 @@ static int populate(struct manager *manager, const struct manager_options *optio
     snprintf(roster->nic, sizeof(roster->nic), "%s", options->nic ? options->nic : "");
     snprintf(roster->command, sizeof(roster->command), "%s",
              options->command ? options->command : "");
-    for (int rank = 0; rank < options->size && result == 0; rank++)
-        result = member_open(manager, rank);
+    result = manager_hosts_open(manager, options);
+    for (int rank = 0; rank < options->size && result == 0; rank++) {
+        if (!options->adopts && manager_is_local(manager, rank))
+            result = member_open(manager, rank);
+    }
     return result;
 }
 
@@ -96,6 +138,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     }
     made->size = options->size;
     made->members = members;
+    made->cluster = options->cluster;
     made->common_fd = -1;
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     for (int rank = 0; rank < options->size; rank++)
@@ -125,6 +168,7 @@ void manager_destroy(struct manager *manager)
         close_once(&member->fd);
         close_once(&member->child_fd);
     }
+    manager_hosts_close(manager);
     free(manager->members);
     job_memory_release(&manager->memory);
     close_once(&manager->common_fd);
@@ -148,23 +192,29 @@ void manager_member_started(struct manager *manager, int rank, int pid)
         member->child_fd = -1; /* a rank that is a thread of ours: the socket is now its own */
 }
 
-void manager_member_ended(struct manager *manager, int rank, int status, int signal)
+void manager_set_end(struct manager *manager, int rank, struct rank_end end)
 {
-    struct member *member = &manager->members[rank];
     struct roster *roster = manager->memory.roster;
     struct roster_peer *peer = &roster->peer[rank];
     enum rh_peer_state before = roster_state(roster, rank);
-    bool failed = signal != 0 || status != 0;
-    atomic_store_explicit(&peer->end_signal, signal, memory_order_relaxed);
-    atomic_store_explicit(&peer->end_status, status, memory_order_relaxed);
-    manager_drop_offers(member);
-    if (before == RH_PEER_DIED || member->has_left)
+    atomic_store_explicit(&peer->end_signal, end.signal, memory_order_relaxed);
+    atomic_store_explicit(&peer->end_status, end.status, memory_order_relaxed);
+    if (before >= RH_PEER_LEFT)
         return;
-    atomic_store_explicit(&peer->state, failed ? RH_PEER_DIED : RH_PEER_LEFT, memory_order_release);
-    if (!failed)
+    atomic_store_explicit(&peer->state, end.state, memory_order_release);
+    if (end.state != RH_PEER_DIED)
         return;
     atomic_store_explicit(&roster->last_dead, rank, memory_order_relaxed);
     atomic_fetch_add_explicit(&roster->death_count, 1, memory_order_release);
+}
+
+void manager_member_ended(struct manager *manager, int rank, int status, int signal)
+{
+    struct rank_end end = {.status = status, .signal = signal};
+    end.state = signal != 0 || status != 0 ? RH_PEER_DIED : RH_PEER_LEFT;
+    manager_drop_offers(&manager->members[rank]);
+    manager_set_end(manager, rank, end);
+    manager_tell_end(manager, rank, status, signal);
 }
 
 /* The member's socket is closed. Of our own child the launcher will tell us why; behind a wrapper
@@ -175,7 +225,7 @@ static void member_hung_up(struct manager *manager, int rank)
     int pid = atomic_load_explicit(&manager->memory.roster->peer[rank].pid, memory_order_relaxed);
     close_once(&member->fd);
     if (member->has_joined && !member->has_left && pid != member->started_pid)
-        manager_member_ended(manager, rank, -1, 0);
+        manager_member_ended(manager, rank, ROSTER_END_UNKNOWN, 0);
 }
 
 static void serve_member(struct manager *manager, int rank)
@@ -221,9 +271,11 @@ void manager_serve(struct manager *manager)
     struct epoll_event events[32];
     int count = epoll_wait(manager->poll_fd, events, 32, 0);
     for (int i = 0; i < count; i++) {
-        int rank = (int)events[i].data.u32;
-        if (manager->members[rank].fd >= 0)
-            serve_member(manager, rank);
+        uint32_t rank = events[i].data.u32;
+        if (rank == MANAGER_MESH)
+            mesh_serve(manager->mesh);
+        else if (manager->members[rank].fd >= 0)
+            serve_member(manager, (int)rank);
     }
 }
 

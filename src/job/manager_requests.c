@@ -57,6 +57,10 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
                rank);
         return;
     }
+    if (manager->refusal[0]) {
+        refuse(answer, RH_EREFUSED, "%s", manager->refusal);
+        return;
+    }
     member->has_joined = true;
     answer->reply.rank = rank;
     answer->reply.size = manager->size;
@@ -67,6 +71,7 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
         atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
+    manager_tell_state(manager, rank);
 }
 
 static void common(struct manager *manager, const struct request *request, struct answer *answer)
@@ -157,6 +162,11 @@ static void fetch(struct manager *manager, const struct request *request, struct
     if (!rank_is_valid(manager, request, answer))
         return;
     struct offer *offer = find_offer(&manager->members[request->rank], request->sid);
+    if (!offer && !manager_is_local(manager, request->rank)) {
+        refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
+               request->rank);
+        return;
+    }
     if (!offer) {
         refuse(answer, RH_ENOSEG, "rank %d has no segment %u", request->rank, request->sid);
         return;
@@ -214,24 +224,19 @@ static void agent_connect(struct manager *manager, int caller, const struct requ
     give(answer, pair[1], true);
 }
 
-static void card_put(struct member *member, const struct request *request, struct answer *answer)
+static void card_put(struct manager *manager, int rank, const struct request *request,
+                     struct answer *answer)
 {
     if (request->length == 0 || request->length > sizeof(request->card)) {
         refuse(answer, RH_EINVALID, "a card of %llu bytes; 1 to %zu are allowed",
                (unsigned long long)request->length, sizeof(request->card));
         return;
     }
-    if (member->card) {
-        refuse(answer, RH_EEXIST, "this member has given its card already");
-        return;
-    }
-    member->card = malloc(request->length);
-    if (!member->card) {
-        refuse(answer, RH_ENOSPACE, "the task manager has no memory for a card");
-        return;
-    }
-    memcpy(member->card, request->card, request->length);
-    member->card_length = request->length;
+    int result = manager_keep_card(&manager->members[rank], request->card, request->length);
+    if (result < 0)
+        refuse(answer, result, "%s", rh_error_text());
+    else
+        manager_tell_card(manager, rank);
 }
 
 static void card_get(struct manager *manager, const struct request *request, struct answer *answer)
@@ -254,6 +259,7 @@ static void leave(struct manager *manager, int rank)
     member->has_left = true;
     atomic_store_explicit(&manager->memory.roster->peer[rank].state, RH_PEER_LEFT,
                           memory_order_release);
+    manager_tell_state(manager, rank);
 }
 
 void manager_drop_offers(struct member *member)
@@ -303,7 +309,7 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
         agent_connect(manager, rank, request, answer);
         break;
     case REQUEST_CARD_PUT:
-        card_put(member, request, answer);
+        card_put(manager, rank, request, answer);
         break;
     case REQUEST_CARD_GET:
         card_get(manager, request, answer);

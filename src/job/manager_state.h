@@ -23,6 +23,7 @@ struct member {
     int child_fd; /* its end, until its process has it */
     int agent_fd; /* our end of its agent line, or -1 */
     int started_pid;
+    bool has_come; /* adopted: once */
     bool has_joined;
     bool has_left;
     uint8_t *card; /* how other hosts reach it, or NULL */
@@ -32,6 +33,13 @@ struct member {
     size_t offer_room;
 };
 
+#define MANAGER_MESH UINT32_MAX /* among the ranks in the epoll set */
+
+struct manager_events {
+    struct manager_event *event;
+    size_t start, count, room;
+};
+
 struct manager {
     int poll_fd;
     int size;
@@ -39,6 +47,11 @@ struct manager {
     uint8_t secret[32];
     struct job_memory memory;
     struct member *members;
+    const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */
+    struct mesh *mesh;
+    struct manager_events events;
+    bool adopts;
+    char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
 };
 
 /* Carry out one request of a member. Fills reply and, where it hands out descriptors, their copies:
@@ -51,6 +64,25 @@ struct answer {
 };
 void manager_answer(struct manager *manager, int rank, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer);
+
+/* Write into the roster how a rank ended. Nobody is told twice that it died. */
+struct rank_end {
+    enum rh_peer_state state; /* RH_PEER_LEFT or RH_PEER_DIED */
+    int status, signal;
+};
+void manager_set_end(struct manager *manager, int rank, struct rank_end end);
+
+/* ---- manager_hosts.c: the other hosts. All do nothing in a job of one. ----------------------- */
+
+bool manager_is_local(const struct manager *manager, int rank);
+int manager_hosts_open(struct manager *manager, const struct manager_options *options);
+void manager_hosts_close(struct manager *manager);
+void manager_tell_state(struct manager *manager, int rank);
+void manager_tell_end(struct manager *manager, int rank, int status, int signal);
+void manager_tell_card(struct manager *manager, int rank);
+
+/* Keep a card. RH_ENOSPACE, RH_EEXIST. */
+int manager_keep_card(struct member *member, const uint8_t *card, size_t length);
 
 /* The member's process is gone: nothing it offered is handed out any more. */
 void manager_drop_offers(struct member *member);

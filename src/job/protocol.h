@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION  2u
+#define PROTOCOL_VERSION  3u
 #define PROTOCOL_CARD_MAX 512
 
 enum request_kind {
@@ -21,7 +21,8 @@ enum request_kind {
     REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
     REQUEST_CARD_PUT,      /* length, card */
     REQUEST_CARD_GET,      /* rank; reply: its card */
-    REQUEST_LEAVE
+    REQUEST_LEAVE,
+    REQUEST_CLAIM /* to a steward, before all else: rank; card: proof. No reply */
 };
 
 struct request {
@@ -42,7 +43,7 @@ struct reply {
     int32_t size;
     uint64_t job_id;
     uint8_t secret[32];
-    char text[200];
+    char text[512];
     uint32_t card_length;
     uint32_t reserved;
     uint8_t card[PROTOCOL_CARD_MAX];

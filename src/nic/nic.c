@@ -69,9 +69,16 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during)
     if (roster_state(nic->world->roster, rank) != RH_PEER_DIED)
         return error_set(RH_EDEAD, rank, "%s: rank %d has left the job", during, rank);
     int signal = atomic_load_explicit(&peer->end_signal, memory_order_relaxed);
+    int status = atomic_load_explicit(&peer->end_status, memory_order_relaxed);
+    if (signal == 0 && status == ROSTER_END_HOST)
+        return error_set(RH_EDEAD, rank, "%s: rank %d on host %s: the host does not answer", during,
+                         rank, roster_node_of(nic->world->roster, rank)->host);
+    if (signal == 0 && status == ROSTER_END_UNKNOWN)
+        return error_set(RH_EDEAD, rank, "%s: rank %d has ended without leaving the job", during,
+                         rank);
     if (signal == 0)
         return error_set(RH_EDEAD, rank, "%s: rank %d has died (exit status %d)", during, rank,
-                         atomic_load_explicit(&peer->end_status, memory_order_relaxed));
+                         status);
     return error_set(RH_EDEAD, rank, "%s: rank %d has died (signal %d, %s)", during, rank, signal,
                      strsignal(signal));
 }

@@ -17,16 +17,22 @@
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 3u
+#define ROSTER_VERSION 4u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
+
+/* Values of end_status that no process has: there was nobody to tell. */
+enum roster_end {
+    ROSTER_END_UNKNOWN = -1, /* its connection broke, and it is no child of its task manager */
+    ROSTER_END_HOST = -2     /* its host does not answer any more, or was cut off */
+};
 
 struct roster_peer {
     _Atomic uint32_t state; /* enum rh_peer_state */
     int32_t node;
-    _Atomic int32_t pid;
+    _Atomic int32_t pid;        /* 0 for a rank of another host: it means nothing here */
     _Atomic int32_t end_signal; /* why it died: signal, or 0 */
-    _Atomic int32_t end_status; /* exit status, if no signal */
+    _Atomic int32_t end_status; /* exit status, if no signal; or enum roster_end */
     int32_t reserved[3];
 };
 
@@ -49,7 +55,9 @@ struct roster {
     _Atomic uint32_t death_count; /* changes after the peer's state has */
     _Atomic int32_t last_dead;    /* the rank that died last */
     uint32_t node_count;          /* at least 1, at most size */
-    uint32_t reserved[19];
+    int32_t own_node;             /* where this roster is; -1: no rank runs there */
+    _Atomic uint32_t refused;     /* connections of strangers to the task manager */
+    uint32_t reserved[17];
     struct roster_peer peer[]; /* `size` of these, then room for as many nodes */
 };
 _Static_assert(sizeof(struct roster_peer) == 32, "shared layout");

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The shape of a job of several hosts: which rank runs on which, and which seat each host's task
+ * manager has at the mesh (job/mesh.h).
+ *
+ * Hosts that run ranks are nodes, numbered as the user named them. Seats are numbered differently:
+ * seat 0, the judge, is the task manager of the first launcher, whether ranks run there or not.
+ */
+#ifndef JOB_CLUSTER_H
+#define JOB_CLUSTER_H
+
+#include "nic/roster.h"
+
+#include <stdbool.h>
+
+#define CLUSTER_NODES_MAX 4096
+
+struct cluster {
+    int size; /* ranks */
+    int node_count;
+    int judge_node; /* the node whose task manager has seat 0, or -1: no rank runs there */
+    int seat;       /* ours */
+    uint64_t job_id;
+    uint8_t secret[32];
+    char (*host)[sizeof(((struct roster_node *)0)->host)]; /* node_count names */
+    int *node_of;                                          /* of each rank */
+};
+
+/* Room for names and ranks; zeroed, judge_node -1. RH_ENOSPACE, RH_EINVALID. */
+int cluster_open(struct cluster *cluster, int size, int node_count);
+void cluster_close(struct cluster *cluster);
+
+/* A number and a secret for the job. RH_EREFUSED if the system has no random numbers. */
+int cluster_make_identity(uint64_t *job_id, uint8_t secret[32]);
+
+int cluster_seat_count(const struct cluster *cluster);
+int cluster_seat_of(const struct cluster *cluster, int node);
+int cluster_node_of(const struct cluster *cluster, int seat); /* -1: no rank runs there */
+
+/* What people call the host of a seat. */
+const char *cluster_host(const struct cluster *cluster, int seat);
+
+/* "ranks 0-3, 7" of a node, cut with "..." where there is no room. */
+void cluster_ranks_text(const struct cluster *cluster, int node, char *text, size_t text_size);
+
+#endif

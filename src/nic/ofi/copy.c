@@ -447,6 +447,8 @@ static int store_once(struct ofi_nic *ofi, const struct nic_view *view, const st
     if (ofi_is_gone(ofi, rank))
         return nic_peer_gone(&ofi->nic, rank, "store");
     ofi_lock(ofi);
+    if (remote->info.kind == NIC_SEGMENT_QUEUE)
+        return refuse_queue(ofi, remote);
     bool is_stale = remote->is_stale;
     int result = is_stale ? RH_ESTALE : put_without_reply(ofi, remote, push);
     ofi_unlock(ofi);

@@ -149,7 +149,8 @@ struct ofi_segment {
     struct rh_queue_shape shape;
     struct fid_mr *mr;
     uint64_t key;
-    bool is_closing;
+    bool is_closed;   /* not open yet, or not any more */
+    bool was_open;    /* this one, or an earlier one of this SID */
     uint8_t *users;   /* bit per rank: has looked it up */
     uint8_t *waiting; /* queues, bit per rank: wants to hear of space */
     bool has_waiting;

@@ -16,10 +16,12 @@ static struct ofi_segment **chain_of(struct ofi_nic *ofi, rh_sid sid)
 
 struct ofi_segment *ofi_segment_find(struct ofi_nic *ofi, rh_sid sid)
 {
-    struct ofi_segment *segment = *chain_of(ofi, sid);
-    while (segment && segment->sid != sid)
-        segment = segment->next;
-    return segment;
+    struct ofi_segment *found = NULL;
+    for (struct ofi_segment *segment = *chain_of(ofi, sid); segment; segment = segment->next) {
+        if (segment->sid == sid && (!found || !segment->is_closed))
+            found = segment; /* an open one counts more than one that is being made or removed */
+    }
+    return found;
 }
 
 static void segment_free(struct ofi_segment *segment)
@@ -57,6 +59,30 @@ static uint64_t access_of(const struct ofi_segment *segment)
     return access;
 }
 
+/* Whoever asks for it before it is open is told whether there was one before. */
+static void announce(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    struct shm_nic *shm = ofi_shm(ofi);
+    struct ofi_segment **chain = chain_of(ofi, segment->sid);
+    ofi_lock(ofi);
+    segment->is_closed = true;
+    segment->was_open = shm_entry_find(shm, shm->door, segment->sid) != NULL;
+    segment->next = *chain;
+    *chain = segment;
+    ofi_unlock(ofi);
+}
+
+static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    ofi_lock(ofi);
+    struct ofi_segment **link = chain_of(ofi, segment->sid);
+    while (*link != segment)
+        link = &(*link)->next;
+    *link = segment->next;
+    ofi_unlock(ofi);
+    segment_free(segment);
+}
+
 /* The inner NIC has it; open it to the network. */
 static int publish(struct ofi_nic *ofi, struct ofi_segment *segment,
                    const struct nic_segment *wanted)
@@ -72,10 +98,9 @@ static int publish(struct ofi_nic *ofi, struct ofi_segment *segment,
         result = ofi_register(ofi, segment->base, segment->length, access_of(segment),
                               &segment->mr);
     if (result == 0) {
-        struct ofi_segment **chain = chain_of(ofi, segment->sid);
         segment->key = segment->mr ? fi_mr_key(segment->mr) : 0;
-        segment->next = *chain;
-        *chain = segment;
+        segment->is_closed = false;
+        segment->was_open = true;
     }
     ofi_unlock(ofi);
     return result;
@@ -89,16 +114,15 @@ int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
     struct ofi_segment *segment = segment_create(ofi, wanted);
     if (!segment)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for segment %u", wanted->sid);
+    announce(ofi, segment);
     int result = ofi->inner->ops->segment_add(ofi->inner, wanted);
-    if (result < 0) {
-        segment_free(segment);
-        return result;
+    if (result == 0) {
+        result = publish(ofi, segment, wanted);
+        if (result < 0)
+            ofi->inner->ops->segment_remove(ofi->inner, wanted->sid, 0);
     }
-    result = publish(ofi, segment, wanted);
-    if (result < 0) {
-        ofi->inner->ops->segment_remove(ofi->inner, wanted->sid, 0);
-        segment_free(segment);
-    }
+    if (result < 0)
+        forget(ofi, segment);
     return result;
 }
 
@@ -160,22 +184,11 @@ static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, int64_t ti
 /* Nobody may use it from now on; senders that wait for space are told. Under the lock. */
 static void close_to_all(struct ofi_nic *ofi, struct ofi_segment *segment)
 {
-    segment->is_closing = true;
+    segment->is_closed = true;
     if (segment->has_waiting) {
         atomic_fetch_sub(&ofi->waiting_queues, 1);
         segment->has_waiting = false;
     }
-}
-
-static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
-{
-    ofi_lock(ofi);
-    struct ofi_segment **link = chain_of(ofi, segment->sid);
-    while (*link != segment)
-        link = &(*link)->next;
-    *link = segment->next;
-    ofi_unlock(ofi);
-    segment_free(segment);
 }
 
 int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
@@ -187,7 +200,7 @@ int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
         return ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
     ofi_lock(ofi);
     struct ofi_segment *segment = ofi_segment_find(ofi, sid);
-    if (segment && segment->is_closing)
+    if (segment && segment->is_closed)
         segment = NULL;
     if (segment) {
         close_to_all(ofi, segment);

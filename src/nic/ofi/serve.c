@@ -39,15 +39,16 @@ static void reply(struct ofi_nic *ofi, const struct ofi_head *to, int code)
 static struct ofi_segment *current_segment(struct ofi_nic *ofi, rh_sid sid, uint32_t generation)
 {
     struct ofi_segment *segment = ofi_segment_find(ofi, sid);
-    return segment && segment->generation == generation && !segment->is_closing ? segment : NULL;
+    return segment && segment->generation == generation && !segment->is_closed ? segment : NULL;
 }
 
 static int missing_code(struct ofi_nic *ofi, rh_sid sid, const struct ofi_segment *segment)
 {
     struct shm_nic *shm = ofi_shm(ofi);
     const struct shm_entry *entry = shm_entry_find(shm, shm->door, sid);
-    bool was_there = segment || (entry && SHM_KIND(atomic_load(&entry->state)) == 0);
-    return was_there ? RH_ESTALE : RH_ENOSEG;
+    bool was_open = segment ? segment->was_open
+                            : entry && SHM_KIND(atomic_load(&entry->state)) == 0;
+    return was_open ? RH_ESTALE : RH_ENOSEG;
 }
 
 static void serve_lookup(struct ofi_nic *ofi, const struct ofi_message *message)
@@ -55,7 +56,7 @@ static void serve_lookup(struct ofi_nic *ofi, const struct ofi_message *message)
     const struct ofi_head *head = &message->head;
     ofi_peer_learn(ofi, (int)head->sender, message->body, head->length);
     struct ofi_segment *segment = ofi_segment_find(ofi, head->sid);
-    if (!segment || segment->is_closing) {
+    if (!segment || segment->is_closed) {
         reply(ofi, head, missing_code(ofi, head->sid, segment));
         return;
     }

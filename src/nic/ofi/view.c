@@ -144,8 +144,13 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
 {
     struct ofi_nic *ofi = ofi_nic_of(nic);
     int result = 0;
-    if (ofi_is_near(ofi, remote.rank))
-        return ofi->inner->ops->view(ofi->inner, remote, length, rights, view);
+    if (ofi_is_near(ofi, remote.rank)) {
+        result = ofi->inner->ops->view(ofi->inner, remote, length, rights, view);
+        /* Programs ask for a pointer to their own memory to learn whether there are any. */
+        if (result == 0 && remote.rank == nic->world->rank && !ofi->is_alone)
+            view->pointer = NULL;
+        return result;
+    }
     struct ofi_view *found = rights ? ofi_view_check(ofi, remote, length, rights, &result)
                                     : ofi_view_take(ofi, remote.rank, remote.sid, false, &result);
     if (!found)

@@ -33,6 +33,7 @@ static const struct option options_known[] = {
 const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
+    {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
     {.name = NULL},
 };
 
@@ -209,7 +210,7 @@ int cli_bench(int argc, char **argv)
 {
     struct command command = {0};
     if (argc < 2)
-        return cli_usage_error("bench", "what? rma and msg are there");
+        return cli_usage_error("bench", "what? rma, msg and ofi are there");
     /* How this program starts itself again. */
     if (strcmp(argv[1], ".rank") == 0 && argc == 3)
         return bench_members_be_rank(argv[2]);
@@ -221,7 +222,8 @@ int cli_bench(int argc, char **argv)
     while (command.layer->name && strcmp(argv[1], command.layer->name) != 0)
         command.layer++;
     if (!command.layer->name)
-        return cli_usage_error("bench", "there is no bench \"%s\"; rma and msg are there", argv[1]);
+        return cli_usage_error("bench", "there is no bench \"%s\"; rma, msg and ofi are there",
+                               argv[1]);
     command.wishes.layer = (int)(command.layer - bench_layers);
     int status = parse(&command, argc - 1, argv + 1);
     return status ? status : run_all(&command);

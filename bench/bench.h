@@ -6,7 +6,8 @@
  * something of ours and a raw program that does the same without us, alternately and in the same
  * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
  * step by step. A round is: line trip, raw, ours, the peers, raw, line trip. Rounds in which the
- * machine changed are thrown away. There is one table of cases per layer: remote memory, messages.
+ * machine changed are thrown away. There is one table of cases per layer: remote memory, messages,
+ * the libfabric NICs.
  *
  *   bench.c    options, and the order of things      cases_*.c  a table of cases per layer
  *   members.c  starting a job, being a rank of it    raw*.c     the raw programs
@@ -74,13 +75,16 @@ struct bench_layer {
     const struct bench_case *cases;
     int case_count;
     bool has_peers;
+    const char *nic; /* NULL: as RHINET_NIC says */
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
 #define BENCH_RMA_CASES 15
 #define BENCH_MSG_CASES 16
+#define BENCH_OFI_CASES 5
 extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES]; /* cases_rma.c */
 extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES]; /* cases_msg.c */
+extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES]; /* cases_ofi.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -175,7 +179,7 @@ struct bench_run {
     int size;
     int peer;            /* ranks 0 and 1 are each other's; the others have none: -1 */
     char *memory;        /* own segment BENCH_SID */
-    char *remote_memory; /* the peer's, directly */
+    char *remote_memory; /* the peer's, directly; NULL where the NIC has no direct memory */
     char *block;         /* private memory of BENCH_BLOCK_LENGTH */
     uint64_t sequence;   /* last number sent in a ping-pong; the same on both sides */
     uint64_t atomic_sequence;
@@ -184,6 +188,7 @@ struct bench_run {
     struct rh_msg *msg;
     struct rh_set *set;
     struct pm_context *pm;
+    struct raw_ofi *raw_ofi;
     uint64_t meeting; /* number of the last raw barrier; the same on all */
 };
 
@@ -282,6 +287,25 @@ int raw_barrier(struct bench_run *run, double *figure);
 int raw_allreduce(struct bench_run *run, double *figure);
 unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
 
+/* raw_ofi.c: libfabric itself */
+#define BENCH_OFI_WORDS  100u /* writes in a loop */
+#define BENCH_OFI_BLOCKS 8u
+#define BENCH_OFI_WINDOW 4u /* blocks under way */
+int raw_ofi_open(struct bench_run *run);
+void raw_ofi_close(struct bench_run *run);
+int raw_ofi_words(struct bench_run *run, double *figure);
+int raw_ofi_blocks(struct bench_run *run, double *figure);
+int raw_ofi_stream(struct bench_run *run, double *figure);
+int raw_ofi_inject(struct bench_run *run, double *figure);
+int raw_ofi_send(struct bench_run *run, double *figure);
+
+/* ofi.c: our side */
+int ofi_push_words(struct bench_run *run, double *figure);
+int ofi_push_blocks(struct bench_run *run, double *figure);
+int ofi_push_stream(struct bench_run *run, double *figure);
+int ofi_send_open(struct bench_run *run);
+void ofi_send_close(struct bench_run *run);
+
 /* ---- msg_*.c -------------------------------------------------------------------------------- */
 
 int msg_open(struct bench_run *run);
@@ -307,6 +331,7 @@ void rma_store_close(struct bench_run *run);
 int rma_store(struct bench_run *run, double *figure);
 int rma_push(struct bench_run *run, double *figure);
 int rma_inline(struct bench_run *run, double *figure);
+int rma_inline_word(struct bench_run *run, double *figure);
 int rma_fetch_add_trip(struct bench_run *run, double *figure);
 int rma_fetch_add(struct bench_run *run, double *figure);
 int rma_push_flush(struct bench_run *run, double *figure);

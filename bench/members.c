@@ -31,7 +31,7 @@ const char *bench_program(void)
 /* ---- The command ---------------------------------------------------------------------------- */
 
 /* In a child: the launcher takes over a process's signals and children. */
-static int launch(int rank_count, int sheet_fd)
+static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
 {
     char fd[16];
     struct settings settings;
@@ -39,6 +39,8 @@ static int launch(int rank_count, int sheet_fd)
     const char *argv[] = {program, "bench", ".rank", fd, NULL};
     snprintf(fd, sizeof(fd), "%d", sheet_fd);
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
+    if (layer->nic)
+        setenv("RHINET_NIC", layer->nic, 1);
     if (!program || settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet bench: %s\n", program ? rh_error_text() : "where is /proc?");
         return LAUNCH_STATUS_FAILED;
@@ -83,7 +85,8 @@ int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start a process");
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(getppid() == parent ? launch(rank_count, sheet_fd) : LAUNCH_STATUS_FAILED);
+        _exit(getppid() == parent ? launch(bench_layer_of(sheet), rank_count, sheet_fd)
+                                  : LAUNCH_STATUS_FAILED);
     }
     return await_launcher(sheet, pid, show_progress);
 }
@@ -107,9 +110,11 @@ static int open_memory(struct bench_run *run)
     if (result < 0)
         return result;
     run->remote_memory = rh_remote_ptr(run->job, rh_at(run->peer, BENCH_SID, 0), BENCH_MEMORY);
-    return run->remote_memory ? 0
-                              : error_set(RH_EUNSUP, run->peer, "the NIC %s has no direct memory",
-                                          rh_nic_name(run->job));
+    bool is_needed = !bench_layer_of(run->sheet)->nic;
+    return run->remote_memory || !is_needed
+               ? 0
+               : error_set(RH_EUNSUP, run->peer, "the NIC %s has no direct memory",
+                           rh_nic_name(run->job));
 }
 
 /* Rank 0: all chosen cases for a job of this size, in the order of the table. */

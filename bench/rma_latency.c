@@ -122,6 +122,27 @@ int rma_inline(struct bench_run *run, double *figure)
     return bench_one_way(run, inline_chunk, figure);
 }
 
+static int inline_word_chunk(struct bench_run *run, unsigned count)
+{
+    struct rh_remote target = rh_at(run->peer, BENCH_SID, 0);
+    bool leads = run->rank == 0;
+    int result = 0;
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        uint64_t number = ++run->sequence;
+        if (leads)
+            result |= rh_push_inline(run->job, target, &number, 8);
+        result |= await_word(run, 0, number);
+        if (!leads)
+            result |= rh_push_inline(run->job, target, &number, 8);
+    }
+    return result;
+}
+
+int rma_inline_word(struct bench_run *run, double *figure)
+{
+    return bench_one_way(run, inline_word_chunk, figure);
+}
+
 /* ---- Fetch-add, flush ----------------------------------------------------------------------- */
 
 static int fetch_add_trip_chunk(struct bench_run *run, unsigned count)

@@ -38,7 +38,7 @@ struct bracket {
 static int take_bracket(struct bench_run *run, struct bracket *bracket, bool trip_first)
 {
     const struct bench_case *which = run->bench_case;
-    bool has_trip = run->size > 1;
+    bool has_trip = run->size > 1 && run->remote_memory;
     int result = 0;
     bracket->trip = 0;
     if (has_trip && trip_first)

@@ -25,6 +25,7 @@ static const struct counter_spec specs[COUNTER_COUNT] = {
     [COUNTER_DENIED_BOUNDS] = {"denied_bounds", "operations refused: outside the segment"},
     [COUNTER_DENIED_RIGHTS] = {"denied_rights", "operations refused: access not granted"},
     [COUNTER_DENIED_DEAD] = {"denied_dead", "operations refused: peer died or left"},
+    [COUNTER_DENIED_STRANGER] = {"denied_stranger", "network messages refused: not from the job"},
     [COUNTER_FAULT] = {"fault", "faults injected by the fault NIC"},
     [COUNTER_MSG_INLINE] = {"msg_inline", "messages sent inside their descriptor"},
     [COUNTER_MSG_PUSH] = {"msg_push", "messages sent by push into the receiver's buffer"},

@@ -14,10 +14,12 @@
 #define PREFIX "RHINET_"
 
 static const struct setting_spec specs[SETTING_COUNT] = {
-    [SETTING_NIC] = {.name = "RHINET_NIC",
-                     .kind = SETTING_TEXT,
-                     .initial = "shm",
-                     .help = "NIC to use: shm, or fault(shm) to inject faults"},
+    [SETTING_NIC] =
+        {.name = "RHINET_NIC",
+         .kind = SETTING_TEXT,
+         .initial = "shm",
+         .help =
+             "NIC to use: shm (one machine), ofi or mixed (several); fault(shm) injects faults"},
     [SETTING_TIMEOUT] = {.name = "RHINET_TIMEOUT",
                          .kind = SETTING_DURATION,
                          .initial = "60s",
@@ -74,6 +76,19 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                        .initial = "",
                        .help = "faults for the fault NIC, for example seed=7,delay=0.1:200us; see "
                                "rhinet(7)"},
+    [SETTING_OFI_PROVIDER] = {.name = "RHINET_OFI_PROVIDER",
+                              .kind = SETTING_TEXT,
+                              .initial = "",
+                              .help = "libfabric provider of the NICs ofi and mixed, such as "
+                                      "tcp;ofi_rxm; empty: the best there is, which `rhinet info` "
+                                      "names with the reason"},
+    [SETTING_MIXED_RANKS] =
+        {.name = "RHINET_MIXED_RANKS",
+         .kind = SETTING_NUMBER,
+         .initial = "0",
+         .most = 1 << 18,
+         .help = "NIC mixed: let only groups of this many neighbouring ranks use shared memory, to "
+                 "try a cluster on one machine; 0: all ranks of a host; the same on all"},
     [SETTING_MSG_WAY] = {.name = "RHINET_MSG_WAY",
                          .kind = SETTING_CHOICE,
                          .initial = "auto",

@@ -67,7 +67,7 @@ static const char *plain_words(const struct cli_command *command)
     if (strcmp(command->name, "completion") == 0)
         return "bash zsh fish";
     if (strcmp(command->name, "bench") == 0)
-        return "rma msg";
+        return "rma msg ofi";
     return "";
 }
 

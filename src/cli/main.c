@@ -52,7 +52,7 @@ const struct cli_command cli_commands[] = {
         "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
      .help = "measure remote memory and messages against the machine's own limits",
-     .usage = "rma|msg [OPTION...]",
+     .usage = "rma|msg|ofi [OPTION...]",
      .options =
         "      --quick            fewer rounds\n"
         "      --rounds N         how many rounds\n"

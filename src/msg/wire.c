@@ -8,6 +8,7 @@
  * how many of the former there were, and is left alone until they have been taken.
  */
 #include "msg/mail.h"
+#include "rma/rma.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -76,8 +77,9 @@ static int push_lane(struct mail *mail, int rank, const struct slot_head *head, 
     copy_inline(body.data, data, length);
     struct rh_notice notice = {.word = rh_at(rank, MSG_SID_LANES, at),
                                .value = peer->lane_next + 1};
-    return rh_push_notify(mail->job, rh_at(rank, MSG_SID_LANES, at + offsetof(struct slot, head)),
-                          &body, sizeof(body.head) + length, &notice);
+    return rma_push_notify_inline(mail->job,
+                                  rh_at(rank, MSG_SID_LANES, at + offsetof(struct slot, head)),
+                                  &body, sizeof(body.head) + length, &notice);
 }
 
 int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)

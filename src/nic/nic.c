@@ -6,13 +6,14 @@
 
 #include "base/error.h"
 #include "nic/fault/fault.h"
+#include "nic/ofi/ofi.h"
 #include "nic/shm/shm.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-const struct nic_ops *const nic_list[] = {&shm_ops, &fault_ops, NULL};
+const struct nic_ops *const nic_list[] = {&shm_ops, &ofi_ops, &mixed_ops, &fault_ops, NULL};
 
 static int unknown_name(const char *name)
 {

@@ -91,6 +91,13 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
     return push(job, target, source, length, &extra);
 }
 
+int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
+                           size_t length, const struct rh_notice *notice)
+{
+    struct nic_extra extra = {.notice = notice, .is_inline = true};
+    return push(job, target, source, length, &extra);
+}
+
 int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
 {
     static const struct nic_extra extra = {.is_inline = true};

@@ -30,4 +30,9 @@ typedef void (*rma_describe)(void *context, struct wait_note *note);
 int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil);
 int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describe describe);
 
+/* rh_push_notify() that takes the source now and does not wait for the target, for up to
+ * RH_INLINE_MAX bytes. The notice does not overtake its data; rh_flush() waits for both. */
+int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
+                           size_t length, const struct rh_notice *notice);
+
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S]: jobs of random sizes, ways and
-NICs, one after the other, whose ranks are killed and stopped at random while they send, lock and
+"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC]: jobs of random sizes,
+ways and faults, one after the other, whose ranks are killed and stopped at random while they send, lock and
 meet. Every survivor must end by itself and find every promise kept. Prints the seed; exit 1 at the
 first failure.
 
@@ -27,6 +27,7 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seconds", type=float, help="instead of minutes")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--nic", default="shm")
     return parser.parse_args()
 
 
@@ -71,7 +72,7 @@ class Job:
         environment = {**os.environ, "RHINET_TIMEOUT": "60s",
                        "RHINET_MSG_WAY": dice.choice(WAYS)}
         faults = dice.choice(FAULTS)
-        nic = "fault(shm)" if faults else "shm"
+        nic = f"fault({arguments.nic})" if faults else arguments.nic
         if faults:
             environment["RHINET_FAULT"] = faults % seed
         # The time-out is for the case that somebody kills us between a stop and its end.

@@ -157,6 +157,55 @@ static inline bool append_once(struct shm_queue *queue, struct shm_view *view, i
     return append_claimed(queue, view, rank, data, length);
 }
 
+/* ---- For a NIC around this one -------------------------------------------------------------- */
+
+/* The owner's own view of its queue, for the functions above. */
+static struct shm_view own_view(struct shm_queue *queue)
+{
+    struct shm_view view = {.cut = queue->cut};
+    atomic_init(&view.head_known, atomic_load_explicit(&queue->head, memory_order_acquire));
+    return view;
+}
+
+bool shm_queue_put(struct shm_nic *shm, void *memory, int source, const void *data, size_t length)
+{
+    struct shm_view view = own_view(memory);
+    if (!append_once(memory, &view, source, data, length))
+        return false;
+    shm_after_write(shm, shm->door);
+    return true;
+}
+
+bool shm_queue_claim(void *memory, int source, size_t length, struct shm_claim *made)
+{
+    struct shm_view view = own_view(memory);
+    if (!claim(memory, &view, source, &made->number))
+        return false;
+    made->offset = (uint64_t)(message_place(memory, &view.cut, made->number, length) -
+                              (char *)memory);
+    return true;
+}
+
+void shm_queue_publish(struct shm_nic *shm, void *memory, int source, uint64_t number,
+                       uint32_t length, bool is_void)
+{
+    struct shm_queue *queue = memory;
+    struct slot *slot = number_slot(queue, &queue->cut, number);
+    uint64_t round = number_round(&queue->cut, number);
+    uint64_t claimed = make_header(round, LENGTH_IN_SLOT, source, SLOT_CLAIMED);
+    if (atomic_load_explicit(&slot->header, memory_order_acquire) != claimed)
+        return;
+    slot->length = length;
+    /* release: as in append_claimed() */
+    atomic_store_explicit(
+        &slot->header,
+        make_header(round, LENGTH_IN_SLOT, source, is_void ? SLOT_SKIPPED : SLOT_PUBLISHED),
+        memory_order_release);
+    shm_after_write(shm, shm->door);
+}
+
+/* ---- Waiting for space ---------------------------------------------------------------------- */
+
 /* One look at a full queue: 0 if there is space now, else why not to go on waiting, else
  * RH_EAGAIN. */
 static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,

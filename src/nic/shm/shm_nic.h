@@ -126,8 +126,16 @@ struct shm_segment {
 
 struct shm_agent;
 
+/* What a NIC that has this one inside does while somebody waits here. All NULL if there is none. */
+struct shm_outside {
+    void (*progress)(void *context); /* between two looks; does not wait */
+    void (*asleep)(void *context);   /* a thread is about to sleep on the bell */
+    void *context;
+};
+
 struct shm_nic {
     struct nic nic;
+    struct shm_outside outside;
     struct shm_common *common;
     size_t common_length;
     uint32_t entry_count; /* per door, a power of two */
@@ -205,6 +213,9 @@ void shm_wake_word(_Atomic uint32_t *word);
 /* Between two looks: pause, or let another rank have the core. */
 void shm_rest(const struct shm_nic *shm);
 
+/* Ring our own bell, if one of our threads sleeps on it. */
+void shm_ring_self(struct shm_nic *shm);
+
 /* ---- segment.c ------------------------------------------------------------------------------ */
 
 int shm_segment_add(struct nic *nic, struct nic_segment *segment);
@@ -232,6 +243,8 @@ int shm_refuse_bounds(struct shm_nic *shm, const struct shm_view *view, uint64_t
                       uint64_t length);
 int shm_refuse_rights(struct shm_nic *shm, const struct shm_view *view, unsigned rights);
 int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid);
+/* The refusal for a look-up that ended with RH_ENOSEG or RH_ESTALE; other codes keep their text. */
+int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int result);
 /* The kernel says that the peer's process is gone. Waits, shortly, until the roster says so too:
  * else a program that acknowledges the death now would be told of the same one again. */
 int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during);
@@ -305,6 +318,18 @@ bool shm_queue_has_message(struct shm_nic *shm, void *queue);
 int shm_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                int64_t timeout_ns);
 int shm_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
+
+/* Appends that came from elsewhere, into a queue of our own for `source`: in one go, or in three
+ * steps around a copy by somebody else. False: the queue is full. */
+struct shm_claim {
+    uint64_t number;
+    uint64_t offset; /* of the message's place in the queue's memory */
+};
+bool shm_queue_put(struct shm_nic *shm, void *queue, int source, const void *data, size_t length);
+bool shm_queue_claim(void *queue, int source, size_t length, struct shm_claim *claim);
+/* `is_void`: there will be no message. Claims that are not this source's are left alone. */
+void shm_queue_publish(struct shm_nic *shm, void *queue, int source, uint64_t number,
+                       uint32_t length, bool is_void);
 void shm_queue_release(struct nic *nic, void *queue);
 
 /* ---- agent.c -------------------------------------------------------------------------------- */

@@ -189,7 +189,7 @@ static struct shm_view *existing_view(struct shm_nic *shm, int rank, rh_sid sid)
     return view && shm_view_is_current(view) ? view : NULL;
 }
 
-static int explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int result)
+int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int result)
 {
     if (roster_state(shm->nic.world->roster, rank) >= RH_PEER_LEFT)
         return nic_peer_gone(&shm->nic, rank, "remote access");
@@ -233,7 +233,7 @@ struct shm_view *shm_view_make(struct shm_nic *shm, int rank, rh_sid sid, bool c
     int made = make_view(shm, rank, sid, &view);
     if (made == 0)
         return view;
-    *result = explain(shm, rank, sid, counted, made);
+    *result = shm_explain(shm, rank, sid, counted, made);
     return NULL;
 }
 

@@ -69,6 +69,21 @@ static inline bool is_met(struct shm_nic *shm, const struct nic_wait *wait)
     return __atomic_load_n(&wait->done->state, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* A look between which and the last one time has passed. */
+static inline bool look(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    if (unlikely(shm->outside.progress))
+        shm->outside.progress(shm->outside.context);
+    return is_met(shm, wait);
+}
+
+void shm_ring_self(struct shm_nic *shm)
+{
+    full_fence(); /* what was written before our look */
+    if (atomic_load(&shm->door->has_sleeper) != 0)
+        shm_ring(shm, shm->door);
+}
+
 /* How long a wait has gone on, and how long it may. */
 struct patience {
     int64_t started_ns;
@@ -109,7 +124,7 @@ static inline bool spin_on_word(const uint64_t *word, enum rh_when when, uint64_
 static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait)
 {
     for (unsigned i = 0; i < LOOKS_PER_ROUND; i++) {
-        if (is_met(shm, wait))
+        if (look(shm, wait))
             return true;
         /* A sender needs the line twice, to claim and to publish: do not snatch it in between. */
         if (wait->queue)
@@ -122,7 +137,7 @@ static bool spin_politely(struct shm_nic *shm, const struct nic_wait *wait)
 {
     unsigned looks = shm->oversubscribed ? 4 : LOOKS_PER_ROUND / 4;
     for (unsigned i = 0; i < looks; i++) {
-        if (is_met(shm, wait))
+        if (look(shm, wait))
             return true;
         shm_rest(shm);
     }
@@ -147,8 +162,10 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
     uint32_t seen = atomic_load(&door->bell);
     atomic_store(&door->has_sleeper, 1);
     shm_publish_to_all(shm); /* see shm_after_write() */
-    if (is_met(shm, wait))
+    if (look(shm, wait))
         return;
+    if (shm->outside.asleep)
+        shm->outside.asleep(shm->outside.context);
     counter_add(&shm->nic.world->board->counters, COUNTER_WAIT_SLEEP, 1);
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
@@ -166,7 +183,7 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
             return 0;
         int result = nic_wait_check(&shm->nic, wait->from);
         if (result < 0) /* what a dead peer did before counts */
-            return is_met(shm, wait) ? 0 : result;
+            return look(shm, wait) ? 0 : result;
         int64_t now = clock_now_ns();
         if (now >= patience.deadline_ns)
             return is_met(shm, wait) ? 0
@@ -205,7 +222,7 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
 {
     struct shm_nic *shm = shm_nic_of(nic);
     const struct nic_wait copy = *wait; /* lets the compiler keep it in registers */
-    if (is_met(shm, &copy))
+    if (look(shm, &copy))
         return 0;
     if (unlikely(copy.timeout_ns == 0)) {
         int result = nic_wait_check(nic, copy.from);
@@ -217,9 +234,9 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
 /* The wait for a word that will soon be there comes first and straight. */
 int shm_wait(struct nic *nic, const struct nic_wait *wait)
 {
-    if (unlikely(!wait->word || wait->timeout_ns == 0))
-        return wait_otherwise(nic, wait);
     struct shm_nic *shm = shm_nic_of(nic);
+    if (unlikely(!wait->word || wait->timeout_ns == 0 || shm->outside.progress))
+        return wait_otherwise(nic, wait);
     unsigned looks = shm->oversubscribed ? LOOKS_YIELDING : LOOKS_FIRST;
     if (likely(spin_on_word(wait->word, wait->when, wait->value, looks)))
         return 0;

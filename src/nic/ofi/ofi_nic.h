@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How the libfabric NICs work, and the structs their files share.
+ *
+ * There is a shm NIC inside: this process's segments and queues are its, so ranks of the same host
+ * can use them as ever, and waiting is its waiting, with deaths, deadlines and reports. What comes
+ * from elsewhere is put into that memory, and then the inner bell is rung. Operations on ranks that
+ * are `near` (the own one; with NIC mixed all of the host) go straight to the inner NIC.
+ *
+ * To the others there are two ways, both on one RDM endpoint:
+ *   RMA       pushes and pulls of anything but words: fi_write with delivery complete, fi_read.
+ *   messages  (wire.h) words, which must arrive whole, and all that the target's processor has to
+ *             do: stores, notices, inline pushes, atomics, appends, look-ups. A provider's own
+ *             atomics are not used: where an adapter does them they are not atomic towards the
+ *             owner's instructions, which the contract asks for.
+ * Everything that the sender waits for is a task; it is over when no piece of RMA and no reply is
+ * missing any more.
+ *
+ * Segments are looked up at their owner once. Before the owner removes one, it asks all who have
+ * looked it up to let go (OFI_REVOKE) and waits for their answer: a late RMA operation with a dead
+ * key would break the connection.
+ *
+ * All calls to libfabric and all tables here are under one lock. Whoever waits makes progress; when
+ * nobody does for a millisecond, or a waiting thread goes to sleep, the agent thread takes over. It
+ * sleeps on the completion queue's descriptor and answers peers while the program computes.
+ *
+ *   provider.c  which provider, and why       peer.c     addresses, tokens, who is near
+ *   fabric.c    libfabric's objects           control.c  sending messages, tasks and replies
+ *   progress.c  completions and the agent     serve.c    what peers ask for
+ *   segment.c   own segments                  view.c     peers' segments
+ *   copy.c      push, pull, store, atomics    queue.c    append and receive
+ */
+#ifndef NIC_OFI_OFI_NIC_H
+#define NIC_OFI_OFI_NIC_H
+
+#include "nic/ofi/ofi.h"
+#include "nic/ofi/wire.h"
+#include "nic/shm/shm_nic.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#define OFI_API           FI_VERSION(1, 17)
+#define OFI_RECEIVES      128  /* buffers posted for messages */
+#define OFI_SENDS         64   /* buffers for messages too long to inject */
+#define OFI_CALLS         4096 /* replies awaited at a time */
+#define OFI_TASKS_MOST    1024 /* transfers with a done flag at a time */
+#define OFI_PUT_MOST      2048 /* bytes that travel in one message with their notice */
+#define OFI_LOST_NS       (8 * 1000000000LL) /* from a broken connection to the news of a death */
+#define OFI_PIECE_LENGTH  (1ULL << 30)
+#define OFI_DETACH_MOST_S 5 /* to wait for peers to let go of allocated memory */
+
+/* ---- What libfabric gives back to us -------------------------------------------------------- */
+
+enum ofi_use { OFI_USE_RECEIVE, OFI_USE_SEND, OFI_USE_PIECE };
+
+/* The first member of everything that is given to libfabric as a context. */
+struct ofi_context {
+    struct fi_context2 fabric;
+    enum ofi_use use;
+};
+
+/* A buffer for one message, to receive or to send. */
+struct ofi_buffer {
+    struct ofi_context context;
+    struct ofi_buffer *next; /* free ones */
+    struct ofi_message message;
+};
+
+struct ofi_task;
+struct ofi_view;
+
+/* A piece of RMA under way. */
+struct ofi_piece {
+    struct ofi_context context;
+    struct ofi_task *task; /* NULL: given up, but libfabric still has it */
+    struct ofi_view *view;
+    struct fid_mr *mr; /* of the local memory, where the provider asks for that */
+    struct ofi_piece *next;
+};
+
+/* ---- Tasks ---------------------------------------------------------------------------------- */
+
+/* What a reply brought. */
+struct ofi_answer {
+    int code;
+    union {
+        struct ofi_segment_info info;
+        struct ofi_claim_body claim;
+        uint64_t old;
+    };
+};
+
+struct ofi_task {
+    int rank;            /* RH_ANY_RANK: several */
+    _Atomic int pending; /* pieces and replies that are missing; 0: over */
+    int result;
+    bool is_waited;       /* a thread waits for it and frees it */
+    struct rh_done *done; /* or this is to be set */
+    struct ofi_answer answer;
+    bool has_late_notice; /* to be sent when the data has arrived */
+    struct ofi_far_place late_place;
+    uint64_t late_value;
+    struct ofi_task *next, *previous; /* all */
+};
+
+/* A reply that is awaited. */
+struct ofi_call {
+    uint32_t id; /* 0: free */
+    int rank;
+    bool is_lookup;
+    struct ofi_task *task;
+};
+
+/* A message that a handler could not send at once. */
+struct ofi_outgoing {
+    struct ofi_outgoing *next;
+    int rank;
+    size_t length;
+    struct ofi_message message;
+};
+
+/* ---- Peers, segments, views ----------------------------------------------------------------- */
+
+struct ofi_peer {
+    fi_addr_t address;
+    bool is_known; /* address is good */
+    bool is_near;
+    bool is_buried;            /* its tasks have been ended */
+    bool has_unflushed;        /* messages without a reply were sent */
+    _Atomic uint32_t space;    /* counts OFI_SPACE */
+    _Atomic uint32_t underway; /* transfers with a done flag */
+    uint64_t token_to;         /* in what we send to it */
+    uint64_t token_from;       /* in what it sends to us */
+};
+
+/* A segment of this process. */
+struct ofi_segment {
+    rh_sid sid;
+    uint32_t generation;
+    enum nic_segment_kind kind;
+    unsigned rights;
+    char *base;
+    uint64_t length;
+    struct rh_queue_shape shape;
+    struct fid_mr *mr;
+    uint64_t key;
+    bool is_closed;   /* not open yet, or not any more */
+    bool was_open;    /* this one, or an earlier one of this SID */
+    uint8_t *users;   /* bit per rank: has looked it up */
+    uint8_t *waiting; /* queues, bit per rank: wants to hear of space */
+    bool has_waiting;
+    struct ofi_segment *next; /* in its chain */
+};
+
+/* A peer's segment. */
+struct ofi_view {
+    int rank;
+    rh_sid sid;
+    struct ofi_segment_info info;
+    bool is_stale;
+    bool is_pinned;         /* handed out to the layer above */
+    uint32_t underway;      /* RMA on it, and appends in steps */
+    uint32_t revoke;        /* request to answer when that is 0; 0: none */
+    struct ofi_view *next;  /* in its chain */
+    struct ofi_view *older; /* pinned ones that were replaced */
+};
+
+#define OFI_CHAINS 1024 /* a power of two */
+
+struct ofi_nic {
+    struct nic nic;
+    struct nic *inner;
+    bool is_mixed;
+    bool is_alone; /* a job of one, or all are near: no network */
+    int64_t timeout_ns;
+    /* libfabric's */
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_cq *cq;
+    struct fid_av *av;
+    struct fid_ep *ep;
+    int cq_fd; /* -1: the provider has none */
+    bool has_local_mr, has_virtual_addresses, keeps_write_before_send;
+    size_t inject_most;
+    struct ofi_card card; /* own */
+    /* Under the lock from here on. */
+    pthread_mutex_t lock;
+    struct ofi_peer *peers;
+    struct ofi_buffer *receives, *sends, *free_sends;
+    struct fid_mr *receives_mr, *sends_mr;
+    struct ofi_call *calls;
+    uint32_t call_next;
+    struct ofi_task *tasks;
+    uint32_t task_count; /* with a done flag */
+    struct ofi_piece *free_pieces;
+    struct ofi_outgoing *outgoing, **outgoing_end;
+    struct ofi_segment *segments[OFI_CHAINS];
+    struct ofi_view *views[OFI_CHAINS];
+    struct ofi_view *old_views;
+    uint32_t deaths_seen;
+    /* Outside the lock. */
+    _Atomic uint32_t waiting_queues; /* of ours, that somebody waits for space in */
+    _Atomic uint32_t program_looks;  /* progress made by the program's threads */
+    _Atomic bool agent_parked;
+    _Atomic bool agent_wanted;
+    _Atomic bool agent_stop;
+    int agent_kick; /* eventfd */
+    bool has_agent;
+    pthread_t agent;
+};
+
+static inline struct ofi_nic *ofi_nic_of(struct nic *nic)
+{
+    return (struct ofi_nic *)nic;
+}
+
+static inline struct shm_nic *ofi_shm(const struct ofi_nic *ofi)
+{
+    return shm_nic_of(ofi->inner);
+}
+
+static inline bool ofi_is_near(const struct ofi_nic *ofi, int rank)
+{
+    return ofi->peers[rank].is_near;
+}
+
+static inline bool ofi_is_gone(const struct ofi_nic *ofi, int rank)
+{
+    return roster_state(ofi->nic.world->roster, rank) >= RH_PEER_LEFT;
+}
+
+static inline void ofi_lock(struct ofi_nic *ofi)
+{
+    pthread_mutex_lock(&ofi->lock);
+}
+
+static inline void ofi_unlock(struct ofi_nic *ofi)
+{
+    pthread_mutex_unlock(&ofi->lock);
+}
+
+/* ---- provider.c ----------------------------------------------------------------------------- */
+
+/* The provider to use; *info is the caller's, to be freed with fi_freeinfo(). */
+int ofi_provider_find(const struct nic_world *world, struct fi_info **info);
+
+/* ---- fabric.c ------------------------------------------------------------------------------- */
+
+int ofi_fabric_open(struct ofi_nic *ofi);
+void ofi_fabric_close(struct ofi_nic *ofi);
+/* Register memory for `access` (FI_REMOTE_WRITE and so on). Under the lock. */
+int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t access,
+                 struct fid_mr **mr);
+int ofi_post_receive(struct ofi_nic *ofi, struct ofi_buffer *buffer);
+/* An error of libfabric in words. */
+int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code);
+
+/* ---- peer.c --------------------------------------------------------------------------------- */
+
+int ofi_peers_open(struct ofi_nic *ofi);
+void ofi_peers_close(struct ofi_nic *ofi);
+/* Make sure that messages to rank can be sent. RH_EAGAIN: it has not told yet how it is reached. */
+int ofi_peer_meet(struct ofi_nic *ofi, int rank);
+/* A peer said itself where it is. Under the lock. */
+void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t length);
+/* End everything that is under way to a rank that is gone. Under the lock. */
+void ofi_peer_bury(struct ofi_nic *ofi, int rank);
+/* The connection broke. Waits for the news that the peer is gone, and says what is known then. */
+int ofi_peer_lost(struct ofi_nic *ofi, int rank, const char *during);
+
+/* ---- control.c ------------------------------------------------------------------------------ */
+
+static inline struct ofi_head ofi_head(enum ofi_kind kind, rh_sid sid, uint64_t offset)
+{
+    return (struct ofi_head){.kind = (uint8_t)kind, .sid = sid, .offset = offset};
+}
+
+/* Send now, or RH_EAGAIN. Fills in sender and token. Under the lock. */
+int ofi_send(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length);
+/* Send now or soon, for handlers, which must not wait. Under the lock. */
+void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length);
+void ofi_send_waiting(struct ofi_nic *ofi);
+/* The network was full: make progress for a moment. Why not to go on, else 0. Not under the
+ * lock. */
+int ofi_pause(struct ofi_nic *ofi, int rank, int64_t deadline_ns);
+
+/* A new task, or NULL. Under the lock. */
+struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
+void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task);
+/* One thing less is missing. Under the lock. */
+void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result);
+/* Wait for a task and free it; its result, and its answer where wanted. Not under the lock. */
+int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer *answer,
+                  const char *during);
+/* Make a request part of a task: sets message->head.request. False: too many. Under the lock. */
+bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank,
+                  struct ofi_message *message);
+void ofi_call_cancel(struct ofi_nic *ofi, uint32_t id);
+void ofi_calls_bury(struct ofi_nic *ofi, int rank);
+void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, size_t length);
+/* Ask and wait for the answer. The result is the answer's code or why there is none. */
+int ofi_ask(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length,
+            struct ofi_answer *answer, const char *during);
+
+/* ---- progress.c ----------------------------------------------------------------------------- */
+
+/* Deal with what has happened; how many events there were. Under the lock. */
+unsigned ofi_progress(struct ofi_nic *ofi);
+/* The same from a thread of the program, without the lock; waits for it. */
+void ofi_progress_surely(struct ofi_nic *ofi);
+int ofi_agent_start(struct ofi_nic *ofi);
+void ofi_agent_stop(struct ofi_nic *ofi);
+
+/* Wait with the inner NIC, which makes progress; is_met must not take the lock for long. */
+int ofi_wait_until(struct ofi_nic *ofi, int rank, bool (*is_met)(void *context), void *context,
+                   int64_t timeout_ns);
+
+/* ---- serve.c -------------------------------------------------------------------------------- */
+
+/* A message came. Under the lock. */
+void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length);
+/* The answer to a revocation that had to wait. Under the lock. */
+void ofi_view_released(struct ofi_nic *ofi, struct ofi_view *view);
+
+/* ---- segment.c ------------------------------------------------------------------------------ */
+
+int ofi_segment_add(struct nic *nic, struct nic_segment *segment);
+int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns);
+void ofi_segments_close(struct ofi_nic *ofi);
+struct ofi_segment *ofi_segment_find(struct ofi_nic *ofi, rh_sid sid);
+
+/* ---- view.c --------------------------------------------------------------------------------- */
+
+/* A peer's segment, looked up if need be; NULL with *result set if there is none. The lock is held
+ * when this returns one, and not when it does not. */
+struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool counted,
+                               int *result);
+/* The same, with the access checked. */
+struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, uint64_t length,
+                                unsigned rights, int *result);
+struct ofi_view *ofi_view_find(struct ofi_nic *ofi, int rank, rh_sid sid);
+/* Its owner has answered a look-up. At once, since the next message may take it back. Under the
+ * lock. */
+void ofi_view_told(struct ofi_nic *ofi, int rank, rh_sid sid, const struct ofi_segment_info *info);
+/* One use less. Under the lock. */
+static inline void ofi_view_let_go(struct ofi_nic *ofi, struct ofi_view *view)
+{
+    if (--view->underway == 0 && view->revoke != 0)
+        ofi_view_released(ofi, view);
+}
+/* The refusal for a code that the owner answered with. */
+int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char *during);
+int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
+             struct nic_view *view);
+void ofi_views_close(struct ofi_nic *ofi);
+
+/* ---- copy.c, queue.c ------------------------------------------------------------------------ */
+
+int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
+             const struct nic_extra *extra);
+int ofi_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
+             const struct nic_extra *extra);
+int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
+              unsigned width);
+int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
+               uint64_t *old);
+int ofi_flush(struct nic *nic, int rank);
+void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result);
+
+/* A move of data by RMA. */
+struct ofi_move {
+    struct ofi_view *view;
+    uint64_t offset;
+    char *local;
+    size_t length;
+    bool is_push;
+    bool needs_delivery; /* completion means visible at the target */
+};
+/* Start what is left of it as parts of a task, and count that off. RH_EAGAIN: the network is full.
+ * Under the lock. */
+int ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move);
+
+int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+               int64_t timeout_ns);
+int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
+void ofi_queue_release(struct nic *nic, void *queue);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Progress: reading the completion queue, and the agent thread that does it while the program does
+ * not. What a completion is about stands at the start of its context.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "nic/ofi/ofi_nic.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define BATCH        16
+#define PARKED_MS    1   /* how often the agent looks whether the program still makes progress */
+#define IDLE_MS      100 /* between looks for deaths */
+#define POLLING_MS   1   /* the same where the provider has no descriptor to sleep on */
+#define BATCHES_MOST 64  /* in one go, so that the lock becomes free */
+
+/* ---- Completions ---------------------------------------------------------------------------- */
+
+static void receive_over(struct ofi_nic *ofi, struct ofi_buffer *buffer, size_t length,
+                         bool is_good)
+{
+    if (is_good)
+        ofi_serve(ofi, &buffer->message, length);
+    ofi_post_receive(ofi, buffer);
+}
+
+static void handle(struct ofi_nic *ofi, struct ofi_context *context, size_t length, int result)
+{
+    if (!context)
+        return;
+    switch (context->use) {
+    case OFI_USE_RECEIVE:
+        receive_over(ofi, (struct ofi_buffer *)context, length, result == 0);
+        break;
+    case OFI_USE_SEND:
+        ((struct ofi_buffer *)context)->next = ofi->free_sends;
+        ofi->free_sends = (struct ofi_buffer *)context;
+        break;
+    case OFI_USE_PIECE:
+        ofi_piece_over(ofi, (struct ofi_piece *)context, result);
+        break;
+    }
+}
+
+static void handle_error(struct ofi_nic *ofi)
+{
+    struct fi_cq_err_entry error = {0};
+    if (fi_cq_readerr(ofi->cq, &error, 0) != 1)
+        return;
+    log_debug("%s: completion with error: %s", ofi->info->fabric_attr->prov_name,
+              fi_strerror(error.err));
+    handle(ofi, error.op_context, 0, -ENOTCONN);
+}
+
+static void look_for_deaths(struct ofi_nic *ofi)
+{
+    const struct nic_world *world = ofi->nic.world;
+    uint32_t deaths = atomic_load_explicit(&world->roster->death_count, memory_order_acquire);
+    if (deaths == ofi->deaths_seen)
+        return;
+    ofi->deaths_seen = deaths;
+    for (int rank = 0; rank < world->size; rank++) {
+        if (ofi_is_gone(ofi, rank))
+            ofi_peer_bury(ofi, rank);
+    }
+}
+
+unsigned ofi_progress(struct ofi_nic *ofi)
+{
+    struct fi_cq_data_entry entry[BATCH];
+    unsigned handled = 0;
+    for (unsigned batch = 0; batch < BATCHES_MOST; batch++) {
+        ssize_t count = fi_cq_read(ofi->cq, entry, BATCH);
+        if (count == -FI_EAGAIN)
+            break;
+        if (count < 0) {
+            handle_error(ofi);
+            handled++;
+            continue;
+        }
+        for (ssize_t i = 0; i < count; i++)
+            handle(ofi, entry[i].op_context, entry[i].len, 0);
+        handled += (unsigned)count;
+        if (count < BATCH)
+            break;
+    }
+    if (unlikely(ofi->outgoing != NULL))
+        ofi_send_waiting(ofi);
+    look_for_deaths(ofi);
+    return handled;
+}
+
+static void ring_if(struct ofi_nic *ofi, unsigned handled)
+{
+    if (handled > 0)
+        shm_ring_self(ofi_shm(ofi));
+}
+
+/* Called by the inner NIC between two looks of a wait. */
+static void progress_if_free(void *context)
+{
+    struct ofi_nic *ofi = context;
+    uint32_t looks = atomic_load_explicit(&ofi->program_looks, memory_order_relaxed);
+    atomic_store_explicit(&ofi->program_looks, looks + 1, memory_order_relaxed); /* a hint */
+    if (pthread_mutex_trylock(&ofi->lock) != 0)
+        return; /* somebody else is at it */
+    unsigned handled = ofi_progress(ofi);
+    ofi_unlock(ofi);
+    ring_if(ofi, handled);
+}
+
+void ofi_progress_surely(struct ofi_nic *ofi)
+{
+    ofi_lock(ofi);
+    unsigned handled = ofi_progress(ofi);
+    ofi_unlock(ofi);
+    ring_if(ofi, handled);
+}
+
+/* ---- The agent ------------------------------------------------------------------------------ */
+
+static void kick_agent(struct ofi_nic *ofi)
+{
+    atomic_store(&ofi->agent_wanted, true);
+    if (atomic_load(&ofi->agent_parked))
+        eventfd_write(ofi->agent_kick, 1);
+}
+
+static void thread_sleeps(void *context)
+{
+    kick_agent(context);
+}
+
+static void clear_kick(struct ofi_nic *ofi)
+{
+    eventfd_t count;
+    eventfd_read(ofi->agent_kick, &count);
+}
+
+/* The program makes progress by itself: keep out of its way, but see when it stops. */
+static void park(struct ofi_nic *ofi)
+{
+    struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
+    atomic_store(&ofi->agent_parked, true);
+    if (!atomic_load(&ofi->agent_wanted) && !atomic_load(&ofi->agent_stop) &&
+        poll(&kicked, 1, PARKED_MS) > 0)
+        clear_kick(ofi);
+    atomic_store(&ofi->agent_parked, false);
+}
+
+/* Sleep until something comes from the network; true if it did. */
+static bool sleep_on_network(struct ofi_nic *ofi)
+{
+    struct fid *waited = &ofi->cq->fid;
+    struct pollfd ready[2] = {{.fd = ofi->agent_kick, .events = POLLIN},
+                              {.fd = ofi->cq_fd, .events = POLLIN}};
+    ofi_lock(ofi);
+    bool may_sleep = ofi->cq_fd < 0 || fi_trywait(ofi->fabric, &waited, 1) == 0;
+    bool has_outgoing = ofi->outgoing != NULL;
+    ofi_unlock(ofi);
+    if (!may_sleep)
+        return true;
+    int timeout_ms = ofi->cq_fd < 0 || has_outgoing ? POLLING_MS : IDLE_MS;
+    if (poll(ready, ofi->cq_fd < 0 ? 1 : 2, timeout_ms) > 0 && ready[0].revents)
+        clear_kick(ofi);
+    return ofi->cq_fd < 0 || (ready[1].revents & POLLIN);
+}
+
+static void *agent_main(void *context)
+{
+    struct ofi_nic *ofi = context;
+    uint32_t seen = atomic_load(&ofi->program_looks) - 1;
+    bool has_news = false;
+    while (!atomic_load(&ofi->agent_stop)) {
+        uint32_t looks = atomic_load(&ofi->program_looks);
+        if (looks != seen && !atomic_exchange(&ofi->agent_wanted, false)) {
+            seen = looks;
+            park(ofi);
+            continue;
+        }
+        seen = looks;
+        ofi_lock(ofi);
+        unsigned handled = ofi_progress(ofi);
+        ofi_unlock(ofi);
+        /* what RMA has written raises no event, but the descriptor told that something came */
+        ring_if(ofi, handled + has_news);
+        has_news = sleep_on_network(ofi);
+    }
+    return NULL;
+}
+
+int ofi_agent_start(struct ofi_nic *ofi)
+{
+    struct shm_outside outside = {
+        .progress = progress_if_free, .asleep = thread_sleeps, .context = ofi};
+    ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ofi->agent_kick < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the agent thread");
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */
+    int code = pthread_create(&ofi->agent, NULL, agent_main, ofi);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the agent thread: %s",
+                         strerror(code));
+    pthread_setname_np(ofi->agent, PROCESS_OWN_THREADS "network");
+    ofi->has_agent = true;
+    ofi_shm(ofi)->outside = outside;
+    return 0;
+}
+
+void ofi_agent_stop(struct ofi_nic *ofi)
+{
+    if (ofi->has_agent) {
+        atomic_store(&ofi->agent_stop, true);
+        eventfd_write(ofi->agent_kick, 1);
+        pthread_join(ofi->agent, NULL);
+        ofi_shm(ofi)->outside = (struct shm_outside){0};
+    }
+    if (ofi->agent_kick >= 0)
+        close(ofi->agent_kick);
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+static void describe(void *context, struct wait_note *note)
+{
+    (void)context;
+    note->call = BOARD_TRANSFER;
+}
+
+int ofi_wait_until(struct ofi_nic *ofi, int rank, bool (*is_met)(void *context), void *context,
+                   int64_t timeout_ns)
+{
+    struct nic_wait wait = {.is_met = is_met,
+                            .describe = describe,
+                            .context = context,
+                            .from = rank,
+                            .timeout_ns = timeout_ns};
+    return ofi->inner->ops->wait(ofi->inner, &wait);
+}

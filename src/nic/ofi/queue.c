@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Append to queues of ranks that are not near, and receiving from own ones, whoever sent.
+ *
+ * The queue's owner decides: a short message is put into it by the owner's NIC, which answers
+ * whether there was room. For a long one a slot is claimed, filled by RMA and published; should the
+ * sender die in between, the owner finds its rank in the slot and skips it. A sender that was told
+ * "full" hears when there is space again, and asks again by itself from time to time.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "nic/ofi/ofi_nic.h"
+
+#include <string.h>
+
+#define AGAIN_NS (4 * NS_PER_MS)
+
+/* ---- Sending -------------------------------------------------------------------------------- */
+
+struct append {
+    struct rh_remote queue;
+    const void *data;
+    size_t length;
+    uint32_t generation;
+    uint32_t slot_count;
+};
+
+static int append_short(struct ofi_nic *ofi, const struct append *append)
+{
+    struct ofi_message message;
+    message.head = ofi_head(OFI_APPEND, append->queue.sid, 0);
+    message.head.generation = append->generation;
+    message.head.length = (uint16_t)append->length;
+    if (append->length > 0)
+        memcpy(message.body, append->data, append->length);
+    return ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head) + append->length, NULL,
+                   "append");
+}
+
+static int claim(struct ofi_nic *ofi, const struct append *append, struct ofi_claim_body *claimed)
+{
+    struct ofi_answer answer;
+    struct ofi_message message = {.head = ofi_head(OFI_CLAIM, append->queue.sid, append->length)};
+    message.head.generation = append->generation;
+    int result = ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head), &answer,
+                         "append");
+    *claimed = answer.claim;
+    return result;
+}
+
+static int fill(struct ofi_nic *ofi, const struct append *append, struct ofi_view *view,
+                const struct ofi_claim_body *claimed)
+{
+    struct ofi_move move = {.view = view,
+                            .offset = claimed->offset,
+                            .local = (char *)(uintptr_t)append->data,
+                            .length = append->length,
+                            .is_push = true,
+                            .needs_delivery = true};
+    int64_t deadline_ns = clock_deadline_ns(ofi->timeout_ns);
+    ofi_lock(ofi);
+    struct ofi_task *task = ofi_task_start(ofi, append->queue.rank, NULL);
+    if (task)
+        atomic_store(&task->pending, 1);
+    int result = task ? ofi_move_start(ofi, task, &move) : RH_ENOSPACE;
+    while (result == RH_EAGAIN) {
+        ofi_unlock(ofi);
+        result = ofi_pause(ofi, append->queue.rank, deadline_ns);
+        ofi_lock(ofi);
+        if (result == 0)
+            result = ofi_move_start(ofi, task, &move);
+    }
+    if (task)
+        ofi_task_part_over(ofi, task, result);
+    ofi_unlock(ofi);
+    return task ? ofi_task_wait(ofi, task, NULL, "append") : result;
+}
+
+static int publish(struct ofi_nic *ofi, const struct append *append, uint64_t number, bool is_void)
+{
+    struct ofi_message message = {.head = ofi_head(OFI_PUBLISH, append->queue.sid, number)};
+    struct ofi_publish_body body = {.length = (uint32_t)append->length, .is_void = is_void};
+    message.head.generation = append->generation;
+    memcpy(message.body, &body, sizeof(body));
+    return ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head) + sizeof(body), NULL,
+                   "append");
+}
+
+/* The view is in use until the message is published, so the queue does not go meanwhile. */
+static int append_long(struct ofi_nic *ofi, const struct append *append, struct ofi_view *view)
+{
+    struct ofi_claim_body claimed;
+    int result = claim(ofi, append, &claimed);
+    if (result < 0)
+        return result;
+    result = fill(ofi, append, view, &claimed);
+    if (result == 0)
+        return publish(ofi, append, claimed.number, false);
+    if (!ofi_is_gone(ofi, append->queue.rank))
+        publish(ofi, append, claimed.number, true);
+    return result;
+}
+
+static int check_queue(struct ofi_nic *ofi, const struct ofi_view *view, size_t length)
+{
+    struct ofi_segment_info info = view->info;
+    int rank = view->rank;
+    rh_sid sid = view->sid;
+    if (info.kind == NIC_SEGMENT_QUEUE && length <= info.slot_length)
+        return 0;
+    ofi_unlock(ofi);
+    if (info.kind != NIC_SEGMENT_QUEUE)
+        return error_set(RH_EINVALID, rank, "segment %u of rank %d is not a queue", sid, rank);
+    return error_set(RH_ETOOBIG, rank, "message of %zu bytes; queue %u of rank %d takes up to %u",
+                     length, sid, rank, info.slot_length);
+}
+
+/* 0, RH_EAGAIN: full, or why not. */
+static int append_once(struct ofi_nic *ofi, struct append *append, uint32_t *space)
+{
+    int result = 0;
+    struct rh_remote queue = append->queue;
+    struct ofi_view *view = ofi_view_take(ofi, queue.rank, queue.sid, true, &result);
+    if (!view)
+        return result;
+    result = check_queue(ofi, view, append->length);
+    if (result < 0)
+        return result;
+    *space = atomic_load(&ofi->peers[queue.rank].space);
+    append->generation = view->info.generation;
+    append->slot_count = view->info.slot_count;
+    bool is_long = append->length > OFI_BODY_MOST;
+    view->underway += is_long;
+    ofi_unlock(ofi);
+    result = is_long ? append_long(ofi, append, view) : append_short(ofi, append);
+    if (is_long) {
+        ofi_lock(ofi);
+        ofi_view_let_go(ofi, view);
+        ofi_unlock(ofi);
+    }
+    return ofi_refused(ofi, queue.rank, queue.sid, result, "append");
+}
+
+/* ---- A full queue --------------------------------------------------------------------------- */
+
+struct space_wait {
+    struct ofi_nic *ofi;
+    const struct append *append;
+    uint32_t seen;
+};
+
+static bool has_space(void *context)
+{
+    struct space_wait *wait = context;
+    return atomic_load(&wait->ofi->peers[wait->append->queue.rank].space) != wait->seen;
+}
+
+static void describe_full(void *context, struct wait_note *note)
+{
+    const struct space_wait *wait = context;
+    *note = (struct wait_note){
+        .call = BOARD_APPEND, .peer = wait->append->queue.rank, .number = wait->append->queue.sid};
+}
+
+static int refuse_full(const struct append *append, int64_t timeout_ns)
+{
+    int rank = append->queue.rank;
+    if (timeout_ns == 0)
+        return error_set(RH_EAGAIN, rank, "queue %u of rank %d is full", append->queue.sid, rank);
+    return error_set(RH_ETIMEOUT, rank,
+                     "queue %u of rank %d stayed full (%u messages); does it receive?",
+                     append->queue.sid, rank, append->slot_count);
+}
+
+/* Ask, wait for space, ask again, until the deadline. */
+static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t timeout_ns,
+                            struct nic_vigil *vigil, struct space_wait *space)
+{
+    int64_t deadline_ns = clock_deadline_ns(timeout_ns);
+    for (;;) {
+        int result = append_once(ofi, append, &space->seen);
+        if (result != RH_EAGAIN)
+            return result;
+        if (!vigil->is_kept)
+            counter_add(&ofi->nic.world->board->counters, COUNTER_APPEND_FULL, 1);
+        int64_t now_ns = clock_now_ns();
+        if (timeout_ns == 0 || now_ns >= deadline_ns)
+            return refuse_full(append, timeout_ns);
+        nic_vigil_keep(vigil, now_ns);
+        int64_t left_ns = deadline_ns - now_ns;
+        struct nic_wait wait = {.is_met = has_space,
+                                .describe = describe_full,
+                                .context = space,
+                                .vigil = vigil,
+                                .from = append->queue.rank,
+                                .timeout_ns = left_ns < AGAIN_NS ? left_ns : AGAIN_NS};
+        result = ofi->inner->ops->wait(ofi->inner, &wait);
+        if (result < 0 && result != RH_ETIMEOUT)
+            return result;
+    }
+}
+
+int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+               int64_t timeout_ns)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, queue.rank))
+        return ofi->inner->ops->append(ofi->inner, queue, data, length, timeout_ns);
+    struct append append = {.queue = queue, .data = data, .length = length};
+    struct space_wait space = {.ofi = ofi, .append = &append};
+    struct nic_vigil vigil = {
+        .nic = nic, .since_ns = clock_now_ns(), .describe = describe_full, .context = &space};
+    int result = append_patiently(ofi, &append, timeout_ns, &vigil, &space);
+    nic_vigil_end(&vigil);
+    return result;
+}
+
+/* ---- Receiving ------------------------------------------------------------------------------ */
+
+int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    int result = ofi->inner->ops->queue_peek(ofi->inner, queue, arrival);
+    if (result != RH_EAGAIN || ofi->is_alone)
+        return result;
+    ofi_progress_surely(ofi);
+    return ofi->inner->ops->queue_peek(ofi->inner, queue, arrival);
+}
+
+/* Under the lock. */
+static void tell_waiting(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+        struct ofi_message message = {.head = ofi_head(OFI_SPACE, segment->sid, 0)};
+        if (!(segment->waiting[rank / 8] >> rank % 8 & 1))
+            continue;
+        segment->waiting[rank / 8] &= (uint8_t) ~(1u << rank % 8);
+        ofi_send_soon(ofi, rank, &message, sizeof(message.head));
+    }
+    segment->has_waiting = false;
+    atomic_fetch_sub(&ofi->waiting_queues, 1);
+}
+
+static void tell_senders(struct ofi_nic *ofi, const void *queue)
+{
+    ofi_lock(ofi);
+    for (int i = 0; i < OFI_CHAINS; i++) {
+        struct ofi_segment *segment = ofi->segments[i];
+        for (; segment; segment = segment->next) {
+            if (segment->base == queue && segment->has_waiting)
+                tell_waiting(ofi, segment);
+        }
+    }
+    ofi_unlock(ofi);
+}
+
+void ofi_queue_release(struct nic *nic, void *queue)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    ofi->inner->ops->queue_release(ofi->inner, queue);
+    if (atomic_load(&ofi->waiting_queues) > 0)
+        tell_senders(ofi, queue);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * This process's own segments: the inner NIC's, registered with libfabric, and taken back from
+ * those who have looked them up before they go.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "nic/ofi/ofi_nic.h"
+
+#include <stdlib.h>
+
+static struct ofi_segment **chain_of(struct ofi_nic *ofi, rh_sid sid)
+{
+    return &ofi->segments[(uint64_t)sid * 0x9E3779B97F4A7C15ULL >> 40 & (OFI_CHAINS - 1)];
+}
+
+struct ofi_segment *ofi_segment_find(struct ofi_nic *ofi, rh_sid sid)
+{
+    struct ofi_segment *found = NULL;
+    for (struct ofi_segment *segment = *chain_of(ofi, sid); segment; segment = segment->next) {
+        if (segment->sid == sid && (!found || !segment->is_closed))
+            found = segment; /* an open one counts more than one that is being made or removed */
+    }
+    return found;
+}
+
+static void segment_free(struct ofi_segment *segment)
+{
+    free(segment->users);
+    free(segment->waiting);
+    free(segment);
+}
+
+static struct ofi_segment *segment_create(struct ofi_nic *ofi, const struct nic_segment *wanted)
+{
+    size_t bytes = ((size_t)ofi->nic.world->size + 7) / 8;
+    struct ofi_segment *segment = calloc(1, sizeof(*segment));
+    if (!segment)
+        return NULL;
+    *segment = (struct ofi_segment){.sid = wanted->sid,
+                                    .kind = wanted->kind,
+                                    .rights = wanted->rights,
+                                    .shape = wanted->shape,
+                                    .users = calloc(1, bytes),
+                                    .waiting = calloc(1, bytes)};
+    if (segment->users && segment->waiting)
+        return segment;
+    segment_free(segment);
+    return NULL;
+}
+
+static uint64_t access_of(const struct ofi_segment *segment)
+{
+    uint64_t access = 0;
+    if (segment->rights & RH_READ)
+        access |= FI_REMOTE_READ;
+    if (segment->rights & RH_WRITE)
+        access |= FI_REMOTE_WRITE;
+    return access;
+}
+
+/* Whoever asks for it before it is open is told whether there was one before. */
+static void announce(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    struct shm_nic *shm = ofi_shm(ofi);
+    struct ofi_segment **chain = chain_of(ofi, segment->sid);
+    ofi_lock(ofi);
+    segment->is_closed = true;
+    segment->was_open = shm_entry_find(shm, shm->door, segment->sid) != NULL;
+    segment->next = *chain;
+    *chain = segment;
+    ofi_unlock(ofi);
+}
+
+static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    ofi_lock(ofi);
+    struct ofi_segment **link = chain_of(ofi, segment->sid);
+    while (*link != segment)
+        link = &(*link)->next;
+    *link = segment->next;
+    ofi_unlock(ofi);
+    segment_free(segment);
+}
+
+/* The inner NIC has it; open it to the network. */
+static int publish(struct ofi_nic *ofi, struct ofi_segment *segment,
+                   const struct nic_segment *wanted)
+{
+    struct shm_nic *shm = ofi_shm(ofi);
+    const struct shm_entry *entry = shm_entry_find(shm, shm->door, wanted->sid);
+    segment->base = wanted->base;
+    segment->length = atomic_load(&entry->length);
+    segment->generation = (uint32_t)atomic_load(&entry->state);
+    int result = 0;
+    ofi_lock(ofi);
+    if (access_of(segment) != 0)
+        result = ofi_register(ofi, segment->base, segment->length, access_of(segment),
+                              &segment->mr);
+    if (result == 0) {
+        segment->key = segment->mr ? fi_mr_key(segment->mr) : 0;
+        segment->is_closed = false;
+        segment->was_open = true;
+    }
+    ofi_unlock(ofi);
+    return result;
+}
+
+int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi->is_alone)
+        return ofi->inner->ops->segment_add(ofi->inner, wanted);
+    struct ofi_segment *segment = segment_create(ofi, wanted);
+    if (!segment)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for segment %u", wanted->sid);
+    announce(ofi, segment);
+    int result = ofi->inner->ops->segment_add(ofi->inner, wanted);
+    if (result == 0) {
+        result = publish(ofi, segment, wanted);
+        if (result < 0)
+            ofi->inner->ops->segment_remove(ofi->inner, wanted->sid, 0);
+    }
+    if (result < 0)
+        forget(ofi, segment);
+    return result;
+}
+
+/* ---- Removing ------------------------------------------------------------------------------- */
+
+/* Ask all who have looked it up to let go. Under the lock. */
+static struct ofi_task *ask_users(struct ofi_nic *ofi, const struct ofi_segment *segment)
+{
+    struct ofi_task *task = ofi_task_start(ofi, ofi->nic.world->rank, NULL);
+    if (!task)
+        return NULL;
+    task->rank = RH_ANY_RANK; /* one that dies meanwhile needs not answer */
+    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+        struct ofi_message message = {.head = ofi_head(OFI_REVOKE, segment->sid, 0)};
+        if (!(segment->users[rank / 8] >> rank % 8 & 1) || ofi_is_gone(ofi, rank))
+            continue;
+        message.head.generation = segment->generation;
+        if (ofi_call_add(ofi, task, rank, &message))
+            ofi_send_soon(ofi, rank, &message, sizeof(message.head));
+    }
+    return task;
+}
+
+struct letting_go {
+    struct ofi_nic *ofi;
+    struct ofi_task *task;
+};
+
+/* Who has left does not answer, and leaving is no death that ends a wait. */
+static bool all_have_let_go(void *context)
+{
+    struct letting_go *wait = context;
+    struct ofi_nic *ofi = wait->ofi;
+    if (atomic_load_explicit(&wait->task->pending, memory_order_acquire) == 0)
+        return true;
+    ofi_lock(ofi);
+    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+        if (ofi_is_gone(ofi, rank))
+            ofi_peer_bury(ofi, rank);
+    }
+    ofi_unlock(ofi);
+    return atomic_load_explicit(&wait->task->pending, memory_order_acquire) == 0;
+}
+
+static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, int64_t timeout_ns)
+{
+    struct letting_go wait = {.ofi = ofi, .task = task};
+    int result = ofi_wait_until(ofi, ofi->nic.world->rank, all_have_let_go, &wait, timeout_ns);
+    ofi_lock(ofi);
+    for (uint32_t i = 0; i < OFI_CALLS; i++) {
+        if (ofi->calls[i].id != 0 && ofi->calls[i].task == task)
+            ofi_call_cancel(ofi, ofi->calls[i].id);
+    }
+    ofi_task_free(ofi, task);
+    ofi_unlock(ofi);
+    return result == RH_EAGAIN ? RH_ETIMEOUT : result;
+}
+
+/* Nobody may use it from now on; senders that wait for space are told. Under the lock. */
+static void close_to_all(struct ofi_nic *ofi, struct ofi_segment *segment)
+{
+    segment->is_closed = true;
+    if (segment->has_waiting) {
+        atomic_fetch_sub(&ofi->waiting_queues, 1);
+        segment->has_waiting = false;
+    }
+}
+
+int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    struct ofi_task *task = NULL;
+    int64_t most_ns = OFI_DETACH_MOST_S * NS_PER_S;
+    if (ofi->is_alone)
+        return ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
+    ofi_lock(ofi);
+    struct ofi_segment *segment = ofi_segment_find(ofi, sid);
+    if (segment && segment->is_closed)
+        segment = NULL;
+    if (segment) {
+        close_to_all(ofi, segment);
+        task = ask_users(ofi, segment);
+    }
+    ofi_unlock(ofi);
+    if (!segment)
+        return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
+    bool is_attached = segment->kind == NIC_SEGMENT_ATTACHED;
+    int waited = task ? wait_for_users(ofi, task,
+                                       is_attached || timeout_ns < most_ns ? timeout_ns : most_ns)
+                      : 0;
+    ofi_lock(ofi);
+    if (segment->mr) /* whoever did not answer loses its connection when it comes too late */
+        fi_close(&segment->mr->fid);
+    ofi_unlock(ofi);
+    int result = ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
+    forget(ofi, segment);
+    return result < 0 || !is_attached ? result : waited;
+}
+
+void ofi_segments_close(struct ofi_nic *ofi)
+{
+    for (int i = 0; i < OFI_CHAINS; i++) {
+        while (ofi->segments[i]) {
+            struct ofi_segment *segment = ofi->segments[i];
+            ofi->segments[i] = segment->next;
+            if (segment->mr)
+                fi_close(&segment->mr->fid);
+            segment_free(segment);
+        }
+    }
+}

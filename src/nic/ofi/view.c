@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Peers' segments: looked up at their owner once, kept until the owner takes them back.
+ */
+#include "base/error.h"
+#include "nic/ofi/ofi_nic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct ofi_view **chain_of(struct ofi_nic *ofi, int rank, rh_sid sid)
+{
+    return &ofi->views[shm_view_hash(rank, sid) & (OFI_CHAINS - 1)];
+}
+
+struct ofi_view *ofi_view_find(struct ofi_nic *ofi, int rank, rh_sid sid)
+{
+    struct ofi_view *view = *chain_of(ofi, rank, sid);
+    while (view && (view->rank != rank || view->sid != sid))
+        view = view->next;
+    return view;
+}
+
+/* ---- Looking up ----------------------------------------------------------------------------- */
+
+/* A view that somebody may hold is set aside, not reused: to its holder it stays stale. */
+static void set_aside(struct ofi_nic *ofi, struct ofi_view *view)
+{
+    struct ofi_view **link = chain_of(ofi, view->rank, view->sid);
+    while (*link != view)
+        link = &(*link)->next;
+    *link = view->next;
+    view->older = ofi->old_views;
+    ofi->old_views = view;
+}
+
+static struct ofi_view *add(struct ofi_nic *ofi, int rank, rh_sid sid)
+{
+    struct ofi_view *view = calloc(1, sizeof(*view));
+    if (!view)
+        return NULL;
+    struct ofi_view **chain = chain_of(ofi, rank, sid);
+    view->rank = rank;
+    view->sid = sid;
+    view->next = *chain;
+    *chain = view;
+    return view;
+}
+
+void ofi_view_told(struct ofi_nic *ofi, int rank, rh_sid sid, const struct ofi_segment_info *info)
+{
+    struct ofi_view *view = ofi_view_find(ofi, rank, sid);
+    if (view && view->info.generation == info->generation)
+        return; /* another thread asked, too */
+    if (view && (view->is_pinned || view->underway > 0)) {
+        set_aside(ofi, view);
+        view->is_stale = true;
+        view = NULL;
+    }
+    if (!view)
+        view = add(ofi, rank, sid);
+    if (!view)
+        return; /* no memory: whoever asked finds nothing */
+    view->info = *info;
+    view->is_stale = false;
+}
+
+static int look_up(struct ofi_nic *ofi, int rank, rh_sid sid)
+{
+    struct ofi_message message;
+    if (!ofi->peers[rank].is_known) {
+        int result = ofi_peer_meet(ofi, rank);
+        if (result < 0) /* not there yet: then its segments are not either */
+            return result == RH_EAGAIN ? RH_ENOSEG : result;
+    }
+    message.head = ofi_head(OFI_LOOKUP, sid, 0);
+    message.head.length = (uint16_t)ofi->card.address_length;
+    memcpy(message.body, ofi->card.address, ofi->card.address_length);
+    return ofi_ask(ofi, rank, &message, sizeof(message.head) + ofi->card.address_length, NULL,
+                   "look-up");
+}
+
+int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char *during)
+{
+    if (code == RH_ENOSEG || code == RH_ESTALE)
+        return shm_explain(ofi_shm(ofi), rank, sid, true, code);
+    if (code == RH_ECORRUPT || code == RH_ERIGHTS || code == RH_EBOUNDS)
+        return error_set(code, rank, "%s: rank %d refused it (%s)", during, rank,
+                         rh_error_name(code));
+    return code;
+}
+
+struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool counted, int *result)
+{
+    for (int i = 0;; i++) {
+        if (ofi_is_gone(ofi, rank)) {
+            *result = nic_peer_gone(&ofi->nic, rank, "remote access");
+            return NULL;
+        }
+        ofi_lock(ofi);
+        struct ofi_view *view = ofi_view_find(ofi, rank, sid);
+        if (likely(view && !view->is_stale && !ofi->peers[rank].is_buried))
+            return view;
+        ofi_unlock(ofi);
+        /* It may come and go faster than we can look. */
+        *result = i < 100 ? look_up(ofi, rank, sid) : RH_ESTALE;
+        if (*result == 0)
+            continue;
+        if (*result == RH_ENOSEG || *result == RH_ESTALE)
+            *result = shm_explain(ofi_shm(ofi), rank, sid, counted, *result);
+        return NULL;
+    }
+}
+
+/* The inner NIC's refusals want its kind of view. */
+static struct shm_view as_inner(const struct ofi_view *view)
+{
+    return (struct shm_view){.rank = view->rank,
+                             .sid = view->sid,
+                             .length = view->info.length,
+                             .rights = view->info.rights};
+}
+
+struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, uint64_t length,
+                                unsigned rights, int *result)
+{
+    struct ofi_view *view = ofi_view_take(ofi, remote.rank, remote.sid, true, result);
+    if (unlikely(!view))
+        return NULL;
+    const struct ofi_segment_info *info = &view->info;
+    bool is_granted = (info->rights & rights) == rights;
+    if (likely(is_granted && remote.offset <= info->length &&
+               length <= info->length - remote.offset))
+        return view;
+    struct shm_view inner = as_inner(view);
+    ofi_unlock(ofi);
+    *result = is_granted ? shm_refuse_bounds(ofi_shm(ofi), &inner, remote.offset, length)
+                         : shm_refuse_rights(ofi_shm(ofi), &inner, rights);
+    return NULL;
+}
+
+int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
+             struct nic_view *view)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    int result = 0;
+    if (ofi_is_near(ofi, remote.rank)) {
+        result = ofi->inner->ops->view(ofi->inner, remote, length, rights, view);
+        /* Programs ask for a pointer to their own memory to learn whether there are any. */
+        if (result == 0 && remote.rank == nic->world->rank && !ofi->is_alone)
+            view->pointer = NULL;
+        return result;
+    }
+    struct ofi_view *found = rights ? ofi_view_check(ofi, remote, length, rights, &result)
+                                    : ofi_view_take(ofi, remote.rank, remote.sid, false, &result);
+    if (!found)
+        return result;
+    if (rights)
+        found->is_pinned = true;
+    *view = (struct nic_view){.remote = remote,
+                              .length = rights ? length : found->info.length,
+                              .kind = (enum nic_segment_kind)found->info.kind,
+                              .handle = found};
+    ofi_unlock(ofi);
+    return 0;
+}
+
+void ofi_views_close(struct ofi_nic *ofi)
+{
+    for (int i = 0; i < OFI_CHAINS; i++) {
+        while (ofi->views[i]) {
+            struct ofi_view *view = ofi->views[i];
+            ofi->views[i] = view->next;
+            free(view);
+        }
+    }
+    while (ofi->old_views) {
+        struct ofi_view *view = ofi->old_views;
+        ofi->old_views = view->older;
+        free(view);
+    }
+}

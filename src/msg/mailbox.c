@@ -53,7 +53,8 @@ int mail_open(struct rh_msg *msg)
     mail->counters = job->counters;
     mail->rank = rh_rank(job);
     mail->size = rh_size(job);
-    mail->eager_looks = mail->size > sysconf(_SC_NPROCESSORS_ONLN) ? 16 : 1024;
+    int neighbours = roster_neighbours(job->world.roster, mail->rank);
+    mail->eager_looks = neighbours > sysconf(_SC_NPROCESSORS_ONLN) ? 16 : 1024;
     mail->way = (enum way)setting_number(&job->settings, SETTING_MSG_WAY);
     mail->peer = peer;
     mail->unexpected_end = &mail->unexpected_first;

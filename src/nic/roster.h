@@ -81,6 +81,15 @@ static inline const struct roster_node *roster_node_of(const struct roster *rost
     return (const struct roster_node *)&roster->peer[roster->size] + roster->peer[rank].node;
 }
 
+/* How many ranks share the host of this one, itself included. */
+static inline int roster_neighbours(const struct roster *roster, int rank)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < roster->size; i++)
+        count += roster->peer[i].node == roster->peer[rank].node;
+    return count;
+}
+
 static inline enum rh_peer_state roster_state(const struct roster *roster, int rank)
 {
     return (enum rh_peer_state)atomic_load_explicit(&roster->peer[rank].state,

@@ -105,7 +105,7 @@ const char *mail_way(void)
 
 bool mail_is_direct(const struct mail_test *test)
 {
-    return rh_remote_ptr(test->job, rh_at(test->rank, MEET_SID, 0), 8) != NULL;
+    return rh_remote_ptr(test->job, rh_at(test->next, MEET_SID, 0), 8) != NULL;
 }
 
 bool mail_pulls(const struct mail_test *test)

@@ -65,7 +65,7 @@ uint64_t mail_counter(const struct mail_test *test, const char *name);
 
 /* RHINET_MSG_WAY. */
 const char *mail_way(void);
-/* Whether peers' memory is in reach of loads and stores. */
+/* Whether the next rank's memory is in reach of loads and stores. */
 bool mail_is_direct(const struct mail_test *test);
 /* Whether the receiver can fetch long messages by itself, alone or jointly with the sender: by
  * RHINET_MSG_WAY, or because memory is not in reach. */

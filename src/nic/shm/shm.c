@@ -39,7 +39,8 @@ static void configure(struct shm_nic *shm)
     shm->spin_ns = (int64_t)setting_number(settings, SETTING_SPIN);
     shm->huge_pages = setting_number(settings, SETTING_HUGE_PAGES) != 0;
     shm->has_membarrier = register_membarrier(settings);
-    shm->oversubscribed = shm->nic.world->size > core_count(shm->nic.world->size);
+    int neighbours = roster_neighbours(shm->nic.world->roster, shm->nic.world->rank);
+    shm->oversubscribed = neighbours > core_count(neighbours);
     atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
     shm->nic.attached_is_slow = &shm->cma_forbidden;
 }

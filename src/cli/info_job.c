@@ -22,6 +22,19 @@ static void print_head(FILE *out, const struct job_snapshot *job)
             job->launcher_pid, started, job->survive ? ", survives deaths" : "");
 }
 
+/* Each host sees its own ranks only. */
+static void print_hosts(FILE *out, const struct job_snapshot *job)
+{
+    if (job->refused > 0)
+        fprintf(out, "  %u connections of strangers refused\n", job->refused);
+    if (job->node_count == 1)
+        return;
+    for (uint32_t i = 0; i < job->node_count; i++)
+        fprintf(out, "  node %u is host %s (%s)%s\n", i, job->node[i].host,
+                job->node[i].address[0] ? job->node[i].address : "not called back yet",
+                (int)i == job->own_node ? ", this one" : ", whose counters are not seen from here");
+}
+
 static void cell_end(struct table *table, const struct job_rank *rank)
 {
     if (rank->state != RH_PEER_DIED)
@@ -31,6 +44,10 @@ static void cell_end(struct table *table, const struct job_rank *rank)
                    rank->end_signal < 65 && sigabbrev_np(rank->end_signal)
                        ? sigabbrev_np(rank->end_signal)
                        : "?");
+    else if (rank->end_status == ROSTER_END_HOST)
+        table_cell(table, "%s", "host lost");
+    else if (rank->end_status == ROSTER_END_UNKNOWN)
+        table_cell(table, "%s", "did not leave");
     else
         table_cell(table, "exit status %d", rank->end_status);
 }
@@ -90,6 +107,7 @@ static void print_counters(FILE *out, const struct job_snapshot *job)
 void info_job_print(FILE *out, const struct job_snapshot *job)
 {
     print_head(out, job);
+    print_hosts(out, job);
     fputc('\n', out);
     print_ranks(out, job);
     fputc('\n', out);
@@ -113,9 +131,22 @@ static json_t *rank_json(const struct job_snapshot *job, uint32_t which)
     json_put_number(object, "pid", (uint64_t)rank->pid);
     json_put_number(object, "node", (uint64_t)rank->node);
     json_put_number(object, "end_signal", (uint64_t)rank->end_signal);
-    json_put_number(object, "end_status", (uint64_t)rank->end_status);
+    json_object_set_new(object, "end_status", json_integer(rank->end_status));
     json_object_set_new(object, "counters", info_counters_json(rank->counter));
     return object;
+}
+
+static json_t *nodes_json(const struct job_snapshot *job)
+{
+    json_t *nodes = json_array();
+    for (uint32_t i = 0; i < job->node_count; i++) {
+        json_t *object = json_object();
+        json_put_text(object, "host", job->node[i].host);
+        json_put_text(object, "address", job->node[i].address);
+        json_put_flag(object, "is_here", (int)i == job->own_node);
+        json_array_append_new(nodes, object);
+    }
+    return nodes;
 }
 
 json_t *info_job_json(const struct job_snapshot *job)
@@ -133,6 +164,8 @@ json_t *info_job_json(const struct job_snapshot *job)
     json_put_number(object, "launcher_pid", (uint64_t)job->launcher_pid);
     json_put_number(object, "start_time", (uint64_t)job->start_time_s);
     json_put_flag(object, "survive", job->survive);
+    json_put_number(object, "refused", job->refused);
+    json_object_set_new(object, "nodes", nodes_json(job));
     json_object_set_new(object, "ranks", ranks);
     return object;
 }

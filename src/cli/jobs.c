@@ -176,6 +176,21 @@ static void copy_peers(struct job_snapshot *snapshot, const struct roster *roste
     }
 }
 
+/* Numbers and names of nodes are the job's: who is nowhere is put on the first. */
+static void copy_nodes(struct job_snapshot *snapshot, const struct roster *roster)
+{
+    const struct roster_node *nodes = (const struct roster_node *)&roster->peer[snapshot->size];
+    for (uint32_t i = 0; i < snapshot->node_count; i++) {
+        copy_text(snapshot->node[i].host, nodes[i].host, sizeof(snapshot->node[i].host));
+        copy_text(snapshot->node[i].address, nodes[i].address, sizeof(snapshot->node[i].address));
+    }
+    for (uint32_t i = 0; i < snapshot->size; i++) {
+        int node = snapshot->rank[i].node;
+        if (node < 0 || (uint32_t)node >= snapshot->node_count)
+            snapshot->rank[i].node = 0;
+    }
+}
+
 static void copy_counters(struct job_snapshot *snapshot, int board_fd)
 {
     size_t length = snapshot->size * sizeof(struct board_rank);
@@ -196,7 +211,10 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job)
         return NULL;
     uint32_t size = header.size;
     struct roster *roster = malloc(roster_bytes(size));
-    struct job_snapshot *snapshot = calloc(1, sizeof(*snapshot) + size * sizeof(snapshot->rank[0]));
+    uint32_t node_count = header.node_count >= 1 && header.node_count <= size ? header.node_count
+                                                                              : 1;
+    struct job_snapshot *snapshot = calloc(1, sizeof(*snapshot) + size * sizeof(snapshot->rank[0]) +
+                                                  node_count * sizeof(snapshot->node[0]));
     if (!roster || !snapshot || !read_exactly(job->roster_fd, roster, roster_bytes(size))) {
         free(roster);
         free(snapshot);
@@ -208,9 +226,14 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job)
     snapshot->launcher_pid = header.launcher_pid;
     snapshot->survive = header.survive != 0;
     snapshot->size = size;
+    snapshot->refused = header.refused;
+    snapshot->own_node = header.own_node;
+    snapshot->node_count = node_count;
+    snapshot->node = (struct job_node *)&snapshot->rank[size];
     copy_text(snapshot->nic, header.nic, sizeof(snapshot->nic));
     copy_text(snapshot->command, header.command, sizeof(snapshot->command));
     copy_peers(snapshot, roster);
+    copy_nodes(snapshot, roster);
     copy_counters(snapshot, job->board_fd);
     free(roster);
     return snapshot;

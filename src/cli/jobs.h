@@ -35,6 +35,11 @@ struct job_rank {
     uint64_t counter[COUNTER_COUNT];
 };
 
+struct job_node {
+    char host[64]; /* printable and terminated, as the other texts */
+    char address[64];
+};
+
 struct job_snapshot {
     uint64_t id;
     int64_t start_time_s;
@@ -43,6 +48,10 @@ struct job_snapshot {
     char nic[64]; /* both printable and terminated, whatever the job wrote */
     char command[256];
     uint32_t size;
+    uint32_t refused;      /* connections of strangers */
+    int own_node;          /* this host; ranks of others have no counters here */
+    uint32_t node_count;   /* at least 1 */
+    struct job_node *node; /* in the same piece of memory */
     struct job_rank rank[];
 };
 

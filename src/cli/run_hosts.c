@@ -62,12 +62,15 @@ static bool is_name(const char *text)
 static int add_one(struct run_hosts *hosts, const char *option, char *name, const char *count)
 {
     uint64_t places = 0;
+    char own[sizeof(((struct launch_host *)0)->name)] = "";
     if (!is_name(name))
         return cli_usage_error("run", "%s: \"%s\" is no name of a host", option, name);
     if (count && (!text_to_u64(count, &places) || places < 1 || places > PLACES_MAX))
         return cli_usage_error("run", "%s: \"%s\" processes on host %s: a number is expected",
                                option, count, name);
-    return add_host(hosts, name, (int)places);
+    gethostname(own, sizeof(own) - 1);
+    /* One name for it, and one that others understand. */
+    return add_host(hosts, launch_is_this_host(name) ? own : name, (int)places);
 }
 
 int run_hosts_add(struct run_hosts *hosts, const char *list)

@@ -61,6 +61,11 @@ static void print_heading(FILE *out, const struct job_snapshot *job)
         if (state_count[state] > 0)
             fprintf(out, " %u %s", state_count[state], job_state_name((enum rh_peer_state)state));
     }
+    uint32_t elsewhere = 0;
+    for (uint32_t i = 0; i < job->size; i++)
+        elsewhere += job->rank[i].node != job->own_node;
+    if (elsewhere > 0)
+        fprintf(out, "; %u on other hosts, whose counters are not seen from here", elsewhere);
     fputs("\n\n", out);
 }
 

@@ -67,7 +67,7 @@ int cluster_node_of(const struct cluster *cluster, int seat)
 const char *cluster_host(const struct cluster *cluster, int seat)
 {
     int node = cluster_node_of(cluster, seat);
-    return node < 0 ? "of the launcher" : cluster->host[node];
+    return node < 0 ? cluster->judge_host : cluster->host[node];
 }
 
 static int last_of_run(const struct cluster *cluster, int first)

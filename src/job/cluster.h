@@ -22,8 +22,9 @@ struct cluster {
     int seat;       /* ours */
     uint64_t job_id;
     uint8_t secret[32];
-    char (*host)[sizeof(((struct roster_node *)0)->host)]; /* node_count names */
-    int *node_of;                                          /* of each rank */
+    char (*host)[sizeof(((struct roster_node *)0)->host)];    /* node_count names */
+    int *node_of;                                             /* of each rank */
+    char judge_host[sizeof(((struct roster_node *)0)->host)]; /* if no rank runs there */
 };
 
 /* Room for names and ranks; zeroed, judge_node -1. RH_ENOSPACE, RH_EINVALID. */

@@ -32,7 +32,10 @@ struct launch_host {
     int places;
 };
 
-/* Where ranks run, if not all here. */
+/* Whether a user means this host by that name. */
+bool launch_is_this_host(const char *name);
+
+/* Where ranks run, if not all here; no host twice. */
 struct launch_hosts {
     struct launch_host *host;
     int count;

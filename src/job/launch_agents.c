@@ -104,6 +104,7 @@ static int spawn(struct launcher *launcher, struct launch_agent *agent, int whic
     struct launch_child child = {.manager_fd = -1, .guard_fd = launcher->guard.fd, .core = -1};
     bool is_exec_error;
     plan.path = command->path;
+    plan.path_error = 0;
     plan.argv = command->argv;
     plan.environment++; /* without the slot for RHINET_MANAGER_FD */
     command->argv[command->host_at] = launcher->cluster->host[agent->node];

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* By name: the user may call a host as it calls itself, with or without its domain. */
-static bool is_this_host(const char *name)
+bool launch_is_this_host(const char *name)
 {
     char own[256] = "";
     gethostname(own, sizeof(own) - 1);
@@ -65,12 +65,10 @@ static void name_hosts(struct cluster *cluster, const struct launch_hosts *hosts
     for (int node = 0; node < cluster->node_count; node++) {
         char *name = cluster->host[node];
         snprintf(name, sizeof(cluster->host[0]), "%s", hosts->host[node].name);
-        if (!is_this_host(name) || cluster->judge_node >= 0)
-            continue;
-        cluster->judge_node = node;
-        if (strcmp(name, "localhost") == 0)
-            gethostname(name, sizeof(cluster->host[0]) - 1); /* others shall know it, too */
+        if (cluster->judge_node < 0 && launch_is_this_host(name))
+            cluster->judge_node = node;
     }
+    gethostname(cluster->judge_host, sizeof(cluster->judge_host) - 1);
 }
 
 static int refuse(const char *text)

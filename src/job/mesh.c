@@ -170,7 +170,8 @@ void mesh_serve(struct mesh *mesh)
 void mesh_send(struct mesh *mesh, int seat, const struct mesh_frame *frame)
 {
     struct mesh_seat *one = &mesh->seats[seat];
-    if (one->link && one->state == SEAT_UP)
+    bool is_out = mesh->is_cut && mesh->is_ready; /* then nothing that we say counts any more */
+    if (one->link && one->state == SEAT_UP && !is_out)
         link_send(mesh, one->link, frame);
 }
 
@@ -199,6 +200,8 @@ void mesh_leave(struct mesh *mesh, int status)
 {
     struct mesh_frame bye = {.kind = MESH_BYE, .value = {status}};
     int64_t deadline_ns = clock_deadline_ns(LEAVE_NS);
+    if (mesh->is_cut && mesh->is_ready)
+        return; /* the others must not take us for one who left in order */
     mesh_send_all(mesh, &bye);
     mesh->is_leaving = true;
     for (struct mesh_link *link = mesh->links; link; link = link->next)

@@ -45,6 +45,7 @@ static void add_cluster(FILE *out, const struct cluster *cluster, int seat)
     add(out, "job=%" PRIu64, cluster->job_id);
     add(out, "secret=%s", secret);
     explicit_bzero(secret, sizeof(secret));
+    add(out, "judge_host=%s", cluster->judge_host);
     for (int node = 0; node < cluster->node_count; node++)
         add(out, "host=%s", cluster->host[node]);
     for (int rank = 0; rank < cluster->size; rank++)
@@ -235,6 +236,8 @@ static int read_cluster(struct cluster *cluster, struct entries entries)
     cluster->judge_node = judge - 1;
     cluster->seat = seat;
     cluster->job_id = job_id;
+    const char *judge_host = find(entries, "judge_host");
+    snprintf(cluster->judge_host, sizeof(cluster->judge_host), "%s", judge_host ? judge_host : "?");
     if (sodium_hex2bin(cluster->secret, sizeof(cluster->secret), secret, strlen(secret), NULL, NULL,
                        NULL) != 0 ||
         seat < 1 || seat >= cluster_seat_count(cluster) || !read_places(cluster, entries))

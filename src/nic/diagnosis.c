@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LOOKS_LEAST 3        /* between the two looks of ours */
 #define IDLE_NS     NS_PER_S /* younger waits are nothing to speak of */
@@ -108,6 +109,19 @@ static void find_holders(struct diagnosis *diagnosis)
     free(holder);
 }
 
+/* The roster may be anybody's memory: node numbers are checked, names are cut. */
+static void copy_host(const struct roster *roster, int which, struct diagnosis_rank *rank,
+                      uint32_t size)
+{
+    int node = roster->peer[which].node;
+    if (node == roster->own_node || node < 0 || (uint32_t)node >= size)
+        return;
+    const struct roster_node *nodes = (const struct roster_node *)&roster->peer[size];
+    memcpy(rank->host, nodes[node].host, sizeof(rank->host) - 1);
+    if (rank->host[0] == '\0')
+        rank->host[0] = '?';
+}
+
 struct diagnosis *diagnosis_take(const struct roster *roster, const struct board_rank *boards,
                                  uint32_t size)
 {
@@ -122,6 +136,7 @@ struct diagnosis *diagnosis_take(const struct roster *roster, const struct board
         rank->pid = load(roster->peer[i].pid);
         rank->end_signal = load(roster->peer[i].end_signal);
         rank->end_status = load(roster->peer[i].end_status);
+        copy_host(roster, (int)i, rank, size);
         if (boards && rank->state == RH_PEER_JOINED)
             copy_board(&boards[i], rank, size);
     }
@@ -133,7 +148,7 @@ struct diagnosis *diagnosis_take(const struct roster *roster, const struct board
 void diagnosis_look(struct diagnosis *diagnosis, int rank)
 {
     struct diagnosis_rank *looked = &diagnosis->rank[rank];
-    if (looked->state < RH_PEER_LEFT)
+    if (looked->state < RH_PEER_LEFT && looked->host[0] == '\0')
         looked->process = process_look(looked->pid);
 }
 

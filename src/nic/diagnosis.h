@@ -38,6 +38,7 @@ struct diagnosis_rank {
     enum rh_peer_state state;
     int pid;
     int end_signal, end_status;
+    char host[64]; /* of a rank that is not here, and of which nothing more is seen; else "" */
     struct process_look process;
     uint64_t work; /* all that it has done to others or taken from them, counted */
     unsigned wait_count;

@@ -225,6 +225,10 @@ static void add_end(struct diagnosis_text *line, const struct diagnosis_rank *ra
         diagnosis_add(line, "has left the job");
     else if (rank->end_signal)
         diagnosis_add(line, "has died (signal %d)", rank->end_signal);
+    else if (rank->end_status == ROSTER_END_HOST)
+        diagnosis_add(line, "was on host %s, which does not answer", rank->host);
+    else if (rank->end_status == ROSTER_END_UNKNOWN)
+        diagnosis_add(line, "has ended without leaving the job");
     else
         diagnosis_add(line, "has died (exit status %d)", rank->end_status);
 }
@@ -242,13 +246,15 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         diagnosis_add(line, "is stopped");
     else if (them->state == RH_PEER_STARTING)
         diagnosis_add(line, "has not joined yet");
+    else if (them->host[0])
+        diagnosis_add(line, "runs on host %s, which is not seen from here", them->host);
     else if (them->wait_count == 0)
         add_process(line, them);
     for (unsigned i = 0; i < them->wait_count; i++) {
         diagnosis_add(line, i > 0 ? " and in " : is_stopped ? " in " : "waits in ");
         diagnosis_add_wait(line, diagnosis, rank, &them->wait[i]);
     }
-    if (with_pid)
+    if (with_pid && them->host[0] == '\0')
         diagnosis_add(line, " (pid %d)", them->pid);
 }
 

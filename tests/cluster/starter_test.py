@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs started by other launchers on this host: mpirun (PMIx), hydra (PMI-1 and PMI-2)."""
+import os
+import re
+import shutil
+import signal
+import socket
+import unittest
+
+import cluster_harness as harness
+from cluster_harness import MEMBER, pid_of, wait_until
+
+MPIRUN = shutil.which("mpirun.openmpi")
+HYDRA = shutil.which("mpiexec.hydra")
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def launchers():
+    if MPIRUN:
+        yield "pmix", [MPIRUN, "--oversubscribe", "--bind-to", "none"]
+    if HYDRA:
+        yield "pmi1", [HYDRA]
+        yield "pmi2", [HYDRA]
+
+
+@unittest.skipUnless(MPIRUN or HYDRA, "neither Open MPI's mpirun nor hydra is here")
+class Starters(harness.ClusterTest):
+    def begin(self, starter, words, count, *mode):
+        # The marker finds what they start, stewards included: all inherit it.
+        return self.start(*words, "-n", count, MEMBER, *mode,
+                          environment={**ROOT, "RHINET_STARTER": starter})
+
+    def check_no_steward(self, job):
+        self.assertTrue(wait_until(lambda: not [pid for pid in harness.marked(job.marker)
+                                                if harness.name_of(pid) == "rhinet-steward"], 10))
+
+    def test_hello(self):
+        for starter, words in launchers():
+            with self.subTest(starter=starter):
+                status, out, err = self.finish(self.begin(starter, words, 5, "hello"))
+                self.assertEqual(status, 0, err)
+                found = sorted(map(int, re.findall(r"hello rank (\d) of 5 node 0 of 1 ", out)))
+                self.assertEqual(found, list(range(5)), out + err)
+
+    def test_cards_and_states(self):
+        for starter, words in launchers():
+            for mode in ("cards", "leave"):
+                with self.subTest(starter=starter, mode=mode):
+                    status, out, err = self.finish(self.begin(starter, words, 4, mode))
+                    self.assertEqual(status, 0, err)
+            self.assertIn("all have left: 3", out)
+
+    def test_one_process_and_alone(self):
+        for starter, words in launchers():
+            status, out, err = self.finish(self.begin(starter, words, 1, "hello"))
+            self.assertEqual((status, out.count("rank 0 of 1 ")), (0, 1), err)
+            status, out, err = self.finish(self.begin("alone", words, 2, "hello"))
+            self.assertEqual((status, out.count("rank 0 of 1 ")), (0, 2), err)
+
+    def test_killed_members_leave_nothing(self):
+        for starter, words in launchers():
+            with self.subTest(starter=starter):
+                job = self.begin(starter, words, 3, "idle")
+                self.wait_ready(job, 3)
+                for pid in [pid_of(job.out, rank) for rank in range(3)]:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass  # the launcher was faster
+                self.check_no_steward(job)
+                self.assertNotEqual(self.finish(job)[0], 0)
+
+    def test_killed_launcher(self):
+        for starter, words in launchers():
+            with self.subTest(starter=starter):
+                job = self.begin(starter, words, 3, "idle")
+                self.wait_ready(job, 3)
+                os.kill(job.pid, signal.SIGKILL)
+                job.process.wait()
+                # Whether the ranks outlive it is the launcher's affair; the steward is ours.
+                for pid in job.members():
+                    os.kill(pid, signal.SIGKILL)
+                self.check_no_steward(job)
+
+    def test_no_launcher_behind_the_setting(self):
+        for starter, said in (("pmi1", "PMI_FD, PMI_RANK or PMI_SIZE is missing"),
+                              ("pmix", "PMIx_Init: UNREACHABLE|built without libpmix|cannot be loaded")):
+            job = self.start(MEMBER, "hello", environment={"RHINET_STARTER": starter})
+            status, out, err = self.finish(job)
+            self.assertEqual((status, out), (1, ""))
+            self.assertRegex(err, said)
+
+    def test_broken_pmi(self):
+        answers = {"it answers": "cmd=response_to_init rc=-1 pmi_version=0 pmi_subversion=0\n",
+                   "it is closed": "", "an answer is too long": "x" * 5000}
+        for said, answer in answers.items():
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                ours.sendall(answer.encode())
+                if not answer:
+                    ours.shutdown(1)
+                job = self.start(MEMBER, "hello", pass_fds=[theirs.fileno()],
+                                 environment={"PMI_FD": str(theirs.fileno()), "PMI_RANK": "0",
+                                              "PMI_SIZE": "2"})
+                status, out, err = self.finish(job)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn(said, err)
+
+
+if __name__ == "__main__":
+    harness.main()

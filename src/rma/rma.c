@@ -301,6 +301,13 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
     return job->nic->ops->wait(job->nic, &request);
 }
 
+void rma_progress(struct rh_job *job)
+{
+    uint64_t never = 0;
+    struct nic_wait look = {.word = &never, .when = RH_NOT_EQUAL, .from = job->world.rank};
+    job->nic->ops->wait(job->nic, &look);
+}
+
 static int done_result(const struct rh_done *done)
 {
     int64_t state = __atomic_load_n(&done->state, __ATOMIC_ACQUIRE);

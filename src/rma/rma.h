@@ -35,4 +35,7 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice);
 
+/* Let the NIC do what it can do at once, between two looks at memory that it writes. */
+void rma_progress(struct rh_job *job);
+
 #endif

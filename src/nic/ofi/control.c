@@ -112,6 +112,7 @@ struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *d
     if (ofi->tasks)
         ofi->tasks->previous = task;
     ofi->tasks = task;
+    ofi->peers[rank].busy++;
     if (done) {
         ofi->task_count++;
         ofi->peers[rank].underway++;
@@ -132,6 +133,7 @@ static void let_go_of_flag(struct ofi_nic *ofi, struct ofi_task *task)
 void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task)
 {
     let_go_of_flag(ofi, task);
+    ofi->peers[task->rank].busy--;
     if (task->next)
         task->next->previous = task->previous;
     if (task->previous)
@@ -223,8 +225,11 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct o
         struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
         if (call->id != 0)
             continue;
-        *call = (struct ofi_call){
-            .id = id, .rank = rank, .is_lookup = message->head.kind == OFI_LOOKUP, .task = task};
+        *call = (struct ofi_call){.id = id,
+                                  .rank = rank,
+                                  .is_lookup = message->head.kind == OFI_LOOKUP,
+                                  .oneway_count = ofi->peers[rank].oneway_count,
+                                  .task = task};
         atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
         message->head.request = id;
         message->head.flags |= OFI_WANTS_REPLY;
@@ -270,6 +275,9 @@ void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, s
         return; /* nobody waits for it any more */
     struct ofi_task *task = call->task;
     struct ofi_answer *answer = &task->answer;
+    struct ofi_peer *peer = &ofi->peers[call->rank];
+    if (call->oneway_count == peer->oneway_count)
+        peer->has_unflushed = false; /* messages are dealt with in order */
     call->id = 0;
     answer->code = (int)(int64_t)message->head.offset;
     size_t body = length - sizeof(message->head);

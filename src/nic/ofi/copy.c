@@ -51,6 +51,7 @@ static void piece_give_back(struct ofi_nic *ofi, struct ofi_piece *piece)
 
 void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result)
 {
+    atomic_fetch_sub_explicit(&ofi->piece_count, 1, memory_order_relaxed);
     ofi_view_let_go(ofi, piece->view);
     ofi_task_part_over(ofi, piece->task, result);
     piece_give_back(ofi, piece);
@@ -101,6 +102,7 @@ static int start_piece(struct ofi_nic *ofi, struct ofi_task *task, const struct 
         return result == -FI_EAGAIN ? RH_EAGAIN : -ENOTCONN;
     }
     atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ofi->piece_count, 1, memory_order_relaxed);
     move->view->underway++;
     return 0;
 }
@@ -232,8 +234,10 @@ static int put_without_reply(struct ofi_nic *ofi, struct ofi_view *view, const s
     size_t length = put_build(&message, view, push->target.offset, &push->notice, push->source,
                               push->length);
     int result = ofi_send(ofi, view->rank, &message, length);
-    if (result == 0)
+    if (result == 0) {
         ofi->peers[view->rank].has_unflushed = true;
+        ofi->peers[view->rank].oneway_count++;
+    }
     return result;
 }
 
@@ -271,14 +275,22 @@ static int write_memory(struct ofi_nic *ofi, struct ofi_view *view, const struct
     return result;
 }
 
-/* Words arrive whole only if a processor writes them. */
-static bool goes_by_message(const struct push *push)
+/* A word must arrive whole. RMA over a stream may be cut anywhere, unless it is all that is under
+ * way to the peer: then it is one packet. A message is put into memory by the peer's processor. */
+static bool is_word_at_risk(const struct ofi_nic *ofi, const struct push *push)
+{
+    const struct ofi_peer *peer = &ofi->peers[push->target.rank];
+    bool is_word = push->length == 8 && push->target.offset % 8 == 0;
+    return is_word && ofi->is_stream && (peer->busy > 1 || peer->has_unflushed);
+}
+
+static bool goes_by_message(const struct ofi_nic *ofi, const struct push *push)
 {
     if (push->is_inline || push->length == 0)
         return true;
     if (push->notice.is_there)
         return push->length <= OFI_PUT_MOST;
-    return push->length == 8 && push->target.offset % 8 == 0;
+    return is_word_at_risk(ofi, push);
 }
 
 /* Start it; *task is what to wait for, or NULL. The lock is held, and given up. */
@@ -294,8 +306,8 @@ static int push_start(struct ofi_nic *ofi, struct ofi_view *view, const struct p
         task = ofi_task_start(ofi, push->target.rank, push->done);
         if (task) {
             atomic_store(&task->pending, 1); /* ours, while it is being started */
-            result = goes_by_message(push) ? put_with_reply(ofi, view, push, task)
-                                           : write_memory(ofi, view, push, task);
+            result = goes_by_message(ofi, push) ? put_with_reply(ofi, view, push, task)
+                                                : write_memory(ofi, view, push, task);
             bool is_nothing = result < 0 && atomic_load(&task->pending) == 1;
             if (is_nothing)
                 ofi_task_free(ofi, task);

@@ -7,11 +7,14 @@
 #include "base/log.h"
 #include "nic/ofi/ofi_nic.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define CQ_LENGTH 8192
+#define FDS_MOST  1024 /* of which one may be a provider's */
 
 int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
 {
@@ -101,18 +104,53 @@ static int open_buffers(struct ofi_nic *ofi)
 
 /* ---- The objects ---------------------------------------------------------------------------- */
 
-/* Best is a queue with a descriptor to sleep on. */
+/* What the agent sleeps on. libfabric's way is to ask for the completion queue's descriptor, but
+ * the tcp providers then pay two more system calls for every message, also while nobody sleeps.
+ * They have descriptors of their own, though, on which they themselves look for traffic: the epoll
+ * descriptors that appear while their objects are opened. It does no harm to sleep on one of
+ * another thread that appeared meanwhile, since the agent only goes and looks. */
+static bool is_epoll(int fd)
+{
+    char path[64], target[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, target, sizeof(target) - 1);
+    if (length < 0)
+        return false;
+    target[length] = '\0';
+    return strstr(target, "[eventpoll]") != NULL;
+}
+
+static void epolls_list(bool is_there[FDS_MOST])
+{
+    for (int fd = 0; fd < FDS_MOST; fd++)
+        is_there[fd] = is_epoll(fd);
+}
+
+static void sleep_on(struct ofi_nic *ofi, int fd)
+{
+    if (ofi->waited_count < OFI_WAITED_MOST)
+        ofi->waited[ofi->waited_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+static void sleep_on_new_epolls(struct ofi_nic *ofi, const bool were_there[FDS_MOST])
+{
+    for (int fd = 0; fd < FDS_MOST; fd++) {
+        if (!were_there[fd] && is_epoll(fd))
+            sleep_on(ofi, fd);
+    }
+}
+
 static ssize_t open_queue(struct ofi_nic *ofi)
 {
     struct fi_cq_attr attributes = {
         .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD, .size = CQ_LENGTH};
-    ofi->cq_fd = -1;
-    ssize_t result = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
-    if (result == 0 && fi_control(&ofi->cq->fid, FI_GETWAIT, &ofi->cq_fd) == 0)
+    int fd;
+    if (!ofi->is_stream && fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL) == 0) {
+        ofi->has_cq_fd = fi_control(&ofi->cq->fid, FI_GETWAIT, &fd) == 0;
+        if (ofi->has_cq_fd)
+            sleep_on(ofi, fd);
         return 0;
-    ofi->cq_fd = -1;
-    if (result == 0)
-        return 0;
+    }
     attributes.wait_obj = FI_WAIT_NONE;
     return fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
 }
@@ -164,6 +202,9 @@ static void note_traits(struct ofi_nic *ofi)
     ofi->has_local_mr = mode & FI_MR_LOCAL;
     ofi->has_virtual_addresses = mode & FI_MR_VIRT_ADDR;
     ofi->keeps_write_before_send = ofi->info->tx_attr->msg_order & FI_ORDER_SAW;
+    const char *name = ofi->info->fabric_attr->prov_name;
+    ofi->is_stream = strncmp(name, "tcp", 3) == 0 || strncmp(name, "net", 3) == 0 ||
+                     strncmp(name, "sockets", 7) == 0;
     ofi->inject_most = ofi->info->tx_attr->inject_size;
     log_info("NIC %s uses libfabric's %s", ofi->nic.ops->name, ofi->info->fabric_attr->prov_name);
 }
@@ -174,6 +215,9 @@ int ofi_fabric_open(struct ofi_nic *ofi)
     if (found < 0)
         return found;
     note_traits(ofi);
+    bool were_there[FDS_MOST];
+    epolls_list(were_there);
+    ofi->waited_count = 1; /* the first one is for the agent's kick */
     ssize_t result = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
     if (result == 0)
         result = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL);
@@ -182,6 +226,8 @@ int ofi_fabric_open(struct ofi_nic *ofi)
     if (result < 0)
         return ofi_failed(ofi, "open its domain", result);
     int opened = open_endpoint(ofi);
+    if (ofi->is_stream)
+        sleep_on_new_epolls(ofi, were_there);
     if (opened == 0)
         opened = open_buffers(ofi);
     return opened < 0 ? opened : make_card(ofi);

@@ -37,6 +37,7 @@
 #include "nic/ofi/wire.h"
 #include "nic/shm/shm_nic.h"
 
+#include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -52,6 +53,7 @@
 #define OFI_PUT_MOST      2048 /* bytes that travel in one message with their notice */
 #define OFI_LOST_NS       (8 * 1000000000LL) /* from a broken connection to the news of a death */
 #define OFI_PIECE_LENGTH  (1ULL << 30)
+#define OFI_WAITED_MOST   16
 #define OFI_DETACH_MOST_S 5 /* to wait for peers to let go of allocated memory */
 
 /* ---- What libfabric gives back to us -------------------------------------------------------- */
@@ -96,7 +98,7 @@ struct ofi_answer {
 };
 
 struct ofi_task {
-    int rank;            /* RH_ANY_RANK: several */
+    int rank;            /* the peer; the own one: several */
     _Atomic int pending; /* pieces and replies that are missing; 0: over */
     int result;
     bool is_waited;       /* a thread waits for it and frees it */
@@ -113,6 +115,7 @@ struct ofi_call {
     uint32_t id; /* 0: free */
     int rank;
     bool is_lookup;
+    uint32_t oneway_count; /* of the peer, when this was sent */
     struct ofi_task *task;
 };
 
@@ -131,7 +134,9 @@ struct ofi_peer {
     bool is_known; /* address is good */
     bool is_near;
     bool is_buried;            /* its tasks have been ended */
-    bool has_unflushed;        /* messages without a reply were sent */
+    bool has_unflushed;        /* messages without a reply were sent, and may be under way */
+    uint32_t oneway_count;     /* such messages */
+    uint32_t busy;             /* tasks */
     _Atomic uint32_t space;    /* counts OFI_SPACE */
     _Atomic uint32_t underway; /* transfers with a done flag */
     uint64_t token_to;         /* in what we send to it */
@@ -185,8 +190,10 @@ struct ofi_nic {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
-    int cq_fd; /* -1: the provider has none */
-    bool has_local_mr, has_virtual_addresses, keeps_write_before_send;
+    struct pollfd waited[OFI_WAITED_MOST]; /* what the agent sleeps on; the first is its own */
+    nfds_t waited_count;
+    bool has_cq_fd; /* one of them is libfabric's own for this; it must be armed */
+    bool has_local_mr, has_virtual_addresses, keeps_write_before_send, is_stream;
     size_t inject_most;
     struct ofi_card card; /* own */
     /* Under the lock from here on. */
@@ -199,6 +206,7 @@ struct ofi_nic {
     struct ofi_task *tasks;
     uint32_t task_count; /* with a done flag */
     struct ofi_piece *free_pieces;
+    _Atomic uint32_t piece_count; /* under way; written under the lock */
     struct ofi_outgoing *outgoing, **outgoing_end;
     struct ofi_segment *segments[OFI_CHAINS];
     struct ofi_view *views[OFI_CHAINS];

@@ -19,7 +19,9 @@
 #define PARKED_MS    1   /* how often the agent looks whether the program still makes progress */
 #define IDLE_MS      100 /* between looks for deaths */
 #define POLLING_MS   1   /* the same where the provider has no descriptor to sleep on */
-#define BATCHES_MOST 64  /* in one go, so that the lock becomes free */
+#define LINGER_NS    (50 * NS_PER_US)
+#define IN_VAIN_MOST 100
+#define BATCHES_MOST 64 /* in one go, so that the lock becomes free */
 
 /* ---- Completions ---------------------------------------------------------------------------- */
 
@@ -155,29 +157,56 @@ static void park(struct ofi_nic *ofi)
     atomic_store(&ofi->agent_parked, false);
 }
 
-/* Sleep until something comes from the network; true if it did. */
-static bool sleep_on_network(struct ofi_nic *ofi)
+/* Whether the agent may sleep: libfabric must agree where it lent the descriptor. */
+static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
 {
     struct fid *waited = &ofi->cq->fid;
-    struct pollfd ready[2] = {{.fd = ofi->agent_kick, .events = POLLIN},
-                              {.fd = ofi->cq_fd, .events = POLLIN}};
     ofi_lock(ofi);
-    bool may_sleep = ofi->cq_fd < 0 || fi_trywait(ofi->fabric, &waited, 1) == 0;
-    bool has_outgoing = ofi->outgoing != NULL;
+    bool agrees = !ofi->has_cq_fd || fi_trywait(ofi->fabric, &waited, 1) == 0;
+    bool is_blind = ofi->waited_count < 2 || ofi->outgoing != NULL;
     ofi_unlock(ofi);
-    if (!may_sleep)
+    *timeout_ms = is_blind ? POLLING_MS : IDLE_MS;
+    return agrees;
+}
+
+/* Sleep until something comes from the network; true if it may have. */
+static bool sleep_on_network(struct ofi_nic *ofi)
+{
+    int timeout_ms;
+    if (!may_sleep(ofi, &timeout_ms))
         return true;
-    int timeout_ms = ofi->cq_fd < 0 || has_outgoing ? POLLING_MS : IDLE_MS;
-    if (poll(ready, ofi->cq_fd < 0 ? 1 : 2, timeout_ms) > 0 && ready[0].revents)
+    int ready = poll(ofi->waited, ofi->waited_count, timeout_ms);
+    if (ready > 0 && (ofi->waited[0].revents & POLLIN)) {
         clear_kick(ofi);
-    return ofi->cq_fd < 0 || (ready[1].revents & POLLIN);
+        ready--;
+    }
+    return ready > 0 || ofi->waited_count < 2;
+}
+
+/* Look until nothing has come for a while: more often follows. Where ranks share cores, others may
+ * run in between. */
+static unsigned look_for_more(struct ofi_nic *ofi)
+{
+    unsigned handled = 0;
+    int64_t until_ns = clock_now_ns() + LINGER_NS;
+    for (int64_t now_ns = 0; now_ns < until_ns; now_ns = clock_now_ns()) {
+        ofi_lock(ofi);
+        unsigned more = ofi_progress(ofi);
+        ofi_unlock(ofi);
+        ring_if(ofi, more);
+        if (more > 0)
+            until_ns = clock_now_ns() + LINGER_NS;
+        handled += more;
+        shm_rest(ofi_shm(ofi));
+    }
+    return handled;
 }
 
 static void *agent_main(void *context)
 {
     struct ofi_nic *ofi = context;
     uint32_t seen = atomic_load(&ofi->program_looks) - 1;
-    bool has_news = false;
+    unsigned in_vain = 0;
     while (!atomic_load(&ofi->agent_stop)) {
         uint32_t looks = atomic_load(&ofi->program_looks);
         if (looks != seen && !atomic_exchange(&ofi->agent_wanted, false)) {
@@ -186,23 +215,35 @@ static void *agent_main(void *context)
             continue;
         }
         seen = looks;
-        ofi_lock(ofi);
-        unsigned handled = ofi_progress(ofi);
-        ofi_unlock(ofi);
+        bool has_news = sleep_on_network(ofi);
+        unsigned handled = look_for_more(ofi);
         /* what RMA has written raises no event, but the descriptor told that something came */
-        ring_if(ofi, handled + has_news);
-        has_news = sleep_on_network(ofi);
+        ring_if(ofi, has_news);
+        in_vain = handled > 0 || !has_news ? 0 : in_vain + 1;
+        if (in_vain > IN_VAIN_MOST) { /* a descriptor that is always ready tells nothing */
+            struct pollfd kicked = ofi->waited[0];
+            poll(&kicked, 1, POLLING_MS);
+        }
     }
     return NULL;
 }
 
+static bool has_pieces(void *context)
+{
+    struct ofi_nic *ofi = context;
+    return atomic_load_explicit(&ofi->piece_count, memory_order_relaxed) > 0;
+}
+
 int ofi_agent_start(struct ofi_nic *ofi)
 {
-    struct shm_outside outside = {
-        .progress = progress_if_free, .asleep = thread_sleeps, .context = ofi};
+    struct shm_outside outside = {.progress = progress_if_free,
+                                  .asleep = thread_sleeps,
+                                  .is_busy = has_pieces,
+                                  .context = ofi};
     ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ofi->agent_kick < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the agent thread");
+    ofi->waited[0] = (struct pollfd){.fd = ofi->agent_kick, .events = POLLIN};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */

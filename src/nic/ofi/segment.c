@@ -131,10 +131,10 @@ int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
 /* Ask all who have looked it up to let go. Under the lock. */
 static struct ofi_task *ask_users(struct ofi_nic *ofi, const struct ofi_segment *segment)
 {
+    /* Ours, so that none of those who are asked can end it by dying. */
     struct ofi_task *task = ofi_task_start(ofi, ofi->nic.world->rank, NULL);
     if (!task)
         return NULL;
-    task->rank = RH_ANY_RANK; /* one that dies meanwhile needs not answer */
     for (int rank = 0; rank < ofi->nic.world->size; rank++) {
         struct ofi_message message = {.head = ofi_head(OFI_REVOKE, segment->sid, 0)};
         if (!(segment->users[rank / 8] >> rank % 8 & 1) || ofi_is_gone(ofi, rank))

@@ -21,6 +21,7 @@
 #define LOOKS_YIELDING  64   /* the same with more ranks than cores */
 #define LOOKS_PER_ROUND 256
 #define EAGER_ROUNDS    8 /* without pause instructions, which would delay the look */
+#define BUSY_NS         (20 * NS_PER_MS) /* at most, beyond the usual time to spin */
 #define SLICE_FIRST_NS  (1 * NS_PER_MS)
 #define SLICE_LAST_NS   (16 * NS_PER_MS)
 
@@ -189,7 +190,9 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
             return is_met(shm, wait) ? 0
                                      : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
                                                  (double)wait->timeout_ns / 1e9);
-        if (now - patience.started_ns < shm->spin_ns)
+        if (now - patience.started_ns < shm->spin_ns ||
+            (shm->outside.is_busy && now - patience.started_ns < BUSY_NS &&
+             shm->outside.is_busy(shm->outside.context)))
             continue;
         nic_vigil_keep(vigil, now);
         sleep_once(shm, wait, &patience, now);

@@ -77,6 +77,8 @@ static ssize_t post_piece(struct ofi_nic *ofi, struct ofi_piece *piece, const st
         return fi_readmsg(ofi->ep, &request, flags);
     if (move->needs_delivery)
         flags |= FI_DELIVERY_COMPLETE;
+    if (length <= ofi->inject_most)
+        flags |= FI_INJECT;
     return fi_writemsg(ofi->ep, &request, flags);
 }
 
@@ -322,6 +324,23 @@ static int push_start(struct ofi_nic *ofi, struct ofi_view *view, const struct p
     return result;
 }
 
+static struct notice notice_in(const struct ofi_view *view, const struct rh_notice *notice)
+{
+    return (struct notice){.is_there = true,
+                           .place = {.sid = notice->word.sid,
+                                     .generation = view->info.generation,
+                                     .offset = notice->word.offset},
+                           .value = notice->value};
+}
+
+/* The usual case: it is in the same segment, and nothing is wrong with it. */
+static bool notice_is_beside(const struct ofi_view *view, const struct push *push,
+                             const struct rh_notice *notice)
+{
+    return notice->word.sid == push->target.sid && notice->word.offset % 8 == 0 &&
+           view->info.length >= 8 && notice->word.offset <= view->info.length - 8;
+}
+
 static int check_notice(struct ofi_nic *ofi, const struct rh_notice *notice, struct push *push)
 {
     int result = 0;
@@ -330,11 +349,7 @@ static int check_notice(struct ofi_nic *ofi, const struct rh_notice *notice, str
         return result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return refuse_queue(ofi, view);
-    push->notice = (struct notice){.is_there = true,
-                                   .place = {.sid = notice->word.sid,
-                                             .generation = view->info.generation,
-                                             .offset = notice->word.offset},
-                                   .value = notice->value};
+    push->notice = notice_in(view, notice);
     ofi_unlock(ofi);
     return notice->word.offset % 8 != 0 ? refuse_alignment(notice->word) : 0;
 }
@@ -348,7 +363,9 @@ static int push_once(struct ofi_nic *ofi, struct push *push, const struct rh_not
         return result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return refuse_queue(ofi, view);
-    if (notice) {
+    if (notice && notice_is_beside(view, push, notice)) {
+        push->notice = notice_in(view, notice);
+    } else if (notice) {
         ofi_unlock(ofi); /* its segment may have to be looked up */
         result = check_notice(ofi, notice, push);
         if (result < 0)
@@ -500,10 +517,11 @@ int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
         return result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return refuse_queue(ofi, view);
-    struct ofi_message message = {.head = ofi_head(OFI_ATOMIC, target.sid, target.offset)};
+    struct ofi_message message;
     struct ofi_atomic_body body = {.operation = operands->operation,
                                    .operand = operands->operand,
                                    .expected = operands->expected};
+    message.head = ofi_head(OFI_ATOMIC, target.sid, target.offset);
     message.head.generation = view->info.generation;
     ofi_unlock(ofi);
     if (target.offset % 8 != 0)
@@ -528,7 +546,8 @@ static bool nothing_underway(void *context)
 static int flush_one(struct ofi_nic *ofi, int rank)
 {
     struct ofi_peer *peer = &ofi->peers[rank];
-    struct ofi_message message = {.head = ofi_head(OFI_FLUSH, 0, 0)};
+    struct ofi_message message;
+    message.head = ofi_head(OFI_FLUSH, 0, 0);
     int result = ofi_wait_until(ofi, rank, nothing_underway, peer, ofi->timeout_ns);
     if (result < 0)
         return result;

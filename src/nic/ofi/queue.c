@@ -40,7 +40,8 @@ static int append_short(struct ofi_nic *ofi, const struct append *append)
 static int claim(struct ofi_nic *ofi, const struct append *append, struct ofi_claim_body *claimed)
 {
     struct ofi_answer answer;
-    struct ofi_message message = {.head = ofi_head(OFI_CLAIM, append->queue.sid, append->length)};
+    struct ofi_message message;
+    message.head = ofi_head(OFI_CLAIM, append->queue.sid, append->length);
     message.head.generation = append->generation;
     int result = ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head), &answer,
                          "append");
@@ -78,7 +79,8 @@ static int fill(struct ofi_nic *ofi, const struct append *append, struct ofi_vie
 
 static int publish(struct ofi_nic *ofi, const struct append *append, uint64_t number, bool is_void)
 {
-    struct ofi_message message = {.head = ofi_head(OFI_PUBLISH, append->queue.sid, number)};
+    struct ofi_message message;
+    message.head = ofi_head(OFI_PUBLISH, append->queue.sid, number);
     struct ofi_publish_body body = {.length = (uint32_t)append->length, .is_void = is_void};
     message.head.generation = append->generation;
     memcpy(message.body, &body, sizeof(body));
@@ -231,7 +233,8 @@ int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
 static void tell_waiting(struct ofi_nic *ofi, struct ofi_segment *segment)
 {
     for (int rank = 0; rank < ofi->nic.world->size; rank++) {
-        struct ofi_message message = {.head = ofi_head(OFI_SPACE, segment->sid, 0)};
+        struct ofi_message message;
+        message.head = ofi_head(OFI_SPACE, segment->sid, 0);
         if (!(segment->waiting[rank / 8] >> rank % 8 & 1))
             continue;
         segment->waiting[rank / 8] &= (uint8_t) ~(1u << rank % 8);

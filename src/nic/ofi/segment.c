@@ -136,7 +136,8 @@ static struct ofi_task *ask_users(struct ofi_nic *ofi, const struct ofi_segment 
     if (!task)
         return NULL;
     for (int rank = 0; rank < ofi->nic.world->size; rank++) {
-        struct ofi_message message = {.head = ofi_head(OFI_REVOKE, segment->sid, 0)};
+        struct ofi_message message;
+        message.head = ofi_head(OFI_REVOKE, segment->sid, 0);
         if (!(segment->users[rank / 8] >> rank % 8 & 1) || ofi_is_gone(ofi, rank))
             continue;
         message.head.generation = segment->generation;

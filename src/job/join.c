@@ -99,22 +99,12 @@ static int join_otherwise(struct rh_job *job)
     return result < 0 ? result : join_manager(job, result);
 }
 
-static bool is_nic(const char *name)
-{
-    for (size_t i = 0; nic_list[i]; i++) {
-        if (strcmp(nic_list[i]->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* What the program says, then the user; and unless either does, one that reaches all hosts. */
 static const char *choose_nic(const struct rh_job *job, const struct rh_join_options *options)
 {
     if (options && options->nic)
         return options->nic;
-    if (!job->settings.value[SETTING_NIC].from_environment && job->memory.roster->node_count > 1 &&
-        is_nic("mixed"))
+    if (!job->settings.value[SETTING_NIC].from_environment && job->memory.roster->node_count > 1)
         return "mixed";
     return setting_text(&job->settings, SETTING_NIC);
 }

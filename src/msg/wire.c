@@ -282,7 +282,7 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
         if (--looks == 0)
             return false;
-        if (unlikely(!mail->has_direct_memory))
+        if (unlikely(!mail->peer[receive->rank].is_direct))
             rma_progress(mail->job); /* nothing comes by itself */
     }
     struct slot_head head = slot->head;
@@ -309,6 +309,7 @@ static bool adopt_lane(struct mail *mail, int index)
         return false;
     mail->lane_in[index].source = source;
     mail->peer[source].lane_in = index;
+    wire_meet(mail, source); /* whether what it sends comes by itself */
     return true;
 }
 

@@ -80,6 +80,7 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
         close_all(ofi);
         return result;
     }
+    ofi->nic.attached_is_slow = ofi->inner->attached_is_slow; /* of neighbours' memory */
     *nic = &ofi->nic;
     return 0;
 }

@@ -191,6 +191,7 @@ struct mail {
     bool has_direct_memory;
     enum way way;
     int rank, size;
+    bool needs_progress;  /* what peers write does not come without the NIC's help */
     unsigned eager_looks; /* for a message that is about to come, before anything else is done */
     struct lanes *lanes;
     struct returns *returns;

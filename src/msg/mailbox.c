@@ -26,6 +26,7 @@ static int open_memory(struct mail *mail)
     if (result < 0)
         goto close_lanes;
     mail->has_direct_memory = rh_remote_ptr(job, rh_at(mail->rank, MSG_SID_LANES, 0), 8) != NULL;
+    mail->needs_progress = !rh_remote_ptr(job, rh_at(mail->rank, MSG_SID_LANES, 0), 8);
     /* Last, because peers take its presence for "the mailbox is open". */
     result = rh_queue_create(job, MSG_SID_INBOX, shape, &mail->inbox);
     if (result < 0)

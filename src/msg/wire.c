@@ -279,7 +279,7 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
         if (--looks == 0)
             return false;
-        if (unlikely(!mail->has_direct_memory))
+        if (unlikely(mail->needs_progress))
             rma_progress(mail->job); /* nothing comes by itself */
     }
     struct slot_head head = slot->head;

@@ -10,6 +10,7 @@
 #include "cli/json_put.h"
 #include "cli/table.h"
 #include "nic/nic.h"
+#include "nic/ofi/ofi.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -101,36 +102,57 @@ static json_t *counters_json(void)
     return array;
 }
 
-static void print_nics(FILE *out)
+static bool is_on_libfabric(const struct nic_ops *nic)
 {
+    return nic == &ofi_ops || nic == &mixed_ops;
+}
+
+static void print_nics(FILE *out, const struct settings *settings)
+{
+    struct ofi_choice choice;
+    ofi_choose(settings, &choice);
     static const struct table_column columns[] = {
         {.title = NULL}, {.title = NULL}, {.title = NULL}};
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
     for (const struct nic_ops *const *nic = nic_list; *nic; nic++) {
         table_cell(table, "%s", "");
         table_cell(table, "%s", (*nic)->name);
-        table_cell(table, "%s", (*nic)->help);
+        if (!is_on_libfabric(*nic))
+            table_cell(table, "%s", (*nic)->help);
+        else if (choice.provider[0])
+            table_cell(table, "%s; provider %s (%s)", (*nic)->help, choice.provider, choice.reason);
+        else
+            table_cell(table, "%s; not here: %s", (*nic)->help, choice.reason);
     }
     table_print(table, out, terminal_width());
     table_destroy(table);
 }
 
-static json_t *nics_json(void)
+static json_t *nics_json(const struct settings *settings)
 {
     json_t *array = json_array();
-    for (const struct nic_ops *const *nic = nic_list; *nic; nic++)
-        json_array_append_new(array, name_and_help((*nic)->name, (*nic)->help));
+    struct ofi_choice choice;
+    ofi_choose(settings, &choice);
+    for (const struct nic_ops *const *nic = nic_list; *nic; nic++) {
+        json_t *object = name_and_help((*nic)->name, (*nic)->help);
+        if (is_on_libfabric(*nic)) {
+            json_put_text(object, "provider", choice.provider);
+            json_put_text(object, "provider_reason", choice.reason);
+        }
+        json_array_append_new(array, object);
+    }
     return array;
 }
 
-static void print_overview(FILE *out, const struct machine *machine)
+static void print_overview(FILE *out, const struct machine *machine,
+                           const struct settings *settings)
 {
     struct live_job jobs[JOBS_MAX];
     size_t job_count = jobs_find(jobs);
     fprintf(out, "rhinet %s\n\nThis machine\n", RHINET_VERSION);
     machine_print(out, machine);
     fprintf(out, "\nNICs\n");
-    print_nics(out);
+    print_nics(out, settings);
     fprintf(out, "\nRunning jobs: %zu\n", job_count);
     if (job_count > 0)
         jobs_print(out, jobs, job_count);
@@ -172,7 +194,7 @@ static int show_json(const struct info_options *options, const struct settings *
         machine_read(&machine);
         json_object_set_new(object, "version", json_string(RHINET_VERSION));
         json_object_set_new(object, "machine", machine_json(&machine));
-        json_object_set_new(object, "nics", nics_json());
+        json_object_set_new(object, "nics", nics_json(settings));
         json_object_set_new(object, "jobs", jobs_json());
     }
     if (everything || options->settings)
@@ -193,7 +215,7 @@ static int show_text(const struct info_options *options, const struct settings *
     if (!options->settings && !options->counters) {
         struct machine machine;
         machine_read(&machine);
-        print_overview(stdout, &machine);
+        print_overview(stdout, &machine, settings);
     }
     return 0;
 }

@@ -63,25 +63,37 @@ int nic_open(struct nic **nic, const char *name, struct nic_world *world)
     return unknown_name(name);
 }
 
+/* " on HOST", where the job has several. */
+static const char *place_of(const struct roster *roster, int rank, char text[80])
+{
+    text[0] = '\0';
+    if (roster->node_count > 1)
+        snprintf(text, 80, " on host %.64s", roster_node_of(roster, rank)->host);
+    return text;
+}
+
 int nic_peer_gone(struct nic *nic, int rank, const char *during)
 {
-    const struct roster_peer *peer = &nic->world->roster->peer[rank];
+    const struct roster *roster = nic->world->roster;
+    const struct roster_peer *peer = &roster->peer[rank];
+    char place[80];
+    place_of(roster, rank, place);
     counter_add_exact(&nic->world->board->counters, COUNTER_DENIED_DEAD);
-    if (roster_state(nic->world->roster, rank) != RH_PEER_DIED)
-        return error_set(RH_EDEAD, rank, "%s: rank %d has left the job", during, rank);
+    if (roster_state(roster, rank) != RH_PEER_DIED)
+        return error_set(RH_EDEAD, rank, "%s: rank %d%s has left the job", during, rank, place);
     int signal = atomic_load_explicit(&peer->end_signal, memory_order_relaxed);
     int status = atomic_load_explicit(&peer->end_status, memory_order_relaxed);
     if (signal == 0 && status == ROSTER_END_HOST)
-        return error_set(RH_EDEAD, rank, "%s: rank %d on host %s: the host does not answer", during,
-                         rank, roster_node_of(nic->world->roster, rank)->host);
+        return error_set(RH_EDEAD, rank, "%s: rank %d%s: the host does not answer", during, rank,
+                         place);
     if (signal == 0 && status == ROSTER_END_UNKNOWN)
-        return error_set(RH_EDEAD, rank, "%s: rank %d has ended without leaving the job", during,
-                         rank);
+        return error_set(RH_EDEAD, rank, "%s: rank %d%s has ended without leaving the job", during,
+                         rank, place);
     if (signal == 0)
-        return error_set(RH_EDEAD, rank, "%s: rank %d has died (exit status %d)", during, rank,
-                         status);
-    return error_set(RH_EDEAD, rank, "%s: rank %d has died (signal %d, %s)", during, rank, signal,
-                     strsignal(signal));
+        return error_set(RH_EDEAD, rank, "%s: rank %d%s has died (exit status %d)", during, rank,
+                         place, status);
+    return error_set(RH_EDEAD, rank, "%s: rank %d%s has died (signal %d, %s)", during, rank, place,
+                     signal, strsignal(signal));
 }
 
 int nic_wait_check(struct nic *nic, int from)

@@ -24,6 +24,7 @@
  * nobody does for a millisecond, or a waiting thread goes to sleep, the agent thread takes over. It
  * sleeps on the completion queue's descriptor and answers peers while the program computes.
  *
+ *   library.c   libfabric, loaded when needed
  *   provider.c  which provider, and why       peer.c     addresses, tokens, who is near
  *   fabric.c    libfabric's objects           control.c  sending messages, tasks and replies
  *   progress.c  completions and the agent     serve.c    what peers ask for
@@ -252,6 +253,11 @@ static inline void ofi_unlock(struct ofi_nic *ofi)
 {
     pthread_mutex_unlock(&ofi->lock);
 }
+
+/* ---- library.c ------------------------------------------------------------------------------ */
+
+/* Before any call to libfabric. RH_EUNSUP, with the reason, if it is not there. */
+int ofi_library_load(void);
 
 /* ---- provider.c ----------------------------------------------------------------------------- */
 

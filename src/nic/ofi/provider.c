@@ -116,8 +116,13 @@ static int find(const struct settings *settings, const char *address, struct fi_
 {
     const char *wanted = setting_text(settings, SETTING_OFI_PROVIDER);
     choice->provider[0] = '\0';
-    int result = wanted[0] ? find_named(wanted, address, info, choice)
-                           : find_best(address, info, choice);
+    int result = ofi_library_load();
+    if (result < 0) {
+        snprintf(choice->reason, sizeof(choice->reason), "%s", rh_error_text());
+        return result;
+    }
+    result = wanted[0] ? find_named(wanted, address, info, choice)
+                       : find_best(address, info, choice);
     if (result == 0)
         snprintf(choice->provider, sizeof(choice->provider), "%s", (*info)->fabric_attr->prov_name);
     return result;

@@ -263,6 +263,8 @@ int ofi_library_load(void);
 
 /* The provider to use; *info is the caller's, to be freed with fi_freeinfo(). */
 int ofi_provider_find(const struct nic_world *world, struct fi_info **info);
+/* Whether it goes through the kernel's sockets. */
+bool ofi_provider_is_slow(const struct fi_info *info);
 
 /* ---- fabric.c ------------------------------------------------------------------------------- */
 

@@ -239,6 +239,7 @@ int ofi_agent_start(struct ofi_nic *ofi)
     struct shm_outside outside = {.progress = progress_if_free,
                                   .asleep = thread_sleeps,
                                   .is_busy = has_pieces,
+                                  .is_slow = ofi_provider_is_slow(ofi->info),
                                   .context = ofi};
     ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ofi->agent_kick < 0)

@@ -69,6 +69,12 @@ static bool has_addresses(const char *provider)
            strncmp(provider, "udp", 3) == 0;
 }
 
+bool ofi_provider_is_slow(const struct fi_info *info)
+{
+    const char *name = info->fabric_attr->prov_name;
+    return has_addresses(name) && strncmp(name, "verbs", 5) != 0;
+}
+
 /* Where the job has one host, nobody outside needs to reach it. */
 static const char *address_for(const char *provider, const char *address)
 {

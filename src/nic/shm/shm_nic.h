@@ -131,6 +131,7 @@ struct shm_outside {
     void (*progress)(void *context); /* between two looks; does not wait */
     void (*asleep)(void *context);   /* a thread is about to sleep on the bell */
     bool (*is_busy)(void *context);  /* it is better to go on looking for a while */
+    bool is_slow; /* a yield between looks costs nothing, and others may need the core */
     void *context;
 };
 

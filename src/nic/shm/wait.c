@@ -93,9 +93,14 @@ struct patience {
     unsigned rounds;
 };
 
+static inline bool is_yielding(const struct shm_nic *shm)
+{
+    return shm->oversubscribed || shm->outside.is_slow;
+}
+
 void shm_rest(const struct shm_nic *shm)
 {
-    if (shm->oversubscribed)
+    if (is_yielding(shm))
         sched_yield();
     else
         cpu_relax();
@@ -136,7 +141,7 @@ static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait
 
 static bool spin_politely(struct shm_nic *shm, const struct nic_wait *wait)
 {
-    unsigned looks = shm->oversubscribed ? 4 : LOOKS_PER_ROUND / 4;
+    unsigned looks = is_yielding(shm) ? 4 : LOOKS_PER_ROUND / 4;
     for (unsigned i = 0; i < looks; i++) {
         if (look(shm, wait))
             return true;
@@ -179,7 +184,7 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
                                ? INT64_MAX
                                : patience.started_ns + wait->timeout_ns;
     for (;; patience.rounds++) {
-        bool eager = patience.rounds < EAGER_ROUNDS && !shm->oversubscribed;
+        bool eager = patience.rounds < EAGER_ROUNDS && !is_yielding(shm);
         if (eager ? spin_eagerly(shm, wait) : spin_politely(shm, wait))
             return 0;
         int result = nic_wait_check(&shm->nic, wait->from);
@@ -231,7 +236,9 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
         int result = nic_wait_check(nic, copy.from);
         return result < 0 ? result : RH_EAGAIN;
     }
-    return spin_eagerly(shm, &copy) ? 0 : wait_slow(shm, &copy);
+    if (!shm->outside.is_slow && spin_eagerly(shm, &copy))
+        return 0;
+    return wait_slow(shm, &copy);
 }
 
 /* The wait for a word that will soon be there comes first and straight. */

@@ -76,18 +76,24 @@ static int order_close(const struct order *order, struct turns *turns)
 {
     const struct net *net = order->net;
     int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
-    if (!rank)
+    uint32_t *place = malloc((net->channel_count + 1) * sizeof(*place));
+    if (!rank || !place) {
+        free(rank);
+        free(place);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
                          net->channel_count);
+    }
+    order_places(order, place);
     int64_t scale = 2 * ((int64_t)net->channel_count + 1);
     for (uint32_t c = 0; c < net->channel_count; c++) {
         uint32_t back = net->reverse[c];
-        int64_t mean = (int64_t)order->place[c] - order->place[back];
+        int64_t mean = (int64_t)place[c] - place[back];
         int64_t tie = c < back ? 1 + (int64_t)c : -1 - (int64_t)back;
         rank[c] = mean * scale + tie;
     }
     turns_from_rank(turns, rank);
     free(rank);
+    free(place);
     return 0;
 }
 

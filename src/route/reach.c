@@ -181,11 +181,6 @@ void reach_destroy(struct reach *reach)
     free(reach);
 }
 
-static bool has_hosts(const struct net *net, uint32_t at)
-{
-    return net->host_first[at] != net->host_first[at + 1];
-}
-
 /* Switches among 64 that the one at `from` does not reach. */
 static uint64_t missing_find(const struct reach *reach, uint32_t from, uint32_t word)
 {
@@ -205,7 +200,7 @@ bool reach_complete(const struct reach *reach, uint32_t *from, uint32_t *to)
         for (uint32_t w = 0; w < reach->words; w++) {
             for (uint64_t missing = missing_find(reach, s, w); missing; missing &= missing - 1) {
                 uint32_t target = w * 64 + (uint32_t)__builtin_ctzll(missing);
-                if (!has_hosts(net, s) && !has_hosts(net, target))
+                if (!net_has_hosts(net, s) && !net_has_hosts(net, target))
                     continue;
                 *from = s;
                 *to = target;

@@ -42,11 +42,6 @@ struct choice {
     uint64_t price;
 };
 
-static bool has_hosts(const struct net *net, uint32_t at)
-{
-    return net->host_first[at] != net->host_first[at + 1];
-}
-
 /* Length of a switch's way, UINT32_MAX for one that is lost. Remembered for the target at hand. */
 static uint32_t hops_get(struct repair *repair, uint32_t from)
 {
@@ -185,13 +180,13 @@ static void lost_add(struct repair *repair, uint32_t dead)
 {
     const struct net *net = repair->net;
     uint32_t from = repair->lost_count;
-    bool matters = has_hosts(net, repair->root) || has_hosts(net, dead);
+    bool matters = net_has_hosts(net, repair->root) || net_has_hosts(net, dead);
     repair->lost[repair->lost_count++] = dead;
     for (uint32_t i = from; i < repair->lost_count; i++) {
         uint32_t at = repair->lost[i];
         repair->mark[at] = repair->number;
         repair->hops[at] = UINT32_MAX;
-        matters = matters || has_hosts(net, at);
+        matters = matters || net_has_hosts(net, at);
         for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
             uint32_t behind = net->head[c];
             if (repair->next[behind] == net->reverse[c] - net->first[behind])

@@ -8,6 +8,7 @@
  */
 #include "route/repair.h"
 
+#include "base/log.h"
 #include "route/parallel.h"
 #include "route/turn_addition.h"
 
@@ -74,20 +75,53 @@ static int used_collect(struct turns *turns, const struct lft *lft)
     return result;
 }
 
-int repair_turns(struct turns **out, const struct lft *in_use, const struct traffic *traffic)
+/* Do all turns in use follow the ranks, and do these still lead from everywhere to everywhere? */
+static int rank_try(struct turns *turns, const struct turns *used, const int64_t *rank, bool *fits)
+{
+    const struct net *net = turns->net;
+    size_t words = (size_t)net->channel_count * turns->words;
+    struct reach *reach = NULL;
+    uint32_t from, to;
+    turns_from_rank(turns, rank);
+    for (size_t i = 0; i < words; i++) {
+        if (used->rows[i] & ~turns->rows[i])
+            return 0;
+    }
+    int result = reach_create(&reach, turns);
+    if (result == 0)
+        *fits = reach_complete(reach, &from, &to);
+    reach_destroy(reach);
+    return result;
+}
+
+/* Turn addition beside what is in use. */
+static int addition_try(struct turns *turns, const struct turns *used,
+                        const struct traffic *traffic)
+{
+    struct demand *demand = NULL;
+    int result = demand_create(&demand, traffic);
+    if (result == 0)
+        result = turn_addition_beside(turns, demand, used);
+    demand_destroy(demand);
+    return result;
+}
+
+int repair_turns(struct turns **out, const struct lft *in_use, const struct traffic *traffic,
+                 const int64_t *rank)
 {
     struct turns *turns = NULL, *used = NULL;
-    struct demand *demand = NULL;
+    bool fits = false;
     int result = turns_create(&turns, in_use->net);
     if (result == 0)
         result = turns_create(&used, in_use->net);
     if (result == 0)
         result = used_collect(used, in_use);
-    if (result == 0)
-        result = demand_create(&demand, traffic);
-    if (result == 0)
-        result = turn_addition_beside(turns, demand, used);
-    demand_destroy(demand);
+    if (result == 0 && rank)
+        result = rank_try(turns, used, rank, &fits);
+    if (result == 0 && rank)
+        log_debug("repair: the ranks %s", fits ? "still fit" : "do not fit any more");
+    if (result == 0 && !fits)
+        result = addition_try(turns, used, traffic);
     turns_destroy(used);
     if (result < 0) {
         turns_destroy(turns);

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TUNE_IDLE 4 /* rounds without a gain after which it is enough */
+#define ANY_GAIN  0.9999f /* a gain, not noise */
+#define TUNE_IDLE 4       /* rounds without a gain after which it is enough */
 
 /* A switch whose way leads over a busy channel. */
 struct offender {
@@ -38,7 +39,9 @@ struct tune {
     uint8_t *next;
     uint32_t root;
     bool longer;
-    uint64_t moves;
+    float worth;
+    const float *goal;
+    uint64_t moves, moves_max;
 };
 
 static void tune_free(struct tune *tune)
@@ -212,7 +215,7 @@ static void switch_improve(struct tune *tune, uint32_t at)
     for (uint32_t k = 0; k < tune->classes; k++)
         flow[k] = tune->flow[k][at];
     way_add(tune, at, flow, -1);
-    float least = way_cost(tune, best, flow, INFINITY) * 0.9999f; /* a gain, not noise */
+    float least = way_cost(tune, best, flow, INFINITY) * tune->worth;
     for (uint32_t out = net->first[at]; out < net->first[at + 1]; out++) {
         if (out == old || !output_fits(tune, at, out))
             continue;
@@ -294,6 +297,8 @@ static void limits_set(struct tune *tune, float share)
         double host = traffic_host_load(tune->load->traffic, k);
         /* below the load of host cables nothing is gained any more */
         tune->busy[k] = (float)fmax(most * share, host * 1.0001);
+        if (tune->goal && tune->goal[k] > 0)
+            tune->busy[k] = tune->goal[k];
     }
 }
 
@@ -326,24 +331,27 @@ static void pass(struct tune *tune, const struct lft *table, float share)
     const struct net *net = tune->net;
     limits_set(tune, share);
     busy_list_fill(tune);
-    for (uint32_t t = 0; t < net->host_count; t++) {
+    for (uint32_t t = 0; t < net->host_count && tune->moves < tune->moves_max; t++) {
         if (!uses_busy(tune, lft_tree(table, t)))
             continue;
         target_take(tune, table, t);
         offenders_find(tune);
-        for (uint32_t i = 0; i < tune->offender_count; i++)
+        for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
             switch_improve(tune, tune->offenders[i].at);
     }
 }
 
 int tune_table(struct lft *table, const struct turns *turns, struct load *load,
-               const struct tune_options *options)
+               struct tune_options *options)
 {
     const struct net *net = table->net;
     struct tune tune = {.net = net,
                         .turns = turns,
                         .load = load,
                         .longer = options->longer,
+                        .goal = options->goal,
+                        .worth = options->worth > 0 ? options->worth : ANY_GAIN,
+                        .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);
@@ -356,6 +364,8 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
         uint64_t before = tune.moves;
         pass(&tune, table, idle ? 0.8f : 0.95f);
         work += entries;
+        if (tune.busy_count == 0)
+            break;
         double product = tune.most[0] * (tune.classes > 1 ? tune.most[1] : 1);
         bool gained = product < best * 0.999;
         best = gained ? product : best;
@@ -363,6 +373,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
         log_debug("tuning round %u: %llu moves, busiest %.4f %.4f", round,
                   (unsigned long long)(tune.moves - before), tune.most[0], tune.most[1]);
     }
+    options->moves = tune.moves;
     tune_free(&tune);
     return 0;
 }
@@ -370,8 +381,11 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
 int tune_entries(struct lft *table, const struct turns *turns, struct load *load,
                  const struct tune_entry *entries, size_t entry_count, uint32_t rounds)
 {
-    struct tune tune = {
-        .net = table->net, .turns = turns, .load = load, .classes = load->traffic->class_count};
+    struct tune tune = {.net = table->net,
+                        .turns = turns,
+                        .load = load,
+                        .worth = ANY_GAIN,
+                        .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");

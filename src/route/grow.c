@@ -122,6 +122,25 @@ static uint32_t cheapest_fitting_find(const struct grow *grow, uint32_t at, cons
     return best;
 }
 
+/* Nothing is sent to a switch without hosts but a few words of management: any choice will do. They
+ * are dealt round, so that no cable has more of them to lose than others. */
+static uint32_t dealt_find(const struct grow *grow, uint32_t at, const uint8_t *next,
+                           uint64_t *cost)
+{
+    const struct net *net = grow->net;
+    const uint64_t *choice = ways_choice(grow->ways, at);
+    *cost = 0;
+    uint32_t degree = net_degree(net, at), start = grow->ways->root + at;
+    for (uint32_t i = 0; i < degree; i++) {
+        uint32_t slot = (start + i) % degree, out = net->first[at] + slot, to = net->head[out];
+        if ((choice[slot / 64] >> (slot % 64) & 1) == 0 || grow->level[to] == UINT32_MAX)
+            continue;
+        if (to == grow->ways->root || turns_allowed(grow->turns, out, net->first[to] + next[to]))
+            return slot;
+    }
+    return LFT_NONE;
+}
+
 /* Every switch chooses, nearest first. Those that have no choice left must wait. */
 static void choices_make(struct grow *grow, uint8_t *next)
 {
@@ -129,8 +148,9 @@ static void choices_make(struct grow *grow, uint8_t *next)
     for (uint32_t i = 1; i < ways->order_count; i++) {
         uint32_t at = ways->order[i];
         uint64_t cost;
-        uint32_t slot = ways->depends[at] ? cheapest_fitting_find(grow, at, next, &cost)
-                                          : cheapest_find(grow, at, &cost);
+        uint32_t slot = grow->bare          ? dealt_find(grow, at, next, &cost)
+                        : ways->depends[at] ? cheapest_fitting_find(grow, at, next, &cost)
+                                            : cheapest_find(grow, at, &cost);
         next[at] = (uint8_t)slot;
         if (slot != LFT_NONE)
             join(grow, at, ways->level[at], cost);
@@ -213,17 +233,6 @@ void grow_spread(struct grow *grow, uint32_t from, uint8_t *next)
     }
 }
 
-/* Nothing is sent to a switch without hosts but a few words of management: the first way will
- * do. */
-static void any_way_spread(struct grow *grow, uint32_t root, uint8_t *next)
-{
-    uint64_t all[4] = {0};
-    for (uint32_t i = 0; i < net_degree(grow->net, root); i++)
-        all[i / 64] |= 1ull << (i % 64);
-    offer(grow, root, all, next);
-    grow_spread(grow, 1, next);
-}
-
 static void grow_start(struct grow *grow, uint32_t target, uint8_t *next)
 {
     const struct net *net = grow->net;
@@ -244,13 +253,10 @@ void grow_tree(struct grow *grow, uint32_t target, uint8_t *next)
     const struct net *net = grow->net;
     uint32_t root = net->target_switch[target];
     grow_start(grow, target, next);
-    if (net_has_hosts(net, root)) {
-        ways_find(grow->ways, root);
-        choices_make(grow, next);
-        waiting_join(grow, next);
-    } else {
-        any_way_spread(grow, root, next);
-    }
+    grow->bare = !net_has_hosts(net, root);
+    ways_find(grow->ways, root);
+    choices_make(grow, next);
+    waiting_join(grow, next);
     if (grow->order_count < net->switch_count && grow_stragglers_join(grow, target, next) &&
         target < net->host_count)
         grow->order_count = lft_order_find(net, next, root, grow->order, grow->scratch);

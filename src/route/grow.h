@@ -31,6 +31,7 @@ struct grow {
     struct ways *ways;
     uint32_t *waiting; /* switches that had no choice left when their turn came */
     uint32_t waiting_count;
+    bool bare;   /* the target at hand is a switch without hosts */
     bool frugal; /* leave switches without hosts alone if the target has none either */
     uint32_t *scratch;
     float *flow[TRAFFIC_CLASSES];

@@ -395,7 +395,7 @@ static int balance(struct repair *repair, struct lft *lft, struct load *load,
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
         .work_max = TUNE_PASSES * (uint64_t)lft->net->host_count * lft->net->switch_count,
-        .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 4,
+        .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 2,
         .longer = true,
         .worth = BALANCE_WORTH,
     };

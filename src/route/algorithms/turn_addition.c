@@ -22,6 +22,7 @@
 #include "route/reach.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Allows all turns between cables of a breadth-first tree from the switch with most turn traffic,
  * where the tree's turns cost the rest least. */
@@ -229,6 +230,34 @@ int turn_addition_beside(struct turns *turns, const struct demand *demand,
             "be replaced in two stages",
             net_name(turns->net, from), net_name(turns->net, to));
     turn_list_destroy(&list);
+    return result;
+}
+
+int turn_addition_local(struct turns *turns, const struct turns *in_use, const int64_t *rank,
+                        const struct turn_pair *pairs, size_t pair_count)
+{
+    const struct net *net = turns->net;
+    double *initial = malloc((net->channel_count + 1) * sizeof(*initial));
+    struct turns *accepted = NULL;
+    struct order *order = NULL;
+    int result = initial ? turns_create(&accepted, net)
+                         : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the channels");
+    for (uint32_t c = 0; result == 0 && c < net->channel_count; c++)
+        initial[c] = (double)rank[c];
+    if (result == 0)
+        result = order_create(&order, accepted, initial);
+    if (result == 0) {
+        memcpy(accepted->rows, in_use->rows,
+               (size_t)net->channel_count * accepted->words * sizeof(uint64_t));
+        for (size_t i = 0; i < pair_count; i++) {
+            if (!turns_allowed(accepted, pairs[i].in, pairs[i].out))
+                order_turn_add(order, pairs[i].in, pairs[i].out);
+        }
+        result = order_close(order, turns);
+    }
+    order_destroy(order);
+    turns_destroy(accepted);
+    free(initial);
     return result;
 }
 

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #define TUNE_TARGETS  2048 /* a closer look at so many trees is affordable */
-#define TUNE_PASSES   5
-#define BALANCE_GOAL  1.02f /* channels this much busier than any before are relieved */
+#define TUNE_PASSES   3
+#define BALANCE_GOAL  1.04f /* channels this much busier than any before are relieved */
 #define BALANCE_WORTH 0.9f
 
 struct repair {
@@ -387,15 +387,15 @@ static int repair_prepare(struct repair *repair, struct load *load)
 static int balance(struct repair *repair, struct lft *lft, struct load *load,
                    struct repair_result *result)
 {
-    uint32_t targets = result->targets_changed;
-    uint32_t rounds = targets ? TUNE_TARGETS / targets : 0;
-    rounds = rounds < 1 ? 1 : rounds > 3 ? 3 : rounds;
+    uint32_t targets = result->targets_changed ? result->targets_changed : 1;
+    uint32_t rounds = TUNE_TARGETS / targets < 3 ? TUNE_TARGETS / targets : 3;
     int code = tune_entries(lft, repair->turns, load, repair->changed, repair->changed_count,
                             rounds);
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
         .work_max = TUNE_PASSES * (uint64_t)lft->net->host_count * lft->net->switch_count,
         .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 2,
+        .looks_max = TUNE_TARGETS,
         .longer = true,
         .worth = BALANCE_WORTH,
     };

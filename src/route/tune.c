@@ -42,6 +42,7 @@ struct tune {
     float worth;
     const float *goal;
     uint64_t moves, moves_max;
+    uint32_t looks, looks_max;
 };
 
 static void tune_free(struct tune *tune)
@@ -331,9 +332,11 @@ static void pass(struct tune *tune, const struct lft *table, float share)
     const struct net *net = tune->net;
     limits_set(tune, share);
     busy_list_fill(tune);
-    for (uint32_t t = 0; t < net->host_count && tune->moves < tune->moves_max; t++) {
+    for (uint32_t t = 0; t < net->host_count; t++) {
         if (!uses_busy(tune, lft_tree(table, t)))
             continue;
+        if (tune->moves >= tune->moves_max || tune->looks++ >= tune->looks_max)
+            return;
         target_take(tune, table, t);
         offenders_find(tune);
         for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
@@ -352,6 +355,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .goal = options->goal,
                         .worth = options->worth > 0 ? options->worth : ANY_GAIN,
                         .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
+                        .looks_max = options->looks_max ? options->looks_max : UINT32_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);

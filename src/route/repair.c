@@ -382,6 +382,19 @@ static int repair_prepare(struct repair *repair, struct load *load)
     return result;
 }
 
+/* Is there a cable that nobody uses: one that has come back? */
+static bool any_idle(const struct load *load)
+{
+    for (uint32_t c = 0; c < load->net->channel_count; c++) {
+        float sum = 0;
+        for (uint32_t k = 0; k < load->traffic->class_count; k++)
+            sum += load->channel[k][c];
+        if (sum == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What changes anyway may as well change to the best. Then a few more may change, where channels
  * have become busier than all others. */
 static int balance(struct repair *repair, struct lft *lft, struct load *load,
@@ -399,7 +412,10 @@ static int balance(struct repair *repair, struct lft *lft, struct load *load,
         .longer = true,
         .worth = BALANCE_WORTH,
     };
-    for (uint32_t k = 0; k < load->traffic->class_count; k++)
+    bool idle = any_idle(load);
+    if (idle)
+        options.moves_max += lft->net->host_count;
+    for (uint32_t k = 0; k < load->traffic->class_count && !idle; k++)
         options.goal[k] = repair->most_before[k] * BALANCE_GOAL;
     if (code == 0 && options.moves_max > 0)
         code = tune_table(lft, repair->turns, load, &options);

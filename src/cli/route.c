@@ -122,6 +122,23 @@ int route_output_close(FILE *file, const char *path, int result)
     return 1;
 }
 
+int route_table_write(const struct lft *lft, const struct turns *turns, const char *path)
+{
+    char beside[4096];
+    FILE *out = route_output_open(path);
+    int result = out ? route_output_close(out, path, formats_lft_write(lft, out) < 0) : 1;
+    if (result != 0 || !turns || !turns->ranked || strcmp(path, "-") == 0)
+        return result;
+    route_ranks_path(beside, sizeof(beside), path);
+    out = route_output_open(beside);
+    return out ? route_output_close(out, beside, formats_ranks_write(turns, out) < 0) : 1;
+}
+
+void route_ranks_path(char *path, size_t size, const char *table)
+{
+    snprintf(path, size, "%s.ranks", table);
+}
+
 void route_progress(void *context, double part)
 {
     const char *what = context;

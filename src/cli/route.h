@@ -34,6 +34,10 @@ FILE *route_output_open(const char *path);
 /* Flushes and closes; says what is wrong with it and returns 1. result is passed through. */
 int route_output_close(FILE *file, const char *path, int result);
 
+/* Writes a table, and the ranks that its turns follow (turns may be NULL) into a file beside it. */
+int route_table_write(const struct lft *lft, const struct turns *turns, const char *path);
+void route_ranks_path(char *path, size_t size, const char *table);
+
 /* Progress on stderr when that is a terminal. */
 void route_progress(void *context, double part);
 

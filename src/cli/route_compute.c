@@ -126,10 +126,7 @@ static int outputs_write(const struct route_input *input, const struct routing *
             fputs("rhinet route: warning: more addresses than InfiniBand has LIDs (0xbfff); OpenSM "
                   "cannot load this table\n",
                   stderr);
-        out = route_output_open(arguments->lft);
-        result = out ? route_output_close(out, arguments->lft,
-                                          formats_lft_write(routing->lft, out) < 0)
-                     : 1;
+        result = route_table_write(routing->lft, routing->turns, arguments->lft);
     }
     if (result == 0)
         result = lids_write(input, arguments);

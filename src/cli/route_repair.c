@@ -5,13 +5,16 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/route.h"
 #include "route/repair.h"
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TRAFFIC = 256, SEPARATOR, LFT, STAGE, FULL };
 
@@ -31,6 +34,9 @@ struct repair_work {
     struct load *load;
     struct repair_result result;
     double turns_seconds;
+    uint64_t unavoidable;
+    struct turns *turns; /* that the mended table keeps to */
+    const char *table;   /* path of the old one */
     bool staged;
 };
 
@@ -44,6 +50,8 @@ static int replace_all(struct repair_work *work)
         return result;
     struct lft *made = routing->lft;
     routing->lft = NULL;
+    work->turns = routing->turns;
+    routing->turns = NULL;
     work->result.entries_changed = lft_difference(work->lft, made);
     work->result.seconds = routing->turns_seconds + routing->tables_seconds;
     lft_destroy(work->lft);
@@ -53,11 +61,42 @@ static int replace_all(struct repair_work *work)
     return 0;
 }
 
+static int unavoidable_count(struct repair_work *work, const struct turns *turns)
+{
+    struct reach *reach = NULL;
+    int result = reach_create(&reach, turns);
+    if (result == 0)
+        work->unavoidable = repair_unavoidable(work->lft, reach);
+    reach_destroy(reach);
+    return result;
+}
+
+/* The ranks beside the old table, if they are there and know all cables. */
+static int64_t *ranks_read(const struct repair_work *work)
+{
+    char path[4096];
+    struct source source;
+    const struct net *net = work->input.net;
+    route_ranks_path(path, sizeof(path), work->table);
+    if (access(path, R_OK) != 0 || source_open(&source, path) < 0)
+        return NULL;
+    int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
+    if (rank && formats_ranks_parse(rank, net, &source) < 0) {
+        log_debug("%s", rh_error_text());
+        free(rank);
+        rank = NULL;
+    }
+    source_close(&source);
+    return rank;
+}
+
 static int mend(struct repair_work *work)
 {
     struct turns *turns = NULL;
     int64_t start_ns = clock_now_ns();
-    int result = repair_turns(&turns, work->lft, work->input.traffic);
+    int64_t *rank = ranks_read(work);
+    int result = repair_turns(&turns, work->lft, work->input.traffic, rank);
+    free(rank);
     work->turns_seconds = (double)(clock_now_ns() - start_ns) / NS_PER_S;
     if (result == -ENETUNREACH || result == -ELOOP)
         return replace_all(work);
@@ -66,15 +105,11 @@ static int mend(struct repair_work *work)
     if (result == 0)
         result = load_of_table(work->load, work->lft);
     if (result == 0)
+        result = unavoidable_count(work, turns);
+    if (result == 0)
         result = repair_table(work->lft, turns, work->load, &work->result);
-    turns_destroy(turns);
+    work->turns = turns;
     return result;
-}
-
-static int table_write(const struct lft *lft, const char *path)
-{
-    FILE *out = route_output_open(path);
-    return out ? route_output_close(out, path, formats_lft_write(lft, out) < 0) : 1;
 }
 
 /* The first of two stages: what will change is dropped, what stays stays. */
@@ -91,7 +126,7 @@ static int stage_write(const struct repair_work *work, const char *path)
         if (old->next[i] != work->lft->next[i])
             old->next[i] = LFT_NONE;
     }
-    result = table_write(old, path);
+    result = route_table_write(old, NULL, path);
     lft_destroy(old);
     return result;
 }
@@ -124,9 +159,10 @@ static int report(struct repair_work *work)
     if (result < 0)
         return route_fail();
     printf("entries: %" PRIu64 " changed for %u targets, %" PRIu64
-           " of them led nowhere any more\ntime: %.1f ms to mend, %.1f ms to learn the old turns\n",
+           " of them led nowhere any more, %" PRIu64
+           " could not stay\ntime: %.1f ms to mend, %.1f ms to learn the old turns\n",
            work->result.entries_changed, work->result.targets_changed, work->result.entries_forced,
-           work->result.seconds * 1e3, work->turns_seconds * 1e3);
+           work->unavoidable, work->result.seconds * 1e3, work->turns_seconds * 1e3);
     route_check_text(stdout, &check);
     printf("transition: %s\n",
            transition.loop_free
@@ -140,7 +176,7 @@ static int repair(struct repair_work *work, const char *lft, const char *stage, 
 {
     int result = report(work);
     if (result == 0 && lft)
-        result = table_write(work->lft, lft);
+        result = route_table_write(work->lft, work->turns, lft);
     if (result == 0 && stage)
         result = stage_write(work, stage);
     if (result == 0 && full && work->load)
@@ -174,6 +210,7 @@ int cli_route_repair(int argc, char **argv)
         return cli_usage_error("route",
                                "repair needs the old fabric, its table, and the new fabric");
     struct fabric *old_fabric = NULL;
+    work.table = argv[optind + 1];
     if (formats_fabric_read(&old_fabric, argv[optind], NULL) < 0)
         return route_fail();
     /* who has come new and has no LID must not get one that is in use */
@@ -189,6 +226,7 @@ int cli_route_repair(int argc, char **argv)
     }
     formats_lft_free(&work.old_dump);
     lft_destroy(work.lft);
+    turns_destroy(work.turns);
     load_destroy(work.load);
     route_input_close(&work.input);
     fabric_destroy(old_fabric);

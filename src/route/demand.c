@@ -3,9 +3,11 @@
  * See demand.h. For each switch with hosts a breadth-first search gives the shortest paths to it,
  * then the traffic is pushed along them, farthest switch first.
  *
- * Adding each turn for each of these switches would cost in × out at every switch every time. But
- * most of the time a switch uses the same set of outputs as for the destination before, so what
- * comes in is summed per input, and multiplied out only when that set changes.
+ * Every output of a switch carries the same share, so a share is kept for each switch and not for
+ * each channel. Adding each turn for each of these switches would cost in x out at every switch
+ * every time. But most of the time a switch uses the same set of outputs as for the destination
+ * before, so what comes in is summed per input, what goes out per switch, and both are dealt out
+ * only when that set changes.
  */
 #include "route/demand.h"
 
@@ -21,8 +23,9 @@
 
 struct part {
     double *turn;
-    double *flow, *hops; /* per channel, for the destination at hand */
-    double *flow_sum, *position_sum;
+    double *share, *hops; /* per switch, for the destination at hand: on each of its outputs */
+    double *out_flow, *out_position; /* per switch: shares since the output set last changed */
+    double *flow_sum, *position_sum; /* per channel */
     double *pending;   /* per channel: traffic in by its slot since the output set last changed */
     uint64_t *outputs; /* per switch: the output set, MASK_WORDS each */
     uint32_t *order, *distance;
@@ -39,8 +42,10 @@ struct job {
 static void part_free(struct part *part)
 {
     free(part->turn);
-    free(part->flow);
+    free(part->share);
     free(part->hops);
+    free(part->out_flow);
+    free(part->out_position);
     free(part->flow_sum);
     free(part->position_sum);
     free(part->pending);
@@ -52,19 +57,22 @@ static void part_free(struct part *part)
 
 static bool part_allocate(struct part *part, const struct net *net, size_t turn_count)
 {
-    size_t channels = net->channel_count + 1;
+    size_t channels = net->channel_count + 1, switches = net->switch_count;
     part->turn = calloc(turn_count + 1, sizeof(double));
-    part->flow = calloc(channels, sizeof(double));
-    part->hops = calloc(channels, sizeof(double));
+    part->share = calloc(switches, sizeof(double));
+    part->hops = calloc(switches, sizeof(double));
+    part->out_flow = calloc(switches, sizeof(double));
+    part->out_position = calloc(switches, sizeof(double));
     part->flow_sum = calloc(channels, sizeof(double));
     part->position_sum = calloc(channels, sizeof(double));
     part->pending = calloc(channels, sizeof(double));
-    part->outputs = calloc((size_t)net->switch_count * MASK_WORDS, sizeof(uint64_t));
-    part->order = calloc(net->switch_count, sizeof(uint32_t));
-    part->distance = calloc(net->switch_count, sizeof(uint32_t));
-    part->source = calloc(net->switch_count, sizeof(double));
-    return part->turn && part->flow && part->hops && part->flow_sum && part->position_sum &&
-           part->pending && part->outputs && part->order && part->distance && part->source;
+    part->outputs = calloc(switches * MASK_WORDS, sizeof(uint64_t));
+    part->order = calloc(switches, sizeof(uint32_t));
+    part->distance = calloc(switches, sizeof(uint32_t));
+    part->source = calloc(switches, sizeof(double));
+    return part->turn && part->share && part->hops && part->out_flow && part->out_position &&
+           part->flow_sum && part->position_sum && part->pending && part->outputs && part->order &&
+           part->distance && part->source;
 }
 
 static void search(const struct net *net, struct part *part, uint32_t root)
@@ -85,7 +93,7 @@ static void search(const struct net *net, struct part *part, uint32_t root)
     }
 }
 
-/* Multiplies out what came in by each slot while this set of outputs was in use. */
+/* Deals out what came in by each slot, and went out, while this set of outputs was in use. */
 static void flush(const struct demand *demand, struct part *part, uint32_t at)
 {
     const struct net *net = demand->net;
@@ -102,54 +110,69 @@ static void flush(const struct demand *demand, struct part *part, uint32_t at)
                 matrix[i * degree + w * 64 + (uint32_t)__builtin_ctzll(bits)] += amount;
         }
     }
-}
-
-static uint32_t outputs_find(const struct net *net, const struct part *part, uint32_t at,
-                             uint64_t *outputs)
-{
-    uint32_t count = 0;
-    memset(outputs, 0, MASK_WORDS * sizeof(*outputs));
-    for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
-        if (part->distance[net->head[c]] + 1 == part->distance[at]) {
-            uint32_t slot = c - net->first[at];
-            outputs[slot / 64] |= 1ull << (slot % 64);
-            count++;
+    for (uint32_t w = 0; w * 64 < degree; w++) {
+        for (uint64_t bits = outputs[w]; bits; bits &= bits - 1) {
+            uint32_t c = first + w * 64 + (uint32_t)__builtin_ctzll(bits);
+            part->flow_sum[c] += part->out_flow[at];
+            part->position_sum[c] += part->out_position[at];
         }
     }
-    return count;
+    part->out_flow[at] = part->out_position[at] = 0;
+}
+
+/* Slots that lead nearer to the root, and slots that lead away from it. */
+struct slots {
+    uint64_t nearer[MASK_WORDS], farther[MASK_WORDS];
+    uint32_t words, nearer_count;
+};
+
+static void slots_find(const struct net *net, const struct part *part, uint32_t at,
+                       struct slots *slots)
+{
+    uint32_t degree = net_degree(net, at), distance = part->distance[at];
+    const uint32_t *head = net->head + net->first[at];
+    slots->words = (degree + 63) / 64;
+    slots->nearer_count = 0;
+    for (uint32_t w = 0; w < slots->words; w++) {
+        uint32_t end = degree - w * 64 < 64 ? degree - w * 64 : 64;
+        uint64_t nearer = 0, farther = 0;
+        for (uint32_t i = 0; i < end; i++) {
+            uint32_t there = part->distance[head[w * 64 + i]];
+            nearer |= (uint64_t)(there + 1 == distance) << i;
+            farther |= (uint64_t)(there == distance + 1) << i;
+        }
+        slots->nearer[w] = nearer;
+        slots->farther[w] = farther;
+        slots->nearer_count += (uint32_t)__builtin_popcountll(nearer);
+    }
 }
 
 /* Pushes what arrives at one switch, and what starts there, on to its outputs. */
 static void push(const struct demand *demand, struct part *part, uint32_t at)
 {
     const struct net *net = demand->net;
-    uint32_t first = net->first[at];
-    uint64_t outputs[MASK_WORDS];
-    uint32_t count = outputs_find(net, part, at, outputs);
+    struct slots slots;
+    slots_find(net, part, at, &slots);
     uint64_t *before = part->outputs + (size_t)at * MASK_WORDS;
-    if (memcmp(before, outputs, sizeof(outputs)) != 0) {
+    if (memcmp(before, slots.nearer, slots.words * sizeof(*before)) != 0) {
         flush(demand, part, at);
-        memcpy(before, outputs, sizeof(outputs));
+        memcpy(before, slots.nearer, slots.words * sizeof(*before));
     }
-    double total = part->source[at], hops = 0;
-    for (uint32_t c = first; c < net->first[at + 1]; c++) {
-        uint32_t in = net->reverse[c];
-        if (part->distance[net->head[c]] == part->distance[at] + 1 && part->flow[in] != 0) {
-            total += part->flow[in];
-            hops += part->hops[in] + part->flow[in];
-            part->pending[c] += part->flow[in] / count;
+    double total = part->source[at], hops = 0, part_of = 1.0 / slots.nearer_count;
+    for (uint32_t w = 0; w < slots.words; w++) {
+        for (uint64_t bits = slots.farther[w]; bits; bits &= bits - 1) {
+            uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            uint32_t c = net->first[at] + slot, from = net->head[c];
+            total += part->share[from];
+            hops += part->hops[from];
+            part->pending[c] += part->share[from] * part_of;
         }
     }
-    double ahead = part->distance[at] - 1.0;
-    for (uint32_t w = 0; w < MASK_WORDS; w++) {
-        for (uint64_t bits = outputs[w]; bits; bits &= bits - 1) {
-            uint32_t c = first + w * 64 + (uint32_t)__builtin_ctzll(bits);
-            part->flow[c] = total / count;
-            part->hops[c] = hops / count;
-            part->flow_sum[c] += part->flow[c];
-            part->position_sum[c] += part->hops[c] - part->flow[c] * ahead;
-        }
-    }
+    hops += total - part->source[at];
+    part->share[at] = total * part_of;
+    part->hops[at] = hops * part_of;
+    part->out_flow[at] += part->share[at];
+    part->out_position[at] += part->hops[at] - part->share[at] * (part->distance[at] - 1.0);
 }
 
 static void part_run(void *context, uint32_t number)

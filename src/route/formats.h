@@ -35,6 +35,11 @@ int formats_guid2lid_write(const struct fabric *fabric, FILE *out);
 /* Forwarding tables as dump_fts and OpenSM print them: "lid port" under each switch's GUID. */
 int formats_lft_write(const struct lft *lft, FILE *out);
 
+/* The ranks that a table's turns follow; only turns that have ranks. Reading them, rank has room
+ * for all channels of the net. -ENOENT: the net has a channel that the file does not know. */
+int formats_ranks_write(const struct turns *turns, FILE *out);
+int formats_ranks_parse(int64_t *rank, const struct net *net, struct source *source);
+
 /* Tables of others, as they are: ports by switch and LID. */
 struct lft_dump {
     uint32_t lid_count;    /* largest LID + 1 */

@@ -13,7 +13,7 @@
 #include "route/load.h"
 #include "route/price.h"
 #include "route/reach.h"
-#include "route/turns.h"
+#include "route/ways.h"
 
 struct rescue;
 
@@ -28,10 +28,13 @@ struct grow {
     uint32_t *level;
     uint32_t *order; /* switches as they joined */
     uint32_t order_count;
+    struct ways *ways;
+    uint32_t *waiting; /* switches that had no choice left when their turn came */
+    uint32_t waiting_count;
+    bool bare;   /* the target at hand is a switch without hosts */
     bool frugal; /* leave switches without hosts alone if the target has none either */
-    bool late;   /* growth is over, stragglers are being rescued */
     uint32_t *scratch;
-    float *flow;
+    float *flow[TRAFFIC_CLASSES];
     struct rescue *rescue;
     uint64_t rescue_count;
 };
@@ -44,24 +47,23 @@ void grow_destroy(struct grow *grow);
  * Does not touch the loads. */
 void grow_tree(struct grow *grow, uint32_t target, uint8_t *next);
 
-/* Adds (sign 1) or takes away (-1) the load of the tree grown last, and prices it anew. */
-void grow_tree_load(struct grow *grow, uint32_t target, const uint8_t *next, float sign);
-
-/* Makes order[] fit a tree that was not grown here. */
-void grow_tree_order(struct grow *grow, const struct lft *table, uint32_t target);
+/* Adds the load of the tree grown last, and prices it anew. */
+void grow_tree_load(struct grow *grow, uint32_t target, const uint8_t *next);
 
 /* Rescues what growth has not reached, and lets growth go on from there. Returns whether it changed
- * anything. */
+ * the way of anybody who has hosts: then order[] is out of date. */
 bool grow_stragglers_join(struct grow *grow, uint32_t target, uint8_t *next);
 
-/* Growth from order[from] on. */
-void grow_spread(struct grow *grow, uint32_t from, uint32_t target, uint8_t *next);
+/* Lets neighbours that have no way yet join the switches from order[from] on, as far as that
+ * goes. */
+void grow_spread(struct grow *grow, uint32_t from, uint8_t *next);
 
 int rescue_create(struct rescue **rescue, const struct net *net);
 void rescue_destroy(struct rescue *rescue);
 
 /* Gives a switch that has no output one (rescue.c), without losing a switch that has joined.
- * Returns false if the turns allow no way. Switches that join thereby are appended to order[]. */
-bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next);
+ * Returns false if the turns allow no way. Switches that join thereby are appended to order[].
+ * *bold: ways that carry traffic had to change. */
+bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next, bool *bold);
 
 #endif

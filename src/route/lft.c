@@ -83,6 +83,20 @@ uint32_t lft_order_find(const struct net *net, const uint8_t *next, uint32_t roo
     return count;
 }
 
+uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uint32_t *hops)
+{
+    uint32_t at = from, count = 0;
+    while (hops[at] == LFT_UNKNOWN && next[at] < LFT_HERE && count < net->switch_count) {
+        at = net->head[net->first[at] + next[at]];
+        count++;
+    }
+    uint32_t found = hops[at] == LFT_UNKNOWN ? UINT32_MAX : hops[at];
+    uint32_t result = found == UINT32_MAX ? found : found + count;
+    for (at = from; count > 0; count--, at = net->head[net->first[at] + next[at]])
+        hops[at] = found == UINT32_MAX ? found : found + count;
+    return hops[from] = result;
+}
+
 uint64_t lft_difference(const struct lft *a, const struct lft *b)
 {
     uint64_t different = 0;

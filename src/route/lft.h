@@ -37,6 +37,12 @@ static inline uint32_t lft_tree_order(const struct lft *table, uint32_t target, 
                           order, scratch);
 }
 
+/* Hops from a switch to the target whose tree this is, UINT32_MAX if it has no way. hops[] holds
+ * what is known already, LFT_UNKNOWN what is not, and 0 for the target's switch; the way's is
+ * added. */
+#define LFT_UNKNOWN (UINT32_MAX - 1)
+uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uint32_t *hops);
+
 /* Entries in which two tables of one net differ. */
 uint64_t lft_difference(const struct lft *a, const struct lft *b);
 

@@ -43,6 +43,11 @@ static inline uint32_t net_degree(const struct net *net, uint32_t at)
     return net->first[at + 1] - net->first[at];
 }
 
+static inline bool net_has_hosts(const struct net *net, uint32_t at)
+{
+    return net->host_first[at] != net->host_first[at + 1];
+}
+
 /* The slot by which a channel comes in at its head. */
 static inline uint32_t net_slot_in(const struct net *net, uint32_t channel)
 {

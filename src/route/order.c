@@ -2,7 +2,7 @@
  *
  * See order.h.
  *
- * Searches mark out-slots in a bit row for each switch. At a switch where most turns are allowed a
+ * Searches mark slots in a bit row for each switch. At a switch where most turns are allowed a
  * second arrival then finds nearly all slots marked and costs a few word operations, not a walk
  * over all its turns; without this the dense upper levels of a fat tree take most of the time.
  */
@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define LABEL_GAP (1ull << 36) /* between neighbours when the list is labelled anew */
 
 struct standing {
     double where;
@@ -26,7 +28,40 @@ static int standing_compare(const void *a, const void *b)
     return x->channel < y->channel ? -1 : x->channel > y->channel;
 }
 
-static bool places_fill(struct order *order, const double *initial)
+struct labelled {
+    uint64_t label;
+    uint32_t channel;
+};
+
+static int labelled_compare(const void *a, const void *b)
+{
+    uint64_t x = ((const struct labelled *)a)->label, y = ((const struct labelled *)b)->label;
+    return x < y ? -1 : x > y;
+}
+
+static void link_after(struct order *order, uint32_t channel, uint32_t left)
+{
+    uint32_t right = order->after[left];
+    order->after[left] = order->before[right] = channel;
+    order->before[channel] = left;
+    order->after[channel] = right;
+}
+
+static void unlink_one(struct order *order, uint32_t channel)
+{
+    order->after[order->before[channel]] = order->after[channel];
+    order->before[order->after[channel]] = order->before[channel];
+}
+
+static void labels_renew(struct order *order)
+{
+    uint32_t end = order->net->channel_count;
+    uint64_t label = 0;
+    for (uint32_t c = order->after[end]; c != end; c = order->after[c])
+        order->label[c] = label += LABEL_GAP;
+}
+
+static bool list_fill(struct order *order, const double *initial)
 {
     uint32_t count = order->net->channel_count;
     struct standing *standings = malloc((count + 1) * sizeof(*standings));
@@ -35,10 +70,30 @@ static bool places_fill(struct order *order, const double *initial)
     for (uint32_t c = 0; c < count; c++)
         standings[c] = (struct standing){.where = initial[c], .channel = c};
     qsort(standings, count, sizeof(*standings), standing_compare);
+    order->after[count] = order->before[count] = count;
     for (uint32_t i = 0; i < count; i++)
-        order->place[standings[i].channel] = i;
+        link_after(order, standings[i].channel, order->before[count]);
+    labels_renew(order);
     free(standings);
     return true;
+}
+
+static bool side_allocate(struct order_side *side, const struct turns *turns)
+{
+    const struct net *net = turns->net;
+    side->seen = calloc((size_t)net->switch_count * turns->words, sizeof(uint64_t));
+    side->touched = malloc(net->switch_count * sizeof(uint32_t));
+    side->found = malloc((net->channel_count + 1) * sizeof(uint32_t));
+    side->mark = calloc(net->channel_count + 1, sizeof(uint32_t));
+    return side->seen && side->touched && side->found && side->mark;
+}
+
+static void side_free(struct order_side *side)
+{
+    free(side->seen);
+    free(side->touched);
+    free(side->found);
+    free(side->mark);
 }
 
 int order_create(struct order **out, struct turns *turns, const double *initial)
@@ -50,15 +105,13 @@ int order_create(struct order **out, struct turns *turns, const double *initial)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for an order of channels");
     order->net = net;
     order->turns = turns;
-    order->place = malloc(channels * sizeof(uint32_t));
-    order->seen = calloc((size_t)net->switch_count * turns->words, sizeof(uint64_t));
-    order->touched = malloc(net->switch_count * sizeof(uint32_t));
-    order->ahead = malloc(channels * sizeof(uint32_t));
-    order->behind = malloc(channels * sizeof(uint32_t));
-    order->places = malloc(channels * sizeof(uint32_t));
-    order->standing = malloc(channels * sizeof(uint32_t));
-    if (!order->place || !order->seen || !order->touched || !order->ahead || !order->behind ||
-        !order->places || !order->standing || !places_fill(order, initial)) {
+    order->label = malloc(channels * sizeof(uint64_t));
+    order->after = malloc(channels * sizeof(uint32_t));
+    order->before = malloc(channels * sizeof(uint32_t));
+    order->sorting = malloc(channels * sizeof(*order->sorting));
+    bool enough = side_allocate(&order->ahead, turns) && side_allocate(&order->behind, turns);
+    if (!enough || !order->label || !order->after || !order->before || !order->sorting ||
+        !list_fill(order, initial)) {
         order_destroy(order);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for an order of %u channels",
                          net->channel_count);
@@ -71,29 +124,27 @@ void order_destroy(struct order *order)
 {
     if (!order)
         return;
-    free(order->place);
-    free(order->seen);
-    free(order->touched);
-    free(order->ahead);
-    free(order->behind);
-    free(order->places);
-    free(order->standing);
+    free(order->label);
+    free(order->after);
+    free(order->before);
+    free(order->sorting);
+    side_free(&order->ahead);
+    side_free(&order->behind);
     free(order);
 }
 
-static void seen_clear(struct order *order)
+static void seen_clear(struct order_side *side, uint32_t words)
 {
-    uint32_t words = order->turns->words;
-    for (uint32_t i = 0; i < order->touched_count; i++)
-        memset(order->seen + (size_t)order->touched[i] * words, 0, words * sizeof(uint64_t));
-    order->touched_count = 0;
+    for (uint32_t i = 0; i < side->touched_count; i++)
+        memset(side->seen + (size_t)side->touched[i] * words, 0, words * sizeof(uint64_t));
+    side->touched_count = 0;
 }
 
 /* Slots of a row that this search has not met at that switch; marks them. Returns false if none. */
-static bool seen_take(struct order *order, uint32_t at, const uint64_t *row, uint64_t *fresh)
+static bool seen_take(struct order_side *side, uint32_t at, const uint64_t *row, uint32_t words,
+                      uint64_t *fresh)
 {
-    uint32_t words = order->turns->words;
-    uint64_t *seen = order->seen + (size_t)at * words;
+    uint64_t *seen = side->seen + (size_t)at * words;
     uint64_t any = 0, before = 0;
     for (uint32_t w = 0; w < words; w++) {
         before |= seen[w];
@@ -101,110 +152,128 @@ static bool seen_take(struct order *order, uint32_t at, const uint64_t *row, uin
         any |= fresh[w];
         seen[w] |= fresh[w];
     }
+    side->work++;
     if (any && !before)
-        order->touched[order->touched_count++] = at;
+        side->touched[side->touched_count++] = at;
     return any != 0;
 }
 
-/* Channels that `from` leads to, up to the place of `to`. Returns their number, or -1 if `to` is
- * among them. */
-static int64_t search_ahead(struct order *order, uint32_t from, uint32_t to)
+static void side_start(const struct order *order, struct order_side *side, uint32_t channel)
+{
+    side->mark[channel] = (uint32_t)order->search_count;
+    side->found[0] = channel;
+    side->found_count = 1;
+    side->done = 0;
+    side->work = 0;
+}
+
+/* Notes a channel that a search has come to. Returns true if the other search was there. */
+static bool side_meet(const struct order *order, struct order_side *side,
+                      const struct order_side *other, uint32_t channel)
+{
+    side->work++;
+    if (other->mark[channel] == (uint32_t)order->search_count)
+        return true;
+    side->mark[channel] = (uint32_t)order->search_count;
+    side->found[side->found_count++] = channel;
+    return false;
+}
+
+/* One channel further ahead, not beyond `limit`. Returns true if the searches have met. */
+static bool step_ahead(struct order *order, uint64_t limit)
 {
     const struct net *net = order->net;
     uint64_t fresh[4];
-    uint32_t limit = order->place[to], count = 1;
-    order->ahead[0] = from;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t channel = order->ahead[i];
-        uint32_t at = net->head[channel], first = net->first[at];
-        const uint64_t *row = turns_row(order->turns, net->reverse[channel]);
-        if (!seen_take(order, at, row, fresh))
-            continue;
-        for (uint32_t w = 0; w < order->turns->words; w++) {
-            for (uint64_t bits = fresh[w]; bits; bits &= bits - 1) {
-                uint32_t next = first + w * 64 + (uint32_t)__builtin_ctzll(bits);
-                if (next == to)
-                    return -1;
-                if (order->place[next] < limit)
-                    order->ahead[count++] = next;
-            }
+    uint32_t channel = order->ahead.found[order->ahead.done++], words = order->turns->words;
+    uint32_t at = net->head[channel], first = net->first[at];
+    const uint64_t *row = turns_row(order->turns, net->reverse[channel]);
+    if (!seen_take(&order->ahead, at, row, words, fresh))
+        return false;
+    for (uint32_t w = 0; w < words; w++) {
+        for (uint64_t bits = fresh[w]; bits; bits &= bits - 1) {
+            uint32_t next = first + w * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (order->label[next] <= limit &&
+                side_meet(order, &order->ahead, &order->behind, next))
+                return true;
         }
     }
-    return count;
+    return false;
 }
 
-/* Channels that lead to `to`, down to the place of `from`. There is no loop, that is known. */
-static uint32_t search_behind(struct order *order, uint32_t to, uint32_t from)
+/* The same backwards. */
+static bool step_behind(struct order *order, uint64_t limit)
 {
     const struct net *net = order->net;
     uint64_t fresh[4];
-    uint32_t limit = order->place[from], count = 1;
-    order->behind[0] = to;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t channel = order->behind[i];
-        uint32_t at = net->tail[channel], first = net->first[at];
-        if (!seen_take(order, at, turns_row(order->turns, channel), fresh))
-            continue;
-        for (uint32_t w = 0; w < order->turns->words; w++) {
-            for (uint64_t bits = fresh[w]; bits; bits &= bits - 1) {
-                uint32_t previous = net->reverse[first + w * 64 + (uint32_t)__builtin_ctzll(bits)];
-                if (order->place[previous] > limit)
-                    order->behind[count++] = previous;
-            }
+    uint32_t channel = order->behind.found[order->behind.done++], words = order->turns->words;
+    uint32_t at = net->tail[channel], first = net->first[at];
+    if (!seen_take(&order->behind, at, turns_row(order->turns, channel), words, fresh))
+        return false;
+    for (uint32_t w = 0; w < words; w++) {
+        for (uint64_t bits = fresh[w]; bits; bits &= bits - 1) {
+            uint32_t previous = net->reverse[first + w * 64 + (uint32_t)__builtin_ctzll(bits)];
+            if (order->label[previous] >= limit &&
+                side_meet(order, &order->behind, &order->ahead, previous))
+                return true;
         }
     }
-    return count;
+    return false;
 }
 
-static int number_compare(const void *a, const void *b)
+/* Sorts channels by their place. */
+static void by_label_sort(const struct order *order, uint32_t *channels, uint32_t count)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts channels by place: replaces them by their places, and remembers who stood there. */
-static void by_place_sort(const struct order *order, uint32_t *channels, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        order->standing[order->place[channels[i]]] = channels[i];
-        channels[i] = order->place[channels[i]];
-    }
-    qsort(channels, count, sizeof(*channels), number_compare);
+    struct labelled *items = order->sorting;
     for (uint32_t i = 0; i < count; i++)
-        channels[i] = order->standing[channels[i]];
+        items[i] = (struct labelled){order->label[channels[i]], channels[i]};
+    qsort(items, count, sizeof(*items), labelled_compare);
+    for (uint32_t i = 0; i < count; i++)
+        channels[i] = items[i].channel;
 }
 
-/* Deals the places of both sets out again: first to those behind, then to those ahead. */
-static void places_deal(struct order *order, uint32_t ahead_count, uint32_t behind_count)
+/* Moves what a search has found to behind `left`, in the order in which it stood. */
+static void found_move(struct order *order, struct order_side *side, uint32_t left)
 {
-    by_place_sort(order, order->ahead, ahead_count);
-    by_place_sort(order, order->behind, behind_count);
-    uint32_t count = 0, a = 0, b = 0;
-    while (a < ahead_count || b < behind_count) {
-        bool take_ahead = b == behind_count ||
-                          (a < ahead_count &&
-                           order->place[order->ahead[a]] < order->place[order->behind[b]]);
-        order->places[count++] = order->place[take_ahead ? order->ahead[a++] : order->behind[b++]];
+    uint32_t count = side->found_count, end = order->net->channel_count;
+    by_label_sort(order, side->found, count);
+    if (order->label[order->before[end]] > UINT64_MAX / 2)
+        labels_renew(order); /* the list has grown at its end again and again */
+    for (uint32_t i = 0; i < count; i++)
+        unlink_one(order, side->found[i]);
+    uint32_t right = order->after[left];
+    uint64_t low = left == end ? 0 : order->label[left];
+    uint64_t high = right == end ? low + (count + 1) * LABEL_GAP : order->label[right];
+    uint64_t gap = (high - low) / (count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        link_after(order, side->found[i], left);
+        left = side->found[i];
+        order->label[left] = low += gap;
     }
-    for (uint32_t i = 0; i < behind_count; i++)
-        order->place[order->behind[i]] = order->places[i];
-    for (uint32_t i = 0; i < ahead_count; i++)
-        order->place[order->ahead[i]] = order->places[behind_count + i];
+    if (gap == 0)
+        labels_renew(order);
 }
 
 /* Puts `in` before `out` in the order. Returns false if a path leads from `out` to `in`. */
 static bool edge_fit(struct order *order, uint32_t in, uint32_t out)
 {
-    if (order->place[in] < order->place[out])
+    struct order_side *ahead = &order->ahead, *behind = &order->behind;
+    uint64_t from = order->label[out], to = order->label[in];
+    if (to < from)
         return true;
+    bool met = false;
     order->search_count++;
-    int64_t ahead_count = search_ahead(order, out, in);
-    seen_clear(order);
-    if (ahead_count < 0)
+    side_start(order, ahead, out);
+    side_start(order, behind, in);
+    while (!met && ahead->done < ahead->found_count && behind->done < behind->found_count)
+        met = ahead->work <= behind->work ? step_ahead(order, to) : step_behind(order, from);
+    seen_clear(ahead, order->turns->words);
+    seen_clear(behind, order->turns->words);
+    if (met)
         return false;
-    uint32_t behind_count = search_behind(order, in, out);
-    seen_clear(order);
-    places_deal(order, (uint32_t)ahead_count, behind_count);
+    if (ahead->done == ahead->found_count)
+        found_move(order, ahead, in);
+    else
+        found_move(order, behind, order->before[out]);
     return true;
 }
 
@@ -212,7 +281,7 @@ bool order_turn_add(struct order *order, uint32_t in, uint32_t out)
 {
     const struct net *net = order->net;
     uint32_t back_in = net->reverse[out], back_out = net->reverse[in];
-    if (order->place[in] < order->place[out] && order->place[back_in] < order->place[back_out]) {
+    if (order->label[in] < order->label[out] && order->label[back_in] < order->label[back_out]) {
         turns_allow(order->turns, in, out);
         return true;
     }
@@ -224,4 +293,11 @@ bool order_turn_add(struct order *order, uint32_t in, uint32_t out)
         return true;
     turns_prohibit(order->turns, in, out);
     return false;
+}
+
+void order_places(const struct order *order, uint32_t *place)
+{
+    uint32_t end = order->net->channel_count, count = 0;
+    for (uint32_t c = order->after[end]; c != end; c = order->after[c])
+        place[c] = count++;
 }

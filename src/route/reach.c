@@ -55,7 +55,31 @@ struct job {
     struct reach *reach;
     const struct turns *turns;
     const uint32_t *order;
+    uint64_t *here; /* switch -> what its outputs passed so far reach; ranked turns only */
 };
+
+/* Where turns go by rank, all outputs of a switch that rank above a channel may follow it. So one
+ * pass downwards by rank will do: each channel reaches what the outputs passed so far reach. That
+ * counts the way back too where it ranks higher. It adds nothing to what switches reach: whoever
+ * turned round there could have taken the next output at once. */
+static void block_run_ranked(void *context, uint32_t part)
+{
+    const struct job *job = context;
+    const struct net *net = job->turns->net;
+    uint32_t words = job->reach->words, from = part * BLOCK_WORDS;
+    uint32_t width = words - from < BLOCK_WORDS ? words - from : BLOCK_WORDS;
+    for (uint32_t i = 0; i < net->channel_count; i++) {
+        uint32_t channel = job->order[i], at = net->head[channel];
+        uint64_t *mine = job->reach->bits + (size_t)channel * words + from;
+        const uint64_t *ahead = job->here + (size_t)at * words + from;
+        uint64_t *behind = job->here + (size_t)net->tail[channel] * words + from;
+        memcpy(mine, ahead, width * sizeof(*mine));
+        if (at / 64 >= from && at / 64 < from + width)
+            mine[at / 64 - from] |= 1ull << (at % 64);
+        for (uint32_t k = 0; k < width; k++)
+            behind[k] |= mine[k];
+    }
+}
 
 /* Fills BLOCK_WORDS words of every channel, last channel in the order first. */
 static void block_run(void *context, uint32_t part)
@@ -81,6 +105,50 @@ static void block_run(void *context, uint32_t part)
     }
 }
 
+struct ranked {
+    int64_t rank;
+    uint32_t channel;
+};
+
+static int higher_first(const void *a, const void *b)
+{
+    int64_t x = ((const struct ranked *)a)->rank, y = ((const struct ranked *)b)->rank;
+    return x > y ? -1 : x < y;
+}
+
+static int rank_order(const struct turns *turns, uint32_t *order)
+{
+    uint32_t count = turns->net->channel_count;
+    struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
+    if (!ranked)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to order %u channels", count);
+    for (uint32_t c = 0; c < count; c++)
+        ranked[c] = (struct ranked){.rank = turns->width[c], .channel = c};
+    qsort(ranked, count, sizeof(*ranked), higher_first);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = ranked[i].channel;
+    free(ranked);
+    return 0;
+}
+
+static int bits_fill(struct reach *reach, const struct turns *turns, uint32_t *order)
+{
+    struct job job = {.reach = reach, .turns = turns, .order = order};
+    uint32_t part_count = (reach->words + BLOCK_WORDS - 1) / BLOCK_WORDS;
+    int result = turns->ranked ? rank_order(turns, order) : reach_order(turns, order);
+    if (result < 0)
+        return result;
+    if (turns->ranked) {
+        job.here = calloc((size_t)reach->net->switch_count, reach->words * sizeof(uint64_t));
+        if (!job.here)
+            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for what %u switches reach",
+                             reach->net->switch_count);
+    }
+    parallel_run(part_count, turns->ranked ? block_run_ranked : block_run, &job);
+    free(job.here);
+    return 0;
+}
+
 int reach_create(struct reach **out, const struct turns *turns)
 {
     const struct net *net = turns->net;
@@ -96,14 +164,11 @@ int reach_create(struct reach **out, const struct turns *turns)
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for what %u channels reach",
                            net->channel_count);
     else
-        result = reach_order(turns, order);
-    if (result == 0) {
-        struct job job = {.reach = reach, .turns = turns, .order = order};
-        parallel_run((reach->words + BLOCK_WORDS - 1) / BLOCK_WORDS, block_run, &job);
+        result = bits_fill(reach, turns, order);
+    if (result == 0)
         *out = reach;
-    } else {
+    else
         reach_destroy(reach);
-    }
     free(order);
     return result;
 }
@@ -114,11 +179,6 @@ void reach_destroy(struct reach *reach)
         return;
     free(reach->bits);
     free(reach);
-}
-
-static bool has_hosts(const struct net *net, uint32_t at)
-{
-    return net->host_first[at] != net->host_first[at + 1];
 }
 
 /* Switches among 64 that the one at `from` does not reach. */
@@ -140,7 +200,7 @@ bool reach_complete(const struct reach *reach, uint32_t *from, uint32_t *to)
         for (uint32_t w = 0; w < reach->words; w++) {
             for (uint64_t missing = missing_find(reach, s, w); missing; missing &= missing - 1) {
                 uint32_t target = w * 64 + (uint32_t)__builtin_ctzll(missing);
-                if (!has_hosts(net, s) && !has_hosts(net, target))
+                if (!net_has_hosts(net, s) && !net_has_hosts(net, target))
                     continue;
                 *from = s;
                 *to = target;

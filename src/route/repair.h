@@ -10,6 +10,7 @@
 
 #include "route/lft.h"
 #include "route/load.h"
+#include "route/reach.h"
 
 struct repair_result {
     uint64_t entries_forced;  /* led over something that is gone, or were missing */
@@ -18,15 +19,22 @@ struct repair_result {
     double seconds;
 };
 
-/* The turns a mended table may use: those in use, and all that turn
- * addition can add to them.
+/* The turns a mended table may use: those in use, and more that fit beside them. rank (may be NULL)
+ * is what the table was made by; if all its turns follow it and it still connects everything it is
+ * taken as it is, which is quick. Otherwise turn addition adds what it can to the turns in use.
  * -ELOOP: the table in use has a loop itself; -ENETUNREACH: these turns connect not everything any
  * more, so a change without interruption is impossible. */
-int repair_turns(struct turns **turns, const struct lft *in_use, const struct traffic *traffic);
+int repair_turns(struct turns **turns, const struct lft *in_use, const struct traffic *traffic,
+                 const int64_t *rank);
 
 /* Mends lft. Its dead entries are LFT_NONE, as formats_lft_import() leaves them. load is the load
  * of the table as it is now, and is kept up. */
 int repair_table(struct lft *lft, const struct turns *turns, struct load *load,
                  struct repair_result *result);
+
+/* How many entries no mending with these turns can keep: those that lead nowhere any more, and
+ * those that lead to a switch from which no allowed way leads on. in_use is the table before
+ * mending. */
+uint64_t repair_unavoidable(const struct lft *in_use, const struct reach *reach);
 
 #endif

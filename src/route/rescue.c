@@ -65,7 +65,7 @@ static void busy_mark(struct grow *grow, const uint8_t *next)
     uint8_t *busy = grow->rescue->busy;
     memset(busy, 0, net->switch_count);
     for (uint32_t s = 0; s < net->switch_count; s++) {
-        if (net->host_first[s] == net->host_first[s + 1])
+        if (!net_has_hosts(net, s))
             continue;
         for (uint32_t at = s; !busy[at] && next[at] < LFT_HERE;) {
             busy[at] = 1;
@@ -152,12 +152,13 @@ static void way_take(struct grow *grow, uint32_t channel, uint8_t *next)
     }
 }
 
-bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next)
+bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next, bool *bold)
 {
     struct hunt hunt = {.root = grow->net->target_switch[target], .careful = true};
     uint32_t last = way_find(grow, &hunt, at, next);
     if (last == UINT32_MAX) {
         hunt.careful = false;
+        *bold = true;
         last = way_find(grow, &hunt, at, next);
     }
     if (last == UINT32_MAX)
@@ -166,30 +167,24 @@ bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next)
     return true;
 }
 
-static bool has_hosts(const struct net *net, uint32_t at)
-{
-    return net->host_first[at] != net->host_first[at + 1];
-}
-
 bool grow_stragglers_join(struct grow *grow, uint32_t target, uint8_t *next)
 {
     const struct net *net = grow->net;
     bool changed = false;
-    grow->late =
-        true; /* who has joined may have been joined: from now on nobody changes his mind */
     busy_mark(grow, next);
-    uint32_t rounds = grow->frugal && !has_hosts(net, net->target_switch[target]) ? 1 : 2;
+    uint32_t rounds = grow->frugal && !net_has_hosts(net, net->target_switch[target]) ? 1 : 2;
     /* those with hosts first: the others' ways matter less, and must not stand in the way */
     for (uint32_t i = 0; i < rounds * net->switch_count; i++) {
         uint32_t s = i % net->switch_count, from = grow->order_count;
-        if (grow->level[s] != UINT32_MAX || has_hosts(net, s) != (i < net->switch_count))
+        if (grow->level[s] != UINT32_MAX || net_has_hosts(net, s) != (i < net->switch_count))
             continue;
-        if (!grow_rescue(grow, target, s, next))
+        if (!grow_rescue(grow, target, s, next, &changed))
             continue;
-        changed = true;
-        grow_spread(grow, from, target, next);
-        if (has_hosts(net, s))
+        grow_spread(grow, from, next);
+        if (net_has_hosts(net, s)) {
             busy_mark(grow, next);
+            changed = true;
+        }
     }
     return changed;
 }

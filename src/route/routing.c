@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "route/reach.h"
+#include "route/parallel.h"
 #include "route/trees.h"
-#include "route/tune.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Does a packet change to the next lane at this switch? The rule of reduced channels saves the
@@ -29,37 +29,70 @@ bool routing_lane_raises(const struct routing *routing, uint32_t at)
     return net_degree(net, at) > 2 || (at == 0 && net->degree_max <= 2);
 }
 
+#define MEASURE_PARTS 8
+
+struct measure {
+    const struct routing *routing;
+    uint32_t hops_most[MEASURE_PARTS], lane_most[MEASURE_PARTS];
+    _Atomic bool failed;
+};
+
+/* How often a packet on its way from a switch changes lanes. */
+static uint32_t lanes_raised(const struct routing *routing, const uint8_t *next, uint32_t from)
+{
+    const struct net *net = routing->net;
+    uint32_t count = 0;
+    for (uint32_t at = net->head[net->first[from] + next[from]]; next[at] < LFT_HERE;) {
+        count += routing_lane_raises(routing, at);
+        at = net->head[net->first[at] + next[at]];
+    }
+    return count;
+}
+
+static void part_measure(void *context, uint32_t part)
+{
+    struct measure *measure = context;
+    const struct routing *routing = measure->routing;
+    const struct net *net = routing->net;
+    uint32_t *hops = malloc(net->switch_count * sizeof(*hops)), hops_most = 0, lane_most = 0;
+    for (uint32_t t = part; hops && t < net->host_count; t += MEASURE_PARTS) {
+        const uint8_t *next = lft_tree(routing->lft, t);
+        for (uint32_t s = 0; s < net->switch_count; s++)
+            hops[s] = LFT_UNKNOWN;
+        hops[net->target_switch[t]] = 0;
+        for (uint32_t s = 0; s < net->switch_count; s++) {
+            if (!net_has_hosts(net, s) || next[s] >= LFT_HERE)
+                continue;
+            uint32_t length = lft_hops(net, next, s, hops);
+            if (length == UINT32_MAX)
+                continue;
+            hops_most = length > hops_most ? length : hops_most;
+            if (routing->algorithm->lanes == ALGORITHM_ONE_LANE)
+                continue;
+            uint32_t lane = lanes_raised(routing, next, s);
+            lane_most = lane > lane_most ? lane : lane_most;
+        }
+    }
+    if (!hops)
+        measure->failed = true;
+    measure->hops_most[part] = hops_most;
+    measure->lane_most[part] = lane_most;
+    free(hops);
+}
+
 /* Hops of the longest way from a switch with hosts to a host, and lanes needed by the rule. */
 static int ways_measure(struct routing *routing)
 {
-    const struct net *net = routing->net;
-    uint32_t *order = malloc(net->switch_count * sizeof(*order));
-    uint32_t *scratch = malloc(LFT_SCRATCH(net) * sizeof(*scratch));
-    uint32_t *hops = malloc(net->switch_count * sizeof(*hops));
-    uint32_t *lane = malloc(net->switch_count * sizeof(*lane));
-    bool enough = order && scratch && hops && lane;
+    struct measure measure = {.routing = routing};
+    parallel_run(MEASURE_PARTS, part_measure, &measure);
     routing->lane_count = 1;
-    for (uint32_t t = 0; enough && t < net->host_count; t++) {
-        const uint8_t *next = lft_tree(routing->lft, t);
-        uint32_t count = lft_tree_order(routing->lft, t, order, scratch);
-        hops[order[0]] = lane[order[0]] = 0;
-        for (uint32_t i = 1; i < count; i++) {
-            uint32_t at = order[i], to = net->head[net->first[at] + next[at]];
-            hops[at] = hops[to] + 1;
-            lane[at] = lane[to] + (to != order[0] && routing_lane_raises(routing, to));
-            if (net->host_first[at] == net->host_first[at + 1])
-                continue;
-            if (hops[at] > routing->hops_most)
-                routing->hops_most = hops[at];
-            if (lane[at] + 1 > routing->lane_count)
-                routing->lane_count = lane[at] + 1;
-        }
+    for (uint32_t i = 0; i < MEASURE_PARTS; i++) {
+        if (measure.hops_most[i] > routing->hops_most)
+            routing->hops_most = measure.hops_most[i];
+        if (measure.lane_most[i] + 1 > routing->lane_count)
+            routing->lane_count = measure.lane_most[i] + 1;
     }
-    free(order);
-    free(scratch);
-    free(hops);
-    free(lane);
-    return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to measure the ways");
+    return measure.failed ? error_set(-ENOMEM, ERROR_NO_RANK, "no memory to measure the ways") : 0;
 }
 
 static int turns_make(struct routing *routing, const struct routing_options *options)

@@ -63,8 +63,33 @@ static bool arrays_allocate(struct traffic *traffic)
                                    sizeof(*traffic->switch_hosts));
     traffic->inside_rate = calloc(groups, sizeof(*traffic->inside_rate));
     traffic->between_rate = calloc((size_t)groups * groups, sizeof(*traffic->between_rate));
+    traffic->group_source = calloc((size_t)traffic->class_count * groups * net->switch_count,
+                                   sizeof(*traffic->group_source));
     return traffic->group && traffic->group_of_switch && traffic->switch_hosts &&
-           traffic->inside_rate && traffic->between_rate;
+           traffic->inside_rate && traffic->between_rate && traffic->group_source;
+}
+
+/* What a switch's hosts send to one host of a group. */
+static float group_source(const struct traffic *traffic, uint32_t group, uint32_t class,
+                          uint32_t at)
+{
+    uint32_t groups = traffic->group_count;
+    const uint32_t *hosts = traffic->switch_hosts + (size_t)at * groups;
+    double sum = class == 0 ? hosts[group] * traffic->inside_rate[group] : 0;
+    for (uint32_t g = 0; class == 1 && g < groups; g++)
+        sum += hosts[g] * traffic->between_rate[g * groups + group];
+    return (float)sum;
+}
+
+static void group_sources_fill(struct traffic *traffic)
+{
+    float *source = traffic->group_source;
+    for (uint32_t k = 0; k < traffic->class_count; k++) {
+        for (uint32_t g = 0; g < traffic->group_count; g++) {
+            for (uint32_t s = 0; s < traffic->net->switch_count; s++)
+                *source++ = group_source(traffic, g, k, s);
+        }
+    }
 }
 
 static int traffic_make(struct traffic **out, const struct net *net, uint32_t group_count)
@@ -94,6 +119,7 @@ static int traffic_make(struct traffic **out, const struct net *net, uint32_t gr
         traffic_destroy(traffic);
         return result;
     }
+    group_sources_fill(traffic);
     *out = traffic;
     return 0;
 }
@@ -121,6 +147,7 @@ void traffic_destroy(struct traffic *traffic)
     free(traffic->switch_hosts);
     free(traffic->inside_rate);
     free(traffic->between_rate);
+    free(traffic->group_source);
     free(traffic->out_share);
     free(traffic->in_share);
     free(traffic->matrix);
@@ -129,24 +156,26 @@ void traffic_destroy(struct traffic *traffic)
 
 float traffic_source(const struct traffic *traffic, uint32_t target, uint32_t class, uint32_t at)
 {
-    uint32_t groups = traffic->group_count;
     if (target >= traffic->net->host_count || class >= traffic->class_count)
         return 0;
     if (traffic->matrix)
         return traffic->matrix[(size_t)target * traffic->net->switch_count + at];
     if (traffic->out_share)
         return (float)(traffic->out_share[at] * traffic->in_share[target]);
-    const uint32_t *hosts = traffic->switch_hosts + (size_t)at * groups;
-    uint32_t group = traffic->group[target];
-    double sum = class == 0 ? hosts[group] * traffic->inside_rate[group] : 0;
-    for (uint32_t g = 0; class == 1 && g < groups; g++)
-        sum += hosts[g] * traffic->between_rate[g * groups + group];
-    return (float)sum;
+    size_t row = class * traffic->group_count + traffic->group[target];
+    return traffic->group_source[row * traffic->net->switch_count + at];
 }
 
 void traffic_sources(const struct traffic *traffic, uint32_t target, uint32_t class, float *source)
 {
-    for (uint32_t s = 0; s < traffic->net->switch_count; s++)
+    const struct net *net = traffic->net;
+    if (target < net->host_count && !traffic->matrix && !traffic->out_share) {
+        size_t row = class * traffic->group_count + traffic->group[target];
+        memcpy(source, traffic->group_source + row * net->switch_count,
+               net->switch_count * sizeof(*source));
+        return;
+    }
+    for (uint32_t s = 0; s < net->switch_count; s++)
         source[s] = traffic_source(traffic, target, class, s);
 }
 

@@ -26,6 +26,7 @@ struct traffic {
     uint32_t *switch_hosts; /* [switch * group_count + group]: hosts of that group there */
     double *inside_rate;    /* [group]: from one host to one host inside */
     double *between_rate;   /* [source group * group_count + target group] */
+    float *group_source;    /* [(class * group_count + target group) * switch_count + switch] */
     double *out_share;      /* [switch] sum over hosts of measured output; NULL: all alike */
     double *in_share;       /* [target] measured input */
     float *matrix;          /* [target * switch_count + source switch]; NULL: none */

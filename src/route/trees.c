@@ -2,10 +2,10 @@
  *
  * See trees.h.
  *
- * Large networks are built in two strands, each with one half of the targets and a load of its own;
- * now and then both add what the other has done. The halves are halves of the switch numbers, so
- * the pods and trees of a regular network stay together. Small networks are built in one strand,
- * which balances best. Threads change the time and nothing else.
+ * Large networks are built in two strands, each with one half of the hosts and a load of its own;
+ * now and then both add what the other has done. The halves follow the switch numbers, so the pods
+ * and trees of a regular network stay together. Small networks are built in one strand, which
+ * balances best. Threads change the time and nothing else.
  */
 #include "route/trees.h"
 
@@ -27,7 +27,7 @@
 struct strand {
     struct grow *grow;
     struct load *load;
-    uint32_t target, target_end; /* still to do */
+    uint32_t root, root_end; /* switches whose hosts are still to do */
     uint32_t batch_end;
 };
 
@@ -39,14 +39,37 @@ struct trees {
     struct load *before; /* at the last exchange */
 };
 
+static void target_build(struct trees *build, struct strand *strand, uint32_t target)
+{
+    uint8_t *next = lft_tree(build->routing->lft, target);
+    grow_tree(strand->grow, target, next);
+    grow_tree_load(strand->grow, target, next);
+}
+
+/* The hosts of some switches, and these switches themselves. */
 static void strand_run(void *context, uint32_t part)
 {
     struct trees *build = context;
+    const struct net *net = build->routing->net;
     struct strand *strand = &build->strands[part];
-    for (; strand->target < strand->batch_end; strand->target++) {
-        uint8_t *next = lft_tree(build->routing->lft, strand->target);
-        grow_tree(strand->grow, strand->target, next);
-        grow_tree_load(strand->grow, strand->target, next, 1);
+    for (; strand->root < strand->batch_end; strand->root++) {
+        uint32_t root = strand->root;
+        if (!net_has_hosts(net, root))
+            continue;
+        for (uint32_t t = net->host_first[root]; t < net->host_first[root + 1]; t++)
+            target_build(build, strand, t);
+        target_build(build, strand, net->host_count + root);
+    }
+}
+
+/* Trees of switches without hosts carry no load: they can be shared out freely. */
+static void bare_run(void *context, uint32_t part)
+{
+    struct trees *build = context;
+    const struct net *net = build->routing->net;
+    for (uint32_t root = part; root < net->switch_count; root += build->strand_count) {
+        if (!net_has_hosts(net, root))
+            target_build(build, &build->strands[part], net->host_count + root);
     }
 }
 
@@ -68,43 +91,33 @@ static void loads_exchange(struct trees *build)
         price_fill(build->strands[i].grow->price);
 }
 
+/* The first switch whose hosts have at least this number. */
+static uint32_t switch_of(const struct net *net, uint32_t host)
+{
+    return host >= net->host_count ? net->switch_count : net->target_switch[host];
+}
+
 static void hosts_build(struct trees *build, const struct routing_options *options)
 {
-    uint32_t host_count = build->routing->net->host_count, strands = build->strand_count;
+    const struct net *net = build->routing->net;
+    uint64_t hosts = net->host_count, strands = build->strand_count;
     for (uint32_t i = 0; i < strands; i++) {
-        build->strands[i].target = (uint32_t)((uint64_t)host_count * i / strands);
-        build->strands[i].target_end = (uint32_t)((uint64_t)host_count * (i + 1) / strands);
+        build->strands[i].root = switch_of(net, (uint32_t)(hosts * i / strands));
+        build->strands[i].root_end = switch_of(net, (uint32_t)(hosts * (i + 1) / strands));
     }
-    uint32_t step = host_count / strands / BATCHES + 1;
-    for (uint32_t done = 0; done < host_count; done += step * strands) {
+    for (uint32_t batch = 1; batch <= BATCHES; batch++) {
         for (uint32_t i = 0; i < strands; i++) {
-            struct strand *strand = &build->strands[i];
-            uint32_t left = strand->target_end - strand->target;
-            strand->batch_end = strand->target + (left < step ? left : step);
+            uint64_t from = hosts * i / strands, to = hosts * (i + 1) / strands;
+            uint64_t end = from + (to - from) * batch / BATCHES;
+            build->strands[i].batch_end = batch == BATCHES ? build->strands[i].root_end
+                                                           : switch_of(net, (uint32_t)end);
         }
-        parallel_run(strands, strand_run, build);
+        parallel_run((uint32_t)strands, strand_run, build);
         if (strands > 1)
             loads_exchange(build);
         if (options && options->progress)
-            options->progress(options->progress_context, (double)done / host_count);
+            options->progress(options->progress_context, (double)batch / (BATCHES + 1));
     }
-    /* the last batch may leave a remainder when the halves are uneven */
-    for (uint32_t i = 0; i < strands; i++)
-        build->strands[i].batch_end = build->strands[i].target_end;
-    parallel_run(strands, strand_run, build);
-}
-
-/* Trees of the switches themselves carry no load: they can be shared out freely. */
-static void switches_build(struct trees *build)
-{
-    const struct net *net = build->routing->net;
-    for (uint32_t i = 0; i < build->strand_count; i++) {
-        build->strands[i].target = net->host_count + (uint32_t)((uint64_t)net->switch_count * i /
-                                                                build->strand_count);
-        build->strands[i].batch_end = net->host_count + (uint32_t)((uint64_t)net->switch_count *
-                                                                   (i + 1) / build->strand_count);
-    }
-    parallel_run(build->strand_count, strand_run, build);
 }
 
 static int build_prepare(struct trees *build)
@@ -143,9 +156,7 @@ int trees_build(struct routing *routing, const struct routing_options *options)
     int result = build_prepare(&build);
     if (result == 0) {
         hosts_build(&build, options);
-        if (build.strand_count > 1)
-            loads_exchange(&build);
-        switches_build(&build);
+        parallel_run(build.strand_count, bare_run, &build);
         const struct load *sum = build.strand_count > 1 ? build.before : build.strands[0].load;
         for (uint32_t k = 0; k < routing->traffic->class_count; k++)
             memcpy(routing->load->channel[k], sum->channel[k],

@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 4
-#define TUNE_IDLE 4 /* rounds without a gain after which it is enough */
+#define ANY_GAIN  0.9999f /* a gain, not noise */
+#define TUNE_IDLE 4       /* rounds without a gain after which it is enough */
+
+/* A switch whose way leads over a busy channel. */
+struct offender {
+    uint32_t depth, at;
+};
 
 struct tune {
     const struct net *net;
@@ -22,25 +27,35 @@ struct tune {
     double most[TRAFFIC_CLASSES]; /* the busiest channel's load */
     float busy[TRAFFIC_CLASSES];  /* channels above this are worth a look */
     float unit[TRAFFIC_CLASSES];  /* load that counts as 1 in the powers */
+    float *source[TRAFFIC_CLASSES];
     float *flow[TRAFFIC_CLASSES]; /* through each switch, for the target at hand */
     uint64_t *joined;             /* switch -> slots by which others have joined it */
-    uint32_t *order, *scratch, *hops;
+    uint32_t *hops, *path;
+    uint8_t *marked;
+    struct offender *offenders;
+    uint32_t offender_count;
     uint32_t *busy_list; /* channels above the limit */
     uint32_t busy_count;
     uint8_t *next;
     uint32_t root;
     bool longer;
-    uint64_t moves;
+    float worth;
+    const float *goal;
+    uint64_t moves, moves_max;
+    uint32_t looks, looks_max;
 };
 
 static void tune_free(struct tune *tune)
 {
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
+        free(tune->source[k]);
         free(tune->flow[k]);
+    }
     free(tune->joined);
-    free(tune->order);
-    free(tune->scratch);
     free(tune->hops);
+    free(tune->path);
+    free(tune->marked);
+    free(tune->offenders);
     free(tune->busy_list);
 }
 
@@ -49,20 +64,50 @@ static bool tune_allocate(struct tune *tune)
     uint32_t switches = tune->net->switch_count;
     bool enough = true;
     for (uint32_t k = 0; k < tune->classes; k++) {
+        tune->source[k] = malloc(switches * sizeof(float));
         tune->flow[k] = malloc(switches * sizeof(float));
-        enough = enough && tune->flow[k];
+        enough = enough && tune->source[k] && tune->flow[k];
     }
-    tune->joined = malloc((size_t)switches * WORDS_MAX * sizeof(uint64_t));
-    tune->order = malloc(switches * sizeof(uint32_t));
-    tune->scratch = malloc(LFT_SCRATCH(tune->net) * sizeof(uint32_t));
+    tune->joined = malloc((size_t)switches * tune->turns->words * sizeof(uint64_t));
     tune->hops = malloc(switches * sizeof(uint32_t));
+    tune->path = malloc(switches * sizeof(uint32_t));
+    tune->marked = malloc(switches);
+    tune->offenders = malloc(switches * sizeof(*tune->offenders));
     tune->busy_list = malloc((tune->net->channel_count + 1) * sizeof(uint32_t));
-    return enough && tune->joined && tune->order && tune->scratch && tune->hops && tune->busy_list;
+    return enough && tune->joined && tune->hops && tune->path && tune->marked && tune->offenders &&
+           tune->busy_list;
 }
 
 static uint32_t output_of(const struct tune *tune, uint32_t at)
 {
     return tune->net->first[at] + tune->next[at];
+}
+
+static uint64_t *joined_row(const struct tune *tune, uint32_t at)
+{
+    return tune->joined + (size_t)at * tune->turns->words;
+}
+
+static void joined_fill(struct tune *tune)
+{
+    const struct net *net = tune->net;
+    memset(tune->joined, 0, (size_t)net->switch_count * tune->turns->words * sizeof(uint64_t));
+    for (uint32_t s = 0; s < net->switch_count; s++) {
+        if (tune->next[s] >= LFT_HERE)
+            continue;
+        uint32_t out = output_of(tune, s), slot = net_slot_in(net, out);
+        joined_row(tune, net->head[out])[slot / 64] |= 1ull << (slot % 64);
+    }
+}
+
+/* Sends a source's traffic down its way. Ways are short: this beats sorting the whole tree. */
+static void source_send(struct tune *tune, uint32_t from, float amount, uint32_t class)
+{
+    uint32_t at = from;
+    while (tune->next[at] < LFT_HERE) {
+        tune->flow[class][at] += amount;
+        at = tune->net->head[output_of(tune, at)];
+    }
 }
 
 /* Loads a target's tree into flow, joined and hops. */
@@ -71,20 +116,22 @@ static void target_take(struct tune *tune, const struct lft *table, uint32_t tar
     const struct net *net = tune->net;
     tune->next = lft_tree(table, target);
     tune->root = net->target_switch[target];
-    uint32_t count = lft_tree_order(table, target, tune->order, tune->scratch);
-    for (uint32_t k = 0; k < tune->classes; k++)
-        traffic_sources(tune->load->traffic, target, k, tune->flow[k]);
-    memset(tune->joined, 0, (size_t)net->switch_count * WORDS_MAX * sizeof(uint64_t));
-    tune->hops[tune->root] = 0;
-    for (uint32_t i = 1; i < count; i++)
-        tune->hops[tune->order[i]] = tune->hops[net->head[output_of(tune, tune->order[i])]] + 1;
-    for (uint32_t i = count; i-- > 1;) {
-        uint32_t at = tune->order[i], out = output_of(tune, at), to = net->head[out];
-        uint32_t slot = net_slot_in(net, out);
-        tune->joined[to * WORDS_MAX + slot / 64] |= 1ull << (slot % 64);
-        for (uint32_t k = 0; k < tune->classes; k++)
-            tune->flow[k][to] += tune->flow[k][at];
+    joined_fill(tune);
+    for (uint32_t k = 0; k < tune->classes; k++) {
+        traffic_sources(tune->load->traffic, target, k, tune->source[k]);
+        memset(tune->flow[k], 0, net->switch_count * sizeof(float));
+        for (uint32_t s = 0; s < net->switch_count; s++) {
+            if (tune->source[k][s] > 0)
+                source_send(tune, s, tune->source[k][s], k);
+        }
     }
+    if (tune->longer)
+        return;
+    for (uint32_t s = 0; s < net->switch_count; s++)
+        tune->hops[s] = LFT_UNKNOWN;
+    tune->hops[tune->root] = 0;
+    for (uint32_t s = 0; s < net->switch_count; s++)
+        lft_hops(net, tune->next, s, tune->hops);
 }
 
 /* Adds the flow of a switch to all that lies behind it on its way, or takes it away. */
@@ -136,9 +183,9 @@ static bool output_fits(const struct tune *tune, uint32_t at, uint32_t out)
 {
     const struct net *net = tune->net;
     uint32_t to = net->head[out];
-    const uint64_t *row = turns_row(tune->turns, out);
+    const uint64_t *row = turns_row(tune->turns, out), *joined = joined_row(tune, at);
     for (uint32_t w = 0; w < tune->turns->words; w++) {
-        if (tune->joined[at * WORDS_MAX + w] & ~row[w])
+        if (joined[w] & ~row[w])
             return false;
     }
     if (to == tune->root)
@@ -153,8 +200,8 @@ static void output_change(struct tune *tune, uint32_t at, uint32_t out)
     const struct net *net = tune->net;
     uint32_t old = output_of(tune, at), old_slot = net_slot_in(net, old);
     uint32_t slot = net_slot_in(net, out);
-    tune->joined[net->head[old] * WORDS_MAX + old_slot / 64] &= ~(1ull << (old_slot % 64));
-    tune->joined[net->head[out] * WORDS_MAX + slot / 64] |= 1ull << (slot % 64);
+    joined_row(tune, net->head[old])[old_slot / 64] &= ~(1ull << (old_slot % 64));
+    joined_row(tune, net->head[out])[slot / 64] |= 1ull << (slot % 64);
     tune->next[at] = (uint8_t)(out - net->first[at]);
     tune->hops[at] = tune->hops[net->head[out]] + 1;
     tune->moves++;
@@ -169,7 +216,7 @@ static void switch_improve(struct tune *tune, uint32_t at)
     for (uint32_t k = 0; k < tune->classes; k++)
         flow[k] = tune->flow[k][at];
     way_add(tune, at, flow, -1);
-    float least = way_cost(tune, best, flow, INFINITY) * 0.9999f; /* a gain, not noise */
+    float least = way_cost(tune, best, flow, INFINITY) * tune->worth;
     for (uint32_t out = net->first[at]; out < net->first[at + 1]; out++) {
         if (out == old || !output_fits(tune, at, out))
             continue;
@@ -195,18 +242,49 @@ static bool is_busy(const struct tune *tune, uint32_t at)
     return false;
 }
 
-/* Improving the busiest switch alone may fail where those before it on the way could turn off
- * earlier: marks the ways that lead over busy channels. */
-static uint32_t busy_mark(struct tune *tune, uint32_t count)
+enum { UNMARKED, HARMLESS, OFFENDING };
+
+/* Follows the way of one source, and lists the switches on it whose way leads over a busy channel.
+ * Improving the busiest switch alone may fail where those before it could turn off earlier. */
+static void way_judge(struct tune *tune, uint32_t from)
 {
-    uint32_t found = 0;
-    tune->scratch[tune->root] = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        uint32_t at = tune->order[i], to = tune->net->head[output_of(tune, at)];
-        tune->scratch[at] = is_busy(tune, at) || tune->scratch[to];
-        found += tune->scratch[at];
+    uint32_t count = 0, at = from;
+    while (tune->next[at] < LFT_HERE && tune->marked[at] == UNMARKED) {
+        tune->path[count++] = at;
+        at = tune->net->head[output_of(tune, at)];
     }
-    return found;
+    bool offending = tune->marked[at] == OFFENDING;
+    uint32_t depth = at == tune->root ? 0 : tune->hops[at];
+    while (count-- > 0) {
+        at = tune->path[count];
+        offending = offending || is_busy(tune, at);
+        tune->marked[at] = offending ? OFFENDING : HARMLESS;
+        tune->hops[at] = ++depth;
+        if (offending)
+            tune->offenders[tune->offender_count++] = (struct offender){depth, at};
+    }
+}
+
+static int nearer_first(const void *a, const void *b)
+{
+    const struct offender *x = a, *y = b;
+    if (x->depth != y->depth)
+        return x->depth < y->depth ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void offenders_find(struct tune *tune)
+{
+    memset(tune->marked, UNMARKED, tune->net->switch_count);
+    tune->offender_count = 0;
+    for (uint32_t s = 0; s < tune->net->switch_count; s++) {
+        bool sends = false;
+        for (uint32_t k = 0; k < tune->classes; k++)
+            sends = sends || tune->source[k][s] > 0;
+        if (sends)
+            way_judge(tune, s);
+    }
+    qsort(tune->offenders, tune->offender_count, sizeof(*tune->offenders), nearer_first);
 }
 
 static void limits_set(struct tune *tune, float share)
@@ -220,6 +298,8 @@ static void limits_set(struct tune *tune, float share)
         double host = traffic_host_load(tune->load->traffic, k);
         /* below the load of host cables nothing is gained any more */
         tune->busy[k] = (float)fmax(most * share, host * 1.0001);
+        if (tune->goal && tune->goal[k] > 0)
+            tune->busy[k] = tune->goal[k];
     }
 }
 
@@ -255,25 +335,27 @@ static void pass(struct tune *tune, const struct lft *table, float share)
     for (uint32_t t = 0; t < net->host_count; t++) {
         if (!uses_busy(tune, lft_tree(table, t)))
             continue;
+        if (tune->moves >= tune->moves_max || tune->looks++ >= tune->looks_max)
+            return;
         target_take(tune, table, t);
-        if (busy_mark(tune, net->switch_count) == 0)
-            continue;
-        for (uint32_t i = 1; i < net->switch_count; i++) {
-            uint32_t at = tune->order[i];
-            if (tune->scratch[at] && tune->next[at] < LFT_HERE)
-                switch_improve(tune, at);
-        }
+        offenders_find(tune);
+        for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
+            switch_improve(tune, tune->offenders[i].at);
     }
 }
 
 int tune_table(struct lft *table, const struct turns *turns, struct load *load,
-               const struct tune_options *options)
+               struct tune_options *options)
 {
     const struct net *net = table->net;
     struct tune tune = {.net = net,
                         .turns = turns,
                         .load = load,
                         .longer = options->longer,
+                        .goal = options->goal,
+                        .worth = options->worth > 0 ? options->worth : ANY_GAIN,
+                        .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
+                        .looks_max = options->looks_max ? options->looks_max : UINT32_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);
@@ -286,6 +368,8 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
         uint64_t before = tune.moves;
         pass(&tune, table, idle ? 0.8f : 0.95f);
         work += entries;
+        if (tune.busy_count == 0)
+            break;
         double product = tune.most[0] * (tune.classes > 1 ? tune.most[1] : 1);
         bool gained = product < best * 0.999;
         best = gained ? product : best;
@@ -293,6 +377,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
         log_debug("tuning round %u: %llu moves, busiest %.4f %.4f", round,
                   (unsigned long long)(tune.moves - before), tune.most[0], tune.most[1]);
     }
+    options->moves = tune.moves;
     tune_free(&tune);
     return 0;
 }
@@ -300,8 +385,11 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
 int tune_entries(struct lft *table, const struct turns *turns, struct load *load,
                  const struct tune_entry *entries, size_t entry_count, uint32_t rounds)
 {
-    struct tune tune = {
-        .net = table->net, .turns = turns, .load = load, .classes = load->traffic->class_count};
+    struct tune tune = {.net = table->net,
+                        .turns = turns,
+                        .load = load,
+                        .worth = ANY_GAIN,
+                        .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");

@@ -11,13 +11,18 @@
 #include "route/turns.h"
 
 struct tune_options {
-    uint64_t work_max; /* about how many table entries to look at before giving up */
-    bool longer;       /* may use ways that are longer */
+    uint64_t work_max;           /* about how many table entries to look at before giving up */
+    uint32_t looks_max;          /* trees to look at closely at most; 0: no limit */
+    uint64_t moves_max;          /* entries to change at most; 0: no limit */
+    uint64_t moves;              /* entries changed; filled in */
+    bool longer;                 /* may use ways that are longer */
+    float goal[TRAFFIC_CLASSES]; /* only channels above this load matter; 0: the busiest few */
+    float worth;                 /* a change must bring the cost down to this part; 0: any gain */
 };
 
 /* load must be the table's load, and is kept up. */
 int tune_table(struct lft *table, const struct turns *turns, struct load *load,
-               const struct tune_options *options);
+               struct tune_options *options);
 
 /* Improves only given entries, which are listed target by target; the rest of the table stays. */
 struct tune_entry {

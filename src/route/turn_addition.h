@@ -18,12 +18,17 @@ int turn_addition(struct turns *turns, const struct demand *demand);
 int turn_addition_beside(struct turns *turns, const struct demand *demand,
                          const struct turns *in_use);
 
-/* The same from a given list of turn pairs in the order in which to try them: `in` and `out` are
- * channels that meet. Used by the tests for the paper's worked example. accepted[i] says what
- * became of each; turns that are not listed stay prohibited. */
+/* As far as they fit, adds some turns to those in use, which follow rank; the first ones have
+ * precedence. Then all turns are allowed that fit to these and, otherwise, to rank. */
 struct turn_pair {
     uint32_t in, out;
 };
+int turn_addition_local(struct turns *turns, const struct turns *in_use, const int64_t *rank,
+                        const struct turn_pair *pairs, size_t pair_count);
+
+/* The same from a given list of turn pairs in the order in which to try them: `in` and `out` are
+ * channels that meet. Used by the tests for the paper's worked example. accepted[i] says what
+ * became of each; turns that are not listed stay prohibited. */
 int turn_addition_listed(struct turns *turns, const struct turn_pair *pairs, size_t pair_count,
                          bool *accepted);
 

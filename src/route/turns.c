@@ -71,6 +71,7 @@ void turns_allow_all(struct turns *turns)
 void turns_from_rank(struct turns *turns, const int64_t *rank)
 {
     const struct net *net = turns->net;
+    turns->ranked = true;
     memcpy(turns->width, rank, net->channel_count * sizeof(*rank));
     memset(turns->rows, 0, (size_t)net->channel_count * turns->words * sizeof(uint64_t));
     for (uint32_t s = 0; s < net->switch_count; s++) {

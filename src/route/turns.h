@@ -16,6 +16,7 @@ struct turns {
     uint64_t *rows; /* one row for each channel */
     int64_t *width; /* channel: of two outputs of a switch, all that may turn to the one with the
                        smaller width may turn to the other too, except for the U-turn */
+    bool ranked;    /* the widths are ranks: see turns_from_rank() */
 };
 
 /* All turns prohibited. */

@@ -25,7 +25,7 @@ static bool mend_and_check(const struct world *world, const struct lft_dump *old
         return true; /* the cable was the only one: nothing to mend */
     assert_int_equal(traffic_groups(&traffic, net, 0.01), 0);
     assert_int_equal(formats_lft_import(&lft, net, old, &dead), 0);
-    int code = repair_turns(&turns, lft, traffic);
+    int code = repair_turns(&turns, lft, traffic, NULL);
     if (code == 0) {
         struct lft_dump mended;
         struct check_report report, transition;

@@ -22,6 +22,7 @@
 #include "route/reach.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Allows all turns between cables of a breadth-first tree from the switch with most turn traffic,
  * where the tree's turns cost the rest least. */
@@ -70,25 +71,54 @@ static int tree_allow(struct order *order, const struct demand *demand)
     return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a spanning tree");
 }
 
+struct ranked {
+    int64_t mean;
+    uint32_t channel;
+};
+
+static int mean_compare(const void *a, const void *b)
+{
+    int64_t x = ((const struct ranked *)a)->mean, y = ((const struct ranked *)b)->mean;
+    return x < y ? -1 : x > y;
+}
+
+/* Ranks: the mean of the order and its mirror image, numbered -n+1, -n+3, …, n-1. */
+static void ranks_fill(const struct net *net, const uint32_t *place, struct ranked *ranked,
+                       int64_t *rank)
+{
+    int64_t scale = 2 * ((int64_t)net->channel_count + 1), count = net->channel_count;
+    for (uint32_t c = 0; c < count; c++) {
+        uint32_t back = net->reverse[c];
+        int64_t mean = (int64_t)place[c] - place[back];
+        int64_t tie = c < back ? 1 + (int64_t)c : -1 - (int64_t)back;
+        ranked[c] = (struct ranked){.mean = mean * scale + tie, .channel = c};
+    }
+    qsort(ranked, net->channel_count, sizeof(*ranked), mean_compare);
+    for (int64_t i = 0; i < count; i++)
+        rank[ranked[i].channel] = 2 * i - (count - 1);
+}
+
 /* Allows every turn that goes forward in the order. The mean of the order and its mirror image is
  * as good an order, and antisymmetric, so turns and their reverses agree. */
 static int order_close(const struct order *order, struct turns *turns)
 {
     const struct net *net = order->net;
-    int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
-    if (!rank)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
-                         net->channel_count);
-    int64_t scale = 2 * ((int64_t)net->channel_count + 1);
-    for (uint32_t c = 0; c < net->channel_count; c++) {
-        uint32_t back = net->reverse[c];
-        int64_t mean = (int64_t)order->place[c] - order->place[back];
-        int64_t tie = c < back ? 1 + (int64_t)c : -1 - (int64_t)back;
-        rank[c] = mean * scale + tie;
+    size_t channels = net->channel_count + 1u;
+    int64_t *rank = malloc(channels * sizeof(*rank));
+    uint32_t *place = malloc(channels * sizeof(*place));
+    struct ranked *ranked = malloc(channels * sizeof(*ranked));
+    bool enough = rank && place && ranked;
+    if (enough) {
+        order_places(order, place);
+        ranks_fill(net, place, ranked, rank);
+        turns_from_rank(turns, rank);
     }
-    turns_from_rank(turns, rank);
     free(rank);
-    return 0;
+    free(place);
+    free(ranked);
+    return enough ? 0
+                  : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
+                              net->channel_count);
 }
 
 /* Allows turns that are in use. */
@@ -200,6 +230,34 @@ int turn_addition_beside(struct turns *turns, const struct demand *demand,
             "be replaced in two stages",
             net_name(turns->net, from), net_name(turns->net, to));
     turn_list_destroy(&list);
+    return result;
+}
+
+int turn_addition_local(struct turns *turns, const struct turns *in_use, const int64_t *rank,
+                        const struct turn_pair *pairs, size_t pair_count)
+{
+    const struct net *net = turns->net;
+    double *initial = malloc((net->channel_count + 1) * sizeof(*initial));
+    struct turns *accepted = NULL;
+    struct order *order = NULL;
+    int result = initial ? turns_create(&accepted, net)
+                         : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the channels");
+    for (uint32_t c = 0; result == 0 && c < net->channel_count; c++)
+        initial[c] = (double)rank[c];
+    if (result == 0)
+        result = order_create(&order, accepted, initial);
+    if (result == 0) {
+        memcpy(accepted->rows, in_use->rows,
+               (size_t)net->channel_count * accepted->words * sizeof(uint64_t));
+        for (size_t i = 0; i < pair_count; i++) {
+            if (!turns_allowed(accepted, pairs[i].in, pairs[i].out))
+                order_turn_add(order, pairs[i].in, pairs[i].out);
+        }
+        result = order_close(order, turns);
+    }
+    order_destroy(order);
+    turns_destroy(accepted);
+    free(initial);
     return result;
 }
 

@@ -15,17 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights that differ by less than this part of the greatest are equal: sums of the same numbers in
- * another order differ in the last bits. */
-#define WEIGHT_STEPS 1e9 /* 30 bits */
-#define ROUND_BITS   14
-#define ROUND_MOST   ((1u << ROUND_BITS) - 1)
-#define SWITCH_BITS  20
+/* Weights of one step count as equal: a step is half an octave. In a regular network turns are
+ * exactly equal or far apart. Where a cable has failed they are nearly equal, and without rotation
+ * the prohibited turns would bunch up around the failure. */
+#define STEPS_AN_OCTAVE 2
+#define STEPS_MOST      4096 /* of the heaviest */
+#define ROUND_BITS      14
+#define ROUND_MOST      ((1u << ROUND_BITS) - 1)
+#define SWITCH_BITS     20
+
+static uint64_t weight_steps(double part_of_heaviest)
+{
+    double steps = STEPS_MOST + STEPS_AN_OCTAVE * log2(part_of_heaviest);
+    return steps > 0 ? (uint64_t)llround(steps) : 0;
+}
 
 /* All that decides the order in one number: heavier first, then the round, then the switch. */
 static uint64_t item_key(const struct turn_item *item)
 {
-    uint64_t weight = (uint64_t)WEIGHT_STEPS - item->weight;
+    uint64_t weight = STEPS_MOST - item->weight;
     uint64_t round = item->round < ROUND_MOST ? item->round : ROUND_MOST;
     return weight << (ROUND_BITS + SWITCH_BITS) | round << SWITCH_BITS | item->at;
 }
@@ -138,7 +146,7 @@ struct scratch {
     struct family *families;
     uint32_t *family_of;
     const uint32_t *level;
-    double scale;
+    double heaviest;
 };
 
 /* Appends the turns of one switch that carry traffic. */
@@ -151,9 +159,9 @@ static size_t switch_append(const struct demand *demand, uint32_t at, struct tur
     for (uint32_t i = 0; i < degree; i++) {
         for (uint32_t j = i + 1; j < degree; j++) {
             double weight = demand_pair(demand, at, i, j);
-            uint64_t steps = (uint64_t)llround(weight * scratch->scale);
             if (weight <= 0)
                 continue;
+            uint64_t steps = weight_steps(weight / scratch->heaviest);
             uint32_t level_i = scratch->level[net->head[first + i]];
             uint32_t level_j = scratch->level[net->head[first + j]];
             uint32_t upper = level_i > level_j ? i : j;
@@ -196,7 +204,7 @@ int turn_list_create(struct turn_list *list, const struct demand *demand)
         .families = malloc(per_switch * per_switch * sizeof(struct family)),
         .family_of = malloc(per_switch * per_switch * sizeof(uint32_t)),
         .level = level,
-        .scale = heaviest > 0 ? WEIGHT_STEPS / heaviest : 0,
+        .heaviest = heaviest,
     };
     *list = (struct turn_list){.net = net, .items = malloc(most * sizeof(struct turn_item))};
     bool enough = scratch.families && scratch.family_of && level && list->items;

@@ -14,6 +14,11 @@ static const char *const event_names[EVENT_COUNT] = {
     "arrive", "done", "retry", "credit", "stop", "go", "room", "drain",
 };
 
+const struct sim_constants *network_constants(const struct network *network)
+{
+    return &network->constants;
+}
+
 sim_time network_flit_time(const struct network *network)
 {
     int64_t mbps = network->options.kind == NETWORK_RHINET2 ? network->constants.rhinet2_mbps

@@ -153,6 +153,7 @@ uint32_t network_deadlock(const struct network *network, FILE *out);
 #define NETWORK_NAME_MAX 128
 const char *network_name(const struct network *network, uint32_t node, char text[NETWORK_NAME_MAX]);
 
+const struct sim_constants *network_constants(const struct network *network);
 sim_time network_flit_time(const struct network *network); /* of links that say no speed */
 uint32_t network_flits(const struct network *network, uint32_t bytes); /* of a packet with data */
 

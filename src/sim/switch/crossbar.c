@@ -320,10 +320,15 @@ static void crossing_done(struct network *network, uint32_t port)
     output->sending = NONE;
     if (--network->ports[input].reading_count == 0)
         network->ports[input].reading = NONE;
+    bool is_host = node_is_host(network, output->node);
+    uint64_t cookie = stay->cookie;
     if (--stay->copies == 0)
         buffer_pop(network, request.stay);
     crossbar_arbitrate(network, port);
     input_freed(network, input);
+    if (is_host && network->options.sent)
+        network->options.sent(network->options.context, output->node - network->plan.switch_count,
+                              cookie);
 }
 
 void network_drain(struct network *network, uint32_t stay, sim_time end)

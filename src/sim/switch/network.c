@@ -258,6 +258,7 @@ int network_send(struct network *network, const struct network_packet *packet)
     uint32_t queue = network->port_first[network->plan.switch_count + packet->source];
     stay->packet = number;
     stay->flits = packet->flits;
+    stay->cookie = packet->cookie;
     stay->place = queue * network->lane_count;
     stay->tail_ready = packet->tail_ready;
     crossbar_enqueue(network, index);

@@ -44,6 +44,7 @@ struct ramp {
 /* One packet in one buffer. */
 struct stay {
     uint32_t packet, flits;
+    uint64_t cookie;     /* in a host's queue: the packet itself may be delivered before it left */
     uint32_t place;      /* lane of the input, or of the host's queue */
     uint32_t next;       /* in the buffer's queue */
     sim_time tail_ready; /* when its last flit can go on */

@@ -85,7 +85,9 @@ struct network_options {
     uint32_t metres;                       /* of links that do not say */
     double bit_error_rate;                 /* on every link */
     void (*deliver)(void *context, const struct network_arrival *arrival); /* may be NULL */
-    void *context;
+    /* The last flit of a packet has left its host; may be NULL. */
+    void (*sent)(void *context, uint32_t source, uint64_t cookie);
+    void *context;    /* of both */
     bool hosts_drain; /* hosts free their buffer by network_drain(); else it frees itself */
 };
 

@@ -89,8 +89,8 @@ const struct cli_command cli_commands[] = {
         "paper [PART]             the paper's evaluation: fig-20 fig-21 fig-24 table-2\n"
         "      --networks N       random networks of each size\n"},
     {.name = "sim", .run = cli_sim,
-     .help = "simulate networks of RHiNET switches",
-     .usage = "run|constants [OPTION...]",
+     .help = "simulate RHiNET switches and the Martini controller",
+     .usage = "run|thesis|constants [OPTION...]",
      .options =
         "run                      traffic on a network, at several loads\n"
         "      --topology FILE    the fabric, as `rhinet route` reads it\n"
@@ -115,6 +115,8 @@ const struct cli_command cli_commands[] = {
         "      --plot FILE        latency against load, as SVG\n"
         "      --loads N          show the N busiest links\n"
         "      --log FILE         every event, one a line\n"
+        "thesis [PART]            the thesis's figures: all, table-6.2, fig-6.1, P3, ...\n"
+        "      --timeline FILE    what each module did when, for Perfetto\n"
         "constants                what the simulated hardware is made of, and who says so\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",

@@ -17,6 +17,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", cli_sim_run},
+    {"thesis", cli_sim_thesis},
     {"constants", cli_sim_constants},
 };
 
@@ -30,7 +31,7 @@ int cli_sim(int argc, char **argv)
             return subcommands[i].run(argc - 1, argv + 1);
     }
     if (argc < 2)
-        return cli_usage_error("sim", "say what to do: run or constants");
+        return cli_usage_error("sim", "say what to do: run, thesis or constants");
     const char *near = text_nearest(argv[1], names, count);
     if (near)
         return cli_usage_error("sim", "'%s' is unknown; did you mean '%s'?", argv[1], near);

@@ -4,8 +4,9 @@
  * thesis gives it, and which row of the specification's list of figures set it.
  *
  * Origin: "K …" is a constant of the architecture, "C …" was calibrated on that row, "assumed" is
- * what no source tells and is ours to choose. Rows that serve for validation (V) set nothing here;
- * tests/sim checks that. All of it can be changed for what-if questions (`rhinet sim … --set`).
+ * what no source tells and is ours to choose, "switch" is off and there for what-if questions. Rows
+ * that serve for validation (V) set nothing here; tests/sim checks that. All of it can be changed
+ * for what-if questions (`rhinet sim … --set`).
  */
 #ifndef SIM_CONSTANTS_H
 #define SIM_CONSTANTS_H
@@ -71,13 +72,14 @@
     X(rva_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend RVA: RVATLB")                              \
     X(set_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend: each of SET1 to SET4")                    \
     X(rbend_cycles, 3, "clk", "4.6.2", "C T6.2 PCI", "RBend: PATLB, DMA request")                  \
-    X(double_buffer, 0, "", "6.1.3", "K P7", "what if: 1, RFend works while the payload drains")   \
+    X(swi_discard, 0, "", "6.1.3", "switch", "what if: 1, SWI drops all that arrives")             \
+    X(double_buffer, 0, "", "6.1.3", "switch", "what if: 1, RFend works while payload drains")     \
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
     X(cpu_poll_cycles, 20, "clk", "5.4", "assumed", "main loop finds an exception")                \
-    X(cpu_patlb_cycles, 1060, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
-    X(cpu_rvatlb_cycles, 1060, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
+    X(cpu_patlb_cycles, 1031, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
+    X(cpu_rvatlb_cycles, 1031, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
     X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")
 
 struct sim_constants {

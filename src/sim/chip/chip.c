@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const char *const event_names[EVENT_COUNT] = {"step", "request", "dma",
                                                      "seen", "send",    "hand"};
@@ -85,10 +86,22 @@ static int memory_make(struct chip *chip)
     const struct sim_constants *c = &chip->constants;
     chip->patlb.sets = (uint32_t)c->patlb_sets;
     chip->rvatlb.sets = (uint32_t)c->rvatlb_sets;
-    chip->patlb.ways = calloc(2 * (size_t)chip->patlb.sets, sizeof(struct tlb_entry));
-    chip->rvatlb.ways = calloc(2 * (size_t)chip->rvatlb.sets, sizeof(struct tlb_entry));
-    chip->aotf.headers = calloc(CHIP_AOTF_PAGES, sizeof(struct chip_header));
-    return chip->patlb.ways && chip->rvatlb.ways && chip->aotf.headers ? 0 : -ENOMEM;
+    size_t patlb = 2 * (size_t)chip->patlb.sets * sizeof(struct tlb_entry);
+    size_t rvatlb = 2 * (size_t)chip->rvatlb.sets * sizeof(struct tlb_entry);
+    size_t headers = CHIP_AOTF_PAGES * sizeof(struct chip_header);
+    size_t windows = CHIP_WINDOWS * sizeof(struct window);
+    /* Mapped, not allocated: a node that is idle touches little of it. */
+    chip->room_size = patlb + rvatlb + headers + windows;
+    char *room = mmap(NULL, chip->room_size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return -ENOMEM;
+    chip->room = room;
+    chip->patlb.ways = (struct tlb_entry *)(void *)room;
+    chip->rvatlb.ways = (struct tlb_entry *)(void *)(room + patlb);
+    chip->aotf.headers = (struct chip_header *)(void *)(room + patlb + rvatlb);
+    chip->windows = (struct window *)(void *)(room + patlb + rvatlb + headers);
+    return 0;
 }
 
 int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spec)
@@ -150,11 +163,10 @@ void chip_destroy(struct chip *chip)
     for (uint32_t i = 0; i < chip->dma_count; i++)
         free(chip->dmas[i]);
     free(chip->dmas);
-    free(chip->patlb.ways);
-    free(chip->rvatlb.ways);
     free(chip->pages.slots);
     free(chip->segments.slots);
-    free(chip->aotf.headers);
+    if (chip->room)
+        munmap(chip->room, chip->room_size);
     free(chip);
 }
 

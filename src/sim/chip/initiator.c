@@ -11,7 +11,20 @@
 
 static void request_begin(struct chip *chip)
 {
-    module_go(chip, CHIP_INITIATOR, I_IDLE, chip->constants.idle_cycles);
+    const struct module_path path[] = {{I_IDLE, chip->constants.idle_cycles},
+                                       {I_PGID, chip->constants.pgid_cycles}};
+    if (chip->initiator.first->kick == CHIP_SOFTWARE)
+        module_go(chip, CHIP_INITIATOR, I_IDLE, chip->constants.idle_cycles);
+    else
+        module_pass(chip, CHIP_INITIATOR, path, 2);
+}
+
+/* Physical address of the next part. */
+static void part_begin(struct chip *chip)
+{
+    const struct module_path path[] = {{I_IPA, chip->constants.ipa_cycles},
+                                       {I_IPA2, chip->constants.ipa2_cycles}};
+    module_pass(chip, CHIP_INITIATOR, path, 2);
 }
 
 void initiator_take(struct chip *chip, struct request *request)
@@ -86,7 +99,7 @@ static void state_pgid(struct chip *chip)
     header_complete(chip, window, &initiator->header);
     initiator->sent = 0;
     if (request->kick == CHIP_PUSH)
-        module_go(chip, CHIP_INITIATOR, I_IPA, chip->constants.ipa_cycles);
+        part_begin(chip);
     else
         module_go(chip, CHIP_INITIATOR, I_CHK2,
                   request->kick == CHIP_PULL ? chip->constants.header_cycles
@@ -200,7 +213,7 @@ static void state_chk2(struct chip *chip)
     initiator->reading++;
     dma_begin(chip, dma);
     if (!is_last) {
-        module_go(chip, CHIP_INITIATOR, I_IPA, chip->constants.ipa_cycles);
+        part_begin(chip);
         return;
     }
     initiator->waits_for_data = true;

@@ -41,10 +41,9 @@ void module_init(struct chip *chip)
         chip->modules[i].track = trace_track(chip->trace, "node", chip->number, kinds[i].name);
 }
 
-static void state_set(struct chip *chip, enum chip_module number, uint32_t state)
+static void state_set_at(struct chip *chip, enum chip_module number, uint32_t state, sim_time now)
 {
     struct module *module = &chip->modules[number];
-    sim_time now = sim_now(chip->sim);
     if (chip->trace && module->since < now && module->state != 0) /* IDLE is left blank */
         trace_span(chip->trace, module->track, kinds[number].states[module->state], module->since,
                    now);
@@ -52,6 +51,27 @@ static void state_set(struct chip *chip, enum chip_module number, uint32_t state
         module->last_state = module->state;
     module->state = state;
     module->since = now;
+}
+
+static void state_set(struct chip *chip, enum chip_module number, uint32_t state)
+{
+    state_set_at(chip, number, state, sim_now(chip->sim));
+}
+
+void module_pass(struct chip *chip, enum chip_module number, const struct module_path *path,
+                 uint32_t count)
+{
+    struct module *module = &chip->modules[number];
+    int64_t cycles = 0;
+    if (module->breakpoints || module->is_stopping_off) {
+        module_go(chip, number, path[0].state, path[0].cycles);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        state_set_at(chip, number, path[i].state, sim_now(chip->sim) + chip_cycles(chip, cycles));
+        cycles += path[i].cycles;
+    }
+    chip_post(chip, cycles, EVENT_STEP, number);
 }
 
 void module_rest(struct chip *chip, enum chip_module number, uint32_t state)

@@ -158,7 +158,9 @@ struct chip {
     struct sim_constants constants;
     struct trace *trace;
     struct module modules[CHIP_MODULES];
-    struct window windows[CHIP_WINDOWS];
+    struct window *windows; /* CHIP_WINDOWS */
+    void *room;             /* of windows, TLBs and registered headers */
+    size_t room_size;
     struct initiator initiator;
     struct replier replier;
     struct rfend rfend;
@@ -204,6 +206,14 @@ static inline void chip_moment_note(struct chip *chip, enum chip_moment moment)
 void module_init(struct chip *chip);
 /* Enters a state; its step comes after so many cycles, unless a breakpoint stops it. */
 void module_go(struct chip *chip, enum chip_module module, uint32_t state, int64_t cycles);
+/* Passes through several states, each with its cycles; one step comes at the end of the last. The
+ * states between have nothing to decide. With a breakpoint among them it goes state by state. */
+struct module_path {
+    uint32_t state;
+    int64_t cycles;
+};
+void module_pass(struct chip *chip, enum chip_module module, const struct module_path *path,
+                 uint32_t count);
 /* Enters a state and stays there until somebody calls. */
 void module_rest(struct chip *chip, enum chip_module module, uint32_t state);
 void module_suspend(struct chip *chip, enum chip_module module, enum chip_exception cause);

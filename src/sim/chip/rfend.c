@@ -8,6 +8,17 @@
 
 #include <stdlib.h>
 
+/* Nobody wants the payload: it leaves the FIFO as it comes. */
+static void arrival_drop(struct chip *chip, struct arrival *arrival)
+{
+    sim_time now = sim_now(chip->sim);
+    chip->wire.drain(chip->wire.context, chip, arrival->stay,
+                     arrival->tail > now ? arrival->tail : now);
+    chip_packet_free(chip, arrival->packet);
+    arrival->next = chip->free_arrivals;
+    chip->free_arrivals = arrival;
+}
+
 void chip_receive(struct chip *chip, struct chip_packet *packet, uint32_t stay, sim_time tail)
 {
     struct rfend *rfend = &chip->rfend;
@@ -28,15 +39,46 @@ void chip_receive(struct chip *chip, struct chip_packet *packet, uint32_t stay, 
     rfend_next(chip);
 }
 
+/* The measurement of 6.1.3 in which the receiver takes no part. */
+static void swi_discard(struct chip *chip)
+{
+    struct arrival *arrival = chip->rfend.first;
+    chip->rfend.first = NULL;
+    chip->rfend.last = NULL;
+    chip->count.discarded++;
+    arrival_drop(chip, arrival);
+}
+
 void rfend_next(struct chip *chip)
 {
     struct rfend *rfend = &chip->rfend;
     if (!rfend->first || rfend->current || rfend->is_handing)
         return;
+    if (chip->constants.swi_discard) {
+        swi_discard(chip);
+        return;
+    }
     if (rfend->payload_waits && !chip->constants.double_buffer)
         return;
     rfend->is_handing = true;
     chip_post(chip, chip->constants.swi_rx_cycles, EVENT_HAND, 0);
+}
+
+/* The header's flits, and for what hardware knows also what follows up to the next decision. */
+static void header_pass(struct chip *chip)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    const struct sim_constants *c = &chip->constants;
+    const struct module_path path[] = {{F_FLIT0, c->flit_cycles},
+                                       {F_FLIT1, c->flit_cycles},
+                                       {F_FLIT2, c->flit_cycles},
+                                       {F_FLIT3, c->flit_cycles},
+                                       {F_RVACHK, c->rvachk_cycles}};
+    bool is_plain = header->type >= CHIP_PACKET_PUSH && header->type < CHIP_PACKET_CONTROL;
+    if (!is_plain)
+        module_go(chip, CHIP_RFEND, F_FLIT0, c->flit_cycles);
+    else
+        module_pass(chip, CHIP_RFEND, path, header->is_aotf ? 4 : 5);
 }
 
 void rfend_hand(struct chip *chip)
@@ -48,7 +90,7 @@ void rfend_hand(struct chip *chip)
     if (!rfend->first)
         rfend->last = NULL;
     chip_moment_note(chip, CHIP_RFEND_BEGIN);
-    module_go(chip, CHIP_RFEND, F_FLIT0, chip->constants.flit_cycles);
+    header_pass(chip);
 }
 
 static void rfend_end(struct chip *chip)
@@ -57,17 +99,6 @@ static void rfend_end(struct chip *chip)
     chip->rfend.skips_rvatlb = false;
     module_rest(chip, CHIP_RFEND, F_IDLE);
     rfend_next(chip);
-}
-
-/* Nobody wants the payload: it leaves the FIFO as it comes. */
-static void arrival_drop(struct chip *chip, struct arrival *arrival)
-{
-    sim_time now = sim_now(chip->sim);
-    chip->wire.drain(chip->wire.context, chip, arrival->stay,
-                     arrival->tail > now ? arrival->tail : now);
-    chip_packet_free(chip, arrival->packet);
-    arrival->next = chip->free_arrivals;
-    chip->free_arrivals = arrival;
 }
 
 void rfend_discard(struct chip *chip)
@@ -132,10 +163,13 @@ static bool rva_find(struct chip *chip)
     return true;
 }
 
-static void state_rva(struct chip *chip, uint32_t next)
+static void state_rva(struct chip *chip)
 {
+    /* one state fewer to set than without a look-up */
+    const struct module_path path[] = {{F_SET2, chip->constants.set_cycles},
+                                       {F_SET3, chip->constants.set_cycles}};
     if (rva_find(chip))
-        module_go(chip, CHIP_RFEND, next, chip->constants.set_cycles);
+        module_pass(chip, CHIP_RFEND, path, 2);
     else
         module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);
 }
@@ -146,9 +180,14 @@ static void state_rvachk(struct chip *chip)
     struct rfend *rfend = &chip->rfend;
     const struct chip_header *header = &rfend->current->packet->header;
     bool has_segment = header->type == CHIP_PACKET_PUSH || header->type == CHIP_PACKET_PULL_REQUEST;
+    const struct module_path path[] = {{F_SET1, chip->constants.set_cycles},
+                                       {F_SET2, chip->constants.set_cycles},
+                                       {F_SET3, chip->constants.set_cycles}};
     rfend->virtual = header->local;
-    module_go(chip, CHIP_RFEND, has_segment ? F_RVA : F_SET1,
-              has_segment ? chip->constants.rva_cycles : chip->constants.set_cycles);
+    if (has_segment)
+        module_go(chip, CHIP_RFEND, F_RVA, chip->constants.rva_cycles);
+    else
+        module_pass(chip, CHIP_RFEND, path, 3);
 }
 
 void rfend_step(struct chip *chip, uint32_t state)
@@ -165,14 +204,17 @@ void rfend_step(struct chip *chip, uint32_t state)
         state_rvachk(chip);
         break;
     case F_RVA:
-        state_rva(chip, F_SET2); /* one step fewer to set than without a look-up */
+        state_rva(chip);
         break;
     case F_SET1:
     case F_SET2:
         module_go(chip, CHIP_RFEND, state + 1, chip->constants.set_cycles);
         break;
     case F_AOTF:
-        state_rva(chip, F_AOTFR);
+        if (rva_find(chip))
+            module_go(chip, CHIP_RFEND, F_AOTFR, 2 * chip->constants.set_cycles);
+        else
+            module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);
         break;
     case F_SET3:
     case F_SET4:

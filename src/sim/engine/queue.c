@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAP_WAYS 4 /* four children share a cache line and a half: fewer levels than two ways */
+#define FEW       16
+#define FEW_SLOTS 512 /* 2 us: more could make the heap large when more events come */
+#define HEAP_WAYS 4   /* four children share a cache line and a half: fewer levels than two ways */
 
 static bool entry_is_before(const struct queue_entry *a, const struct queue_entry *b)
 {
@@ -125,6 +127,14 @@ static void wheel_put(struct queue *queue, uint32_t index)
     queue->filled_words |= 1ULL << place / 64;
 }
 
+/* With few events and nothing further away, one small heap is the fastest: the present slot then
+ * reaches up to the new event. */
+static bool few_are_near(const struct queue *queue, int64_t slot)
+{
+    return queue->filled_words == 0 && queue->far.count == 0 && queue->near.count < FEW &&
+           slot - queue->slot < FEW_SLOTS;
+}
+
 sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event)
 {
     uint32_t index = node_take(queue);
@@ -138,6 +148,8 @@ sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event
     struct queue_entry entry = {when, node->sequence, index};
     int64_t slot = when >> QUEUE_SLOT_SHIFT;
     bool fits = true;
+    if (slot > queue->slot && few_are_near(queue, slot))
+        queue->slot = slot;
     if (slot <= queue->slot)
         fits = heap_push(&queue->near, entry);
     else if (slot - queue->slot < QUEUE_SLOTS)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum host_event { EVENT_START, EVENT_END, EVENT_FREE, EVENT_COUNT };
-static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end", "pci-free"};
+enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
+static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
 static const char *const kind_names[] = {"DMA read", "DMA write", "PIO"};
 
 struct host {
@@ -25,6 +25,7 @@ struct host {
     struct sim_condition changed;
     struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
+    sim_time free_at; /* the bus rests until then */
     struct trace *trace;
     uint32_t track;
 };
@@ -39,10 +40,13 @@ static void post(struct host *host, sim_time when, enum host_event event)
     sim_post(host->sim, when, (struct sim_event){host->actor, event, 0});
 }
 
+/* Gives the bus to the next one, not before `when`. */
 static void bus_next(struct host *host, sim_time when)
 {
     if (host->current || !host->first)
         return;
+    if (when < host->free_at)
+        when = host->free_at;
     host->current = host->first;
     host->first = host->first->next;
     if (!host->first)
@@ -87,7 +91,9 @@ static void bus_end(struct host *host)
 {
     struct pci_request *request = host->current;
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
-    post(host, request->end + cycles(host, host->constants.pci_turn_cycles), EVENT_FREE);
+    host->current = NULL;
+    host->free_at = request->end + cycles(host, host->constants.pci_turn_cycles);
+    bus_next(host, host->free_at);
     request->ended(request->context, request);
 }
 
@@ -95,14 +101,10 @@ static void host_event(void *context, uint32_t kind, uint64_t argument)
 {
     struct host *host = context;
     (void)argument;
-    if (kind == EVENT_START) {
+    if (kind == EVENT_START)
         bus_start(host);
-    } else if (kind == EVENT_END) {
+    else
         bus_end(host);
-    } else {
-        host->current = NULL;
-        bus_next(host, sim_now(host->sim));
-    }
 }
 
 int host_create(struct host **host, struct sim *sim, const struct host_spec *spec)

@@ -98,6 +98,36 @@ const struct cli_command cli_commands[] = {
         "      --full             compare with a new computation\n"
         "paper [PART]             the paper's evaluation: fig-20 fig-21 fig-24 table-2\n"
         "      --networks N       random networks of each size\n"},
+    {.name = "sim", .run = cli_sim,
+     .help = "simulate RHiNET switches and the Martini controller",
+     .usage = "run|thesis|constants [OPTION...]",
+     .options =
+        "run                      traffic on a network, at several loads\n"
+        "      --topology FILE    the fabric, as `rhinet route` reads it\n"
+        "      --routing FILE     tables of `rhinet route`, or the name of an algorithm\n"
+        "      --paths FILE       source routing by the paths of `rhinet route compute --paths`\n"
+        "      --lanes RULE       of tables from a file: one, hop or branch\n"
+        "      --traffic KIND     uniform, hotspot, all-to-all or trace\n"
+        "      --trace FILE       lines of NANOSECONDS SOURCE TARGET BYTES\n"
+        "      --load LIST        A,B,C or FROM:TO:STEP; 1 is all that a host's link carries\n"
+        "      --size BYTES       of a message\n"
+        "      --hot HOST         hotspot: where much of the traffic goes\n"
+        "      --hot-share PART   hotspot: how much of it, 0.1 unless given\n"
+        "      --network NAME     rhinet2 or rhinet3\n"
+        "      --length METRES    of the links\n"
+        "      --links FILE       lines of NODE PORT MBPS METRES for single links\n"
+        "      --error-rate RATE  wrong bits on links\n"
+        "      --set NAME=VALUE   change a constant\n"
+        "      --seed N           of all chance; the same seed gives the same run\n"
+        "      --warm T           virtual time before the measurement\n"
+        "      --time T           virtual time of the measurement\n"
+        "      --json FILE        the report as JSON, - for stdout\n"
+        "      --plot FILE        latency against load, as SVG\n"
+        "      --loads N          show the N busiest links\n"
+        "      --log FILE         every event, one a line\n"
+        "thesis [PART]            the thesis's figures: all, table-6.2, fig-6.1, P3, ...\n"
+        "      --timeline FILE    what each module did when, for Perfetto\n"
+        "constants                what the simulated hardware is made of, and who says so\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

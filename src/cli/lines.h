@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Small text files, line by line: '#' begins a comment, empty lines are skipped.
+ */
+#ifndef CLI_LINES_H
+#define CLI_LINES_H
+
+/* Where we are in a file, for what we say of it. */
+struct lines_place {
+    const char *path;
+    unsigned line;
+};
+
+/* Calls take for each line with something on it, which it may cut up; stops at the first that does
+ * not return 0, and returns that. path "-": standard input. */
+int lines_read(const char *path, void *context,
+               int (*take)(void *context, const struct lines_place *place, char *line));
+
+/* "FILE, line N: what 'word'"; returns -EINVAL. */
+int lines_wrong(const struct lines_place *place, const char *what, const char *word);
+
+#endif

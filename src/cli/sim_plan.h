@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From the routing module's fabrics and tables to what the simulated network takes. Neither of the
+ * two knows the other; this is where they meet.
+ */
+#ifndef CLI_SIM_PLAN_H
+#define CLI_SIM_PLAN_H
+
+#include "route/formats.h"
+#include "sim/switch/switch.h"
+
+/* How the virtual channel changes on the way; the same words as `rhinet route check --lanes`. */
+enum sim_plan_lanes { SIM_PLAN_ONE, SIM_PLAN_HOP, SIM_PLAN_BRANCH };
+
+struct sim_plan {
+    struct network_plan plan; /* to hand on; points into the rest */
+    struct network_link *links;
+    const char **names;
+    uint8_t *port_to;
+    uint32_t *path_to;
+    struct network_step *steps;
+    bool *raises;
+};
+
+/* Destination routing by a table. Names stay the fabric's. -EINVAL: more than NETWORK_LANES_MAX
+ * virtual channels would be needed; -ENOMEM. */
+int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum sim_plan_lanes lanes);
+
+/* Source routing by the file that `rhinet route compute --paths` writes. -EINVAL names file, line
+ * and reason. */
+int sim_plan_by_paths(struct sim_plan *plan, const struct net *net, const char *path);
+
+/* Speeds and lengths of single links: lines of "NODE PORT MBPS METRES", 0 for what stays. */
+int sim_plan_links_read(struct sim_plan *plan, const struct net *net, const char *path);
+
+void sim_plan_free(struct sim_plan *plan);
+
+/* The part that all plans have: links and names, no way yet. */
+int sim_plan_begin(struct sim_plan *plan, const struct net *net);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The Martini controller, by the names of the thesis: windows with kick and contflag, PGIDTBL,
+ * CONTTBL, Initiator and Replier (sending), RFend and RBend (receiving), PATLB and RVATLB, the AOTF
+ * send controller, DMAC, SWI, and an on-chip CPU whose firmware is called for what hardware cannot
+ * do. Each module is a state machine whose states have the thesis's names and cycle counts
+ * (sim/constants.h); modules with take-over can be stopped, looked into and set to another state.
+ *
+ * The chip knows neither the network nor who drives it. Packets go out through chip_wire, and come
+ * in by chip_receive(). A driver (a fiber, or code that acts for another process) writes windows
+ * and kicks; what that costs the host's CPU and bus is host_pio()'s business (sim/host/host.h), so
+ * that both kinds of driver use the same calls.
+ *
+ * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
+ * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c.
+ */
+#ifndef SIM_CHIP_CHIP_H
+#define SIM_CHIP_CHIP_H
+
+#include "sim/host/host.h"
+
+#define CHIP_WINDOWS      64
+#define CHIP_WINDOW_WORDS 64 /* 512 bytes of request or packet image */
+#define CHIP_HEADER_WORDS 6
+#define CHIP_PAYLOAD_MAX  2048
+#define CHIP_AOTF_PAGES   1024
+
+struct chip;
+
+enum chip_kick {
+    CHIP_PUSH,
+    CHIP_PULL,
+    CHIP_BOTF,
+    CHIP_SOFTWARE /* for the firmware */
+};
+
+enum chip_type {
+    CHIP_PACKET_PUSH = 1,
+    CHIP_PACKET_ACK,
+    CHIP_PACKET_PULL_REQUEST,
+    CHIP_PACKET_PULL_REPLY,
+    CHIP_PACKET_CONTROL, /* recognised at FLIT1 */
+    CHIP_PACKET_OTHER    /* anything from here on is for the firmware, recognised at FLIT3 */
+};
+
+/* A packet's header, and what a window takes as a request. 6 words on the wire and in windows. */
+struct chip_header {
+    uint8_t type;
+    bool wants_ack, is_aotf, is_last; /* is_last: of a pull's replies */
+    uint16_t pgid;
+    uint16_t source_node, source_pid, target_node, target_pid;
+    uint32_t length;
+    uint32_t sid;
+    uint64_t offset;
+    uint64_t local; /* request: where the data is; pull: where it goes; in replies: its target */
+    uint64_t flag;  /* where the ack or the pull's done flag goes; 0: nowhere */
+};
+
+void chip_header_pack(const struct chip_header *header, uint64_t words[CHIP_HEADER_WORDS]);
+void chip_header_unpack(struct chip_header *header, const uint64_t words[CHIP_HEADER_WORDS]);
+
+struct chip_packet {
+    struct chip_header header;
+    uint8_t origin; /* enum chip_module: who sent it, for chip_sent() */
+    uint16_t holds; /* the chip's: transfers that still need it */
+    struct chip_packet *next;
+    uint8_t payload[CHIP_PAYLOAD_MAX];
+};
+
+/* What the chip needs of the network. */
+struct chip_wire {
+    void *context;
+    /* Takes the packet; gives it back by chip_packet_free() of any chip of this world. */
+    void (*send)(void *context, struct chip *chip, struct chip_packet *packet);
+    /* The packet that came as `stay` leaves the receive FIFO, from now until `end`. */
+    void (*drain)(void *context, struct chip *chip, uint32_t stay, sim_time end);
+};
+
+struct chip_spec {
+    uint32_t number; /* of the node */
+    struct host *host;
+    struct chip_wire wire;
+    const struct sim_constants *constants;
+    struct trace *trace; /* may be NULL */
+};
+
+/* -ENOMEM. */
+int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spec);
+void chip_destroy(struct chip *chip);
+uint32_t chip_number(const struct chip *chip);
+
+/* The wire's side: the first flit of a packet is here, its last will be at `tail`. */
+void chip_receive(struct chip *chip, struct chip_packet *packet, uint32_t stay, sim_time tail);
+/* A packet of this origin has left completely: room in the Send FIFO. */
+void chip_sent(struct chip *chip, uint8_t origin);
+/* NULL when memory is out. */
+struct chip_packet *chip_packet_make(struct chip *chip);
+void chip_packet_free(struct chip *chip, struct chip_packet *packet);
+
+/* The privileged side (the driver): who owns a window, where its contflag is, which pages are
+ * pinned. Page table and SID table lie in the NIC's SDRAM; the TLBs are filled by misses. */
+void chip_window_set(struct chip *chip, uint32_t window, uint16_t pgid, uint16_t pid);
+void chip_window_clear(struct chip *chip, uint32_t window);
+void chip_contflag_set(struct chip *chip, uint32_t window, uint64_t physical);
+struct chip_page {
+    uint16_t pgid, pid;
+    uint64_t virtual_page, physical_page; /* numbers */
+};
+int chip_page_pin(struct chip *chip, const struct chip_page *page);    /* -ENOMEM */
+void chip_page_unpin(struct chip *chip, const struct chip_page *page); /* TLB first, then table */
+struct chip_segment {
+    uint16_t pgid, pid;
+    uint32_t sid;
+    uint64_t start; /* virtual address */
+};
+int chip_segment_add(struct chip *chip, const struct chip_segment *segment); /* -ENOMEM */
+void chip_segment_remove(struct chip *chip, const struct chip_segment *segment);
+/* Fills the TLBs from the tables, as if all had been missed before. */
+void chip_tlb_warm(struct chip *chip);
+/* A checked header for stores to an AOTF page. */
+void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_header *header);
+
+/* The process's side, once host_pio() says that the words are there. */
+void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value);
+void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick);
+/* A store of 64 bits to an AOTF page: sends a push of one word. offset: of the page, 0 … 4095. */
+void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t value);
+
+/* What contflag becomes. */
+#define CHIP_CONT_DONE    1
+#define CHIP_CONT_REFUSED 2
+
+/* Take-over: the firmware's view of modules. */
+enum chip_module {
+    CHIP_INITIATOR,
+    CHIP_REPLIER,
+    CHIP_RFEND,
+    CHIP_RBEND,
+    CHIP_AOTF, /* no take-over */
+    CHIP_CPU,
+    CHIP_MODULES
+};
+enum chip_exception {
+    CHIP_SPECIAL_REQUEST, /* Initiator, from IDLE */
+    CHIP_PROTECTION,      /* Initiator, from PGID */
+    CHIP_PATLB_MISS,      /* Initiator, Replier, RBend */
+    CHIP_SPECIAL_PACKET,  /* RFend, from FLIT1 or FLIT3 */
+    CHIP_RVATLB_MISS,     /* RFend, from RVA */
+    CHIP_BREAKPOINT,
+    CHIP_EXCEPTIONS
+};
+const char *chip_module_name(enum chip_module module);
+const char *chip_state_name(const struct chip *chip, enum chip_module module);
+const char *chip_last_state_name(const struct chip *chip, enum chip_module module);
+bool chip_is_suspended(const struct chip *chip, enum chip_module module);
+/* Number of a state by its name; UINT32_MAX if the module has none such. */
+uint32_t chip_state_find(enum chip_module module, const char *name);
+/* Stops the module when it reaches the state; the firmware is called. */
+void chip_breakpoint_set(struct chip *chip, enum chip_module module, uint32_t state, bool is_on);
+
+struct chip_count {
+    uint64_t pushes, pulls, botfs, aotfs; /* packets sent for them */
+    uint64_t acks, replies;
+    uint64_t received, discarded;
+    uint64_t exceptions[CHIP_EXCEPTIONS];
+    uint64_t refused; /* requests cancelled by the firmware */
+};
+const struct chip_count *chip_count(const struct chip *chip);
+
+/* The moments of Table 6.2 and 6.3, of the last packet: for experiments. 0: has not happened. */
+enum chip_moment {
+    CHIP_ACCEPTED, /* request or store is in the chip */
+    CHIP_TX_START, /* packet transmission starts */
+    CHIP_ARRIVED,  /* first flit is here */
+    CHIP_RFEND_BEGIN,
+    CHIP_PCI_START, /* of the payload's DMA */
+    CHIP_PCI_READ,  /* of Replier's DMA */
+    CHIP_MOMENTS
+};
+sim_time chip_moment(const struct chip *chip, enum chip_moment moment);
+
+#endif

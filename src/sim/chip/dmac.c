@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The DMA controller, and the way from Send FIFO to the link. Setting up one transfer overlaps the
+ * one before: the request FIFO and the data paths are separate stages. PCI is the master of every
+ * transfer here: the packet FIFOs are asked only when it really starts.
+ */
+#include "sim/chip/parts.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool dmas_grow(struct chip *chip)
+{
+    uint32_t capacity = chip->dma_capacity ? chip->dma_capacity * 2 : 8;
+    struct dma **dmas = realloc(chip->dmas, capacity * sizeof(struct dma *));
+    if (!dmas)
+        return false;
+    chip->dmas = dmas;
+    chip->dma_capacity = capacity;
+    return true;
+}
+
+/* NULL when memory is out: the world then stops. */
+struct dma *dma_make(struct chip *chip, enum pci_kind kind)
+{
+    struct dma *dma = chip->free_dmas;
+    if (dma) {
+        chip->free_dmas = dma->next;
+    } else {
+        dma = calloc(1, sizeof(*dma));
+        if (!dma || (chip->dma_count == chip->dma_capacity && !dmas_grow(chip))) {
+            free(dma);
+            sim_stop(chip->sim);
+            return NULL;
+        }
+        dma->number = chip->dma_count;
+        chip->dmas[chip->dma_count++] = dma;
+    }
+    uint32_t number = dma->number;
+    *dma = (struct dma){.chip = chip, .number = number, .request = {.kind = kind}};
+    return dma;
+}
+
+static void dma_give(struct chip *chip, struct dma *dma)
+{
+    dma->next = chip->free_dmas;
+    chip->free_dmas = dma;
+}
+
+static void pci_started(void *context, struct pci_request *request)
+{
+    struct dma *dma = context;
+    (void)request;
+    if (dma->started)
+        dma->started(dma->chip, dma);
+}
+
+/* The last word has passed. What was written is seen by a poll a little later. */
+static void pci_ended(void *context, struct pci_request *request)
+{
+    struct dma *dma = context;
+    struct chip *chip = dma->chip;
+    if (request->kind == PCI_READ)
+        memcpy(dma->packet->payload + dma->at, host_memory(chip->host, dma->physical, dma->length),
+               dma->length);
+    else
+        chip_post(chip, chip->constants.see_cycles, EVENT_SEEN, dma->number);
+    if (dma->ended)
+        dma->ended(chip, dma);
+    if (request->kind == PCI_READ)
+        dma_give(chip, dma);
+}
+
+static void dma_seen(struct chip *chip, struct dma *dma)
+{
+    void *place = host_memory(chip->host, dma->physical, dma->length);
+    if (dma->packet)
+        memcpy(place, dma->packet->payload + dma->at, dma->length);
+    else
+        memcpy(place, &dma->flag, dma->length);
+    host_memory_changed(chip->host);
+    if (dma->packet)
+        chip_packet_free(chip, dma->packet);
+    dma_give(chip, dma);
+}
+
+void dma_begin(struct chip *chip, struct dma *dma)
+{
+    /* The aligner moves whole words: those that the range touches. */
+    uint64_t first = dma->physical / 8, last = (dma->physical + dma->length + 7) / 8;
+    dma->request.bytes = (uint32_t)(last - first) * 8;
+    dma->request.started = pci_started;
+    dma->request.ended = pci_ended;
+    dma->request.context = dma;
+    if (dma->packet && dma->request.kind == PCI_WRITE)
+        dma->packet->holds++; /* until it is seen */
+    chip_post(chip, chip->constants.dma_cycles, EVENT_DMA, dma->number);
+}
+
+void dma_event(struct chip *chip, enum chip_event event, uint32_t number)
+{
+    struct dma *dma = chip->dmas[number];
+    if (event == EVENT_DMA)
+        pci_ask(chip->host, &dma->request);
+    else
+        dma_seen(chip, dma);
+}
+
+void send_join(struct chip *chip, struct chip_packet *packet, int64_t cycles)
+{
+    packet->next = NULL;
+    *(chip->joining.last ? &chip->joining.last->next : &chip->joining.first) = packet;
+    chip->joining.last = packet;
+    chip_post(chip, cycles, EVENT_SEND, 0);
+}
+
+void send_start(struct chip *chip)
+{
+    struct chip_packet *packet = chip->joining.first;
+    chip->joining.first = packet->next;
+    if (!packet->next)
+        chip->joining.last = NULL;
+    chip_moment_note(chip, CHIP_TX_START);
+    chip->wire.send(chip->wire.context, chip, packet);
+}

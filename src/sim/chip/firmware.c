@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The on-chip CPU: one thing at a time. Its main loop polls the interrupt controller's bits, in the
+ * order RFend, Replier, RBend, Initiator, and serves one exception after the other.
+ */
+#include "sim/chip/parts.h"
+
+static const enum chip_module order[] = {CHIP_RFEND, CHIP_REPLIER, CHIP_RBEND, CHIP_INITIATOR};
+
+static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
+{
+    const struct sim_constants *c = &chip->constants;
+    int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
+    switch (chip->modules[module].cause) {
+    case CHIP_PATLB_MISS:
+        return registers + c->cpu_patlb_cycles;
+    case CHIP_RVATLB_MISS:
+        return registers + c->cpu_rvatlb_cycles;
+    default:
+        return registers + c->cpu_discard_cycles;
+    }
+}
+
+/* The module to serve next, CHIP_MODULES if there is none. */
+static enum chip_module pending(const struct chip *chip)
+{
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (chip->interrupts >> order[i] & 1)
+            return order[i];
+    }
+    return CHIP_MODULES;
+}
+
+void firmware_interrupt(struct chip *chip)
+{
+    enum chip_module module = pending(chip);
+    if (chip->modules[CHIP_CPU].state == C_HANDLER || module == CHIP_MODULES)
+        return;
+    module_go(chip, CHIP_CPU, C_HANDLER,
+              chip->constants.cpu_poll_cycles + handler_cycles(chip, module));
+}
+
+/* Page table to PATLB; a page that is not in the table is not pinned: refused. */
+static bool page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
+{
+    uint64_t page = virtual / (uint64_t)chip->constants.page_bytes, physical;
+    if (!table_find(&chip->pages, job, page, &physical))
+        return false;
+    tlb_put(&chip->patlb, job, page, physical);
+    return true;
+}
+
+static void initiator_serve(struct chip *chip, enum chip_exception cause)
+{
+    const struct initiator *initiator = &chip->initiator;
+    uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
+    if (cause == CHIP_BREAKPOINT)
+        module_resume(chip, CHIP_INITIATOR, chip->modules[CHIP_INITIATOR].last_state);
+    else if (cause == CHIP_PATLB_MISS &&
+             page_refill(chip, job, initiator->header.local + initiator->sent))
+        module_resume(chip, CHIP_INITIATOR, I_IPA);
+    else
+        initiator_cancel(chip);
+}
+
+static void replier_serve(struct chip *chip, enum chip_exception cause)
+{
+    const struct replier *replier = &chip->replier;
+    const struct chip_header *job = &replier->jobs[replier->first];
+    uint64_t virtual = replier->starts[replier->first] + replier->sent;
+    if (cause == CHIP_BREAKPOINT)
+        module_resume(chip, CHIP_REPLIER, chip->modules[CHIP_REPLIER].last_state);
+    else if (page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
+        module_resume(chip, CHIP_REPLIER, R_RPA);
+    else
+        replier_cancel(chip);
+}
+
+static void rfend_serve(struct chip *chip, enum chip_exception cause)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    uint32_t job = job_key(header->pgid, header->target_pid);
+    uint64_t start;
+    if (cause == CHIP_BREAKPOINT) {
+        module_resume(chip, CHIP_RFEND, chip->modules[CHIP_RFEND].last_state);
+    } else if (cause == CHIP_RVATLB_MISS && table_find(&chip->segments, job, header->sid, &start)) {
+        tlb_put(&chip->rvatlb, job, header->sid, start);
+        module_resume(chip, CHIP_RFEND, F_RVACHK2);
+    } else {
+        rfend_discard(chip);
+    }
+}
+
+static void rbend_serve(struct chip *chip, enum chip_exception cause)
+{
+    const struct rbend *rbend = &chip->rbend;
+    const struct chip_header *header = &rbend->arrival->packet->header;
+    uint32_t job = job_key(header->pgid, header->target_pid);
+    if (cause == CHIP_BREAKPOINT)
+        module_resume(chip, CHIP_RBEND, chip->modules[CHIP_RBEND].last_state);
+    else if (page_refill(chip, job, rbend->virtual + rbend->done))
+        module_resume(chip, CHIP_RBEND, B_PATLB);
+    else
+        rbend_discard(chip);
+}
+
+void firmware_step(struct chip *chip, uint32_t state)
+{
+    enum chip_module module = pending(chip);
+    if (state != C_HANDLER || module == CHIP_MODULES)
+        return;
+    enum chip_exception cause = chip->modules[module].cause;
+    chip->interrupts &= ~(1u << module);
+    module_rest(chip, CHIP_CPU, C_POLL);
+    if (module == CHIP_INITIATOR)
+        initiator_serve(chip, cause);
+    else if (module == CHIP_REPLIER)
+        replier_serve(chip, cause);
+    else if (module == CHIP_RFEND)
+        rfend_serve(chip, cause);
+    else
+        rbend_serve(chip, cause);
+    firmware_interrupt(chip);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all modules have in common: states with names and time lines, and take-over: suspending,
+ * breakpoints, going on in any state.
+ */
+#include "sim/chip/parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char *const initiator_names[] = {"IDLE", "PGID", "IPA",  "IPA2", "CHK1",
+                                              "CHK2", "CONT", "MISS", NULL};
+static const char *const replier_names[] = {"IDLE", "RPA", "RPA2", "CHK1",
+                                            "CHK2", "ACK", "MISS", NULL};
+static const char *const rfend_names[] = {"IDLE", "FLIT0",   "FLIT1", "FLIT2", "FLIT3", "RVACHK",
+                                          "RVA",  "RVACHK2", "SET1",  "SET2",  "SET3",  "SET4",
+                                          "AOTF", "AOTFR",   "MISS",  NULL};
+static const char *const rbend_names[] = {"IDLE", "PATLB", "DMA", "FLAG", "MISS", NULL};
+static const char *const aotf_names[] = {"IDLE", "QUEUE", "TLB", "HEADER", NULL};
+static const char *const cpu_names[] = {"poll", "handler", NULL};
+
+/* What the modules are called; which state means suspended, NONE: it has no take-over. */
+#define NO_MISS UINT32_MAX
+static const struct {
+    const char *name;
+    const char *const *states;
+    uint32_t miss;
+    void (*step)(struct chip *chip, uint32_t state);
+} kinds[CHIP_MODULES] = {
+    {"Initiator", initiator_names, I_MISS, initiator_step},
+    {"Replier", replier_names, R_MISS, replier_step},
+    {"RFend", rfend_names, F_MISS, rfend_step},
+    {"RBend", rbend_names, B_MISS, rbend_step},
+    {"AOTF", aotf_names, NO_MISS, aotf_step},
+    {"CPU", cpu_names, NO_MISS, firmware_step},
+};
+
+void module_init(struct chip *chip)
+{
+    for (int i = 0; i < CHIP_MODULES; i++)
+        chip->modules[i].track = trace_track(chip->trace, "node", chip->number, kinds[i].name);
+}
+
+static void state_set_at(struct chip *chip, enum chip_module number, uint32_t state, sim_time now)
+{
+    struct module *module = &chip->modules[number];
+    if (chip->trace && module->since < now && module->state != 0) /* IDLE is left blank */
+        trace_span(chip->trace, module->track, kinds[number].states[module->state], module->since,
+                   now);
+    if (module->state != state)
+        module->last_state = module->state;
+    module->state = state;
+    module->since = now;
+}
+
+static void state_set(struct chip *chip, enum chip_module number, uint32_t state)
+{
+    state_set_at(chip, number, state, sim_now(chip->sim));
+}
+
+void module_pass(struct chip *chip, enum chip_module number, const struct module_path *path,
+                 uint32_t count)
+{
+    struct module *module = &chip->modules[number];
+    int64_t cycles = 0;
+    if (module->breakpoints || module->is_stopping_off) {
+        module_go(chip, number, path[0].state, path[0].cycles);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        state_set_at(chip, number, path[i].state, sim_now(chip->sim) + chip_cycles(chip, cycles));
+        cycles += path[i].cycles;
+    }
+    chip_post(chip, cycles, EVENT_STEP, number);
+}
+
+void module_rest(struct chip *chip, enum chip_module number, uint32_t state)
+{
+    state_set(chip, number, state);
+}
+
+void module_suspend(struct chip *chip, enum chip_module number, enum chip_exception cause)
+{
+    struct module *module = &chip->modules[number];
+    assert(kinds[number].miss != NO_MISS);
+    chip->count.exceptions[cause]++;
+    module->is_suspended = true;
+    module->cause = cause;
+    state_set(chip, number, kinds[number].miss);
+    chip->interrupts |= 1u << number;
+    firmware_interrupt(chip);
+}
+
+void module_go(struct chip *chip, enum chip_module number, uint32_t state, int64_t cycles)
+{
+    struct module *module = &chip->modules[number];
+    state_set(chip, number, state);
+    if (module->breakpoints >> state & 1 && !module->is_stopping_off) {
+        module_suspend(chip, number, CHIP_BREAKPOINT);
+        return;
+    }
+    module->is_stopping_off = false;
+    chip_post(chip, cycles, EVENT_STEP, number);
+}
+
+void module_resume(struct chip *chip, enum chip_module number, uint32_t state)
+{
+    struct module *module = &chip->modules[number];
+    assert(module->is_suspended);
+    module->is_suspended = false;
+    module->is_stopping_off = true;
+    module_go(chip, number, state, 1);
+}
+
+void module_step(struct chip *chip, enum chip_module number)
+{
+    if (!chip->modules[number].is_suspended)
+        kinds[number].step(chip, chip->modules[number].state);
+}
+
+const char *chip_module_name(enum chip_module module)
+{
+    return kinds[module].name;
+}
+
+const char *chip_state_name(const struct chip *chip, enum chip_module module)
+{
+    return kinds[module].states[chip->modules[module].state];
+}
+
+const char *chip_last_state_name(const struct chip *chip, enum chip_module module)
+{
+    return kinds[module].states[chip->modules[module].last_state];
+}
+
+bool chip_is_suspended(const struct chip *chip, enum chip_module module)
+{
+    return chip->modules[module].is_suspended;
+}
+
+uint32_t chip_state_find(enum chip_module module, const char *name)
+{
+    for (uint32_t i = 0; kinds[module].states[i]; i++) {
+        if (strcmp(kinds[module].states[i], name) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+void chip_breakpoint_set(struct chip *chip, enum chip_module number, uint32_t state, bool is_on)
+{
+    assert(kinds[number].miss != NO_MISS && state < 64);
+    uint64_t bit = 1ULL << state;
+    struct module *module = &chip->modules[number];
+    module->breakpoints = is_on ? module->breakpoints | bit : module->breakpoints & ~bit;
+}

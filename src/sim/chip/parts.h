@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the chip consists of. Private to sim/chip.
+ */
+#ifndef SIM_CHIP_PARTS_H
+#define SIM_CHIP_PARTS_H
+
+#include "sim/chip/chip.h"
+
+enum chip_event {
+    EVENT_STEP,    /* module: its state's time is over */
+    EVENT_REQUEST, /* window: a kicked request is at the Initiator */
+    EVENT_DMA,     /* DMA: set up, asks for PCI */
+    EVENT_SEEN,    /* DMA: what was written is visible */
+    EVENT_SEND,    /* packet: joined, to the link */
+    EVENT_HAND,    /* SWI hands the next packet to RFend */
+    EVENT_COUNT
+};
+
+/* States, in the order of their names in module.c. */
+enum initiator_state { I_IDLE, I_PGID, I_IPA, I_IPA2, I_CHK1, I_CHK2, I_CONT, I_MISS };
+enum replier_state { R_IDLE, R_RPA, R_RPA2, R_CHK1, R_CHK2, R_ACK, R_MISS };
+enum rfend_state {
+    F_IDLE,
+    F_FLIT0,
+    F_FLIT1,
+    F_FLIT2,
+    F_FLIT3,
+    F_RVACHK,
+    F_RVA,
+    F_RVACHK2,
+    F_SET1,
+    F_SET2,
+    F_SET3,
+    F_SET4,
+    F_AOTF,
+    F_AOTFR,
+    F_MISS
+};
+enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
+enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
+enum cpu_state { C_POLL, C_HANDLER };
+
+struct module {
+    uint32_t state, last_state;
+    sim_time since;
+    uint64_t breakpoints; /* states */
+    bool is_suspended;
+    bool is_stopping_off; /* just resumed: the breakpoint of this state is passed */
+    enum chip_exception cause;
+    uint32_t track;
+};
+
+/* A DMA transfer between host memory and a packet or flag. */
+struct dma {
+    struct pci_request request;
+    struct chip *chip;
+    struct chip_packet *packet; /* read: into its payload; write: from there at `at` */
+    uint64_t physical;
+    uint32_t at, length;
+    uint64_t flag;                                /* written if there is no packet */
+    void (*started)(struct chip *, struct dma *); /* may be NULL */
+    void (*ended)(struct chip *, struct dma *);   /* may be NULL */
+    bool is_last;                                 /* of its packet */
+    uint32_t number;
+    struct dma *next;
+};
+
+/* A request on its way from a window to the Initiator. */
+struct request {
+    uint32_t window;
+    enum chip_kick kick;
+    uint64_t words[CHIP_WINDOW_WORDS];
+    struct request *next;
+};
+
+struct window {
+    bool is_valid;
+    uint16_t pgid, pid;
+    uint64_t contflag; /* physical */
+    uint64_t words[CHIP_WINDOW_WORDS];
+};
+
+struct initiator {
+    struct request *first, *last; /* the first is being worked on */
+    struct chip_header header;    /* of the request, with its rest */
+    uint64_t physical;
+    uint32_t part, sent; /* bytes of this packet; bytes requested so far */
+    uint32_t reading;    /* DMA reads under way */
+    uint32_t fifo;       /* packets in Header and Send FIFO */
+    bool waits_for_room, waits_for_data;
+    uint64_t cont_value;
+};
+
+#define REPLIER_JOBS 4
+struct replier {
+    struct chip_header jobs[REPLIER_JOBS]; /* a ring; what came in */
+    uint32_t first, count;
+    uint64_t physical;
+    uint32_t part, sent, fifo;
+    bool waits_for_room;
+    uint64_t starts[REPLIER_JOBS]; /* virtual address to read, found by RFend */
+};
+
+struct arrival {
+    struct chip_packet *packet;
+    uint32_t stay;
+    sim_time tail;
+    struct arrival *next;
+};
+
+struct rfend {
+    struct arrival *first, *last; /* in the receive FIFO; the first is being worked on */
+    bool is_handing;              /* SWI hands over */
+    bool payload_waits;           /* the first's payload is RBend's now, and not drained */
+    struct arrival *current;
+    uint64_t virtual;
+    bool skips_rvatlb; /* take-over register */
+    bool waits;        /* in SET4, for RBend or Replier */
+};
+
+struct rbend {
+    struct arrival *arrival;
+    uint64_t virtual;
+    uint32_t done; /* bytes requested */
+};
+
+struct tlb_entry {
+    uint64_t key, tag; /* 0: empty */
+    uint64_t value;
+};
+struct tlb {
+    struct tlb_entry *ways; /* [set * 2 + way]; the first way is the younger */
+    uint32_t sets;
+};
+/* The table behind it, in SDRAM: open addressing. */
+struct table {
+    struct tlb_entry *slots;
+    uint32_t count, capacity; /* capacity: a power of two */
+};
+
+struct store {
+    uint32_t page, offset;
+    uint64_t value;
+};
+#define AOTF_STORES 64
+struct aotf {
+    struct store stores[AOTF_STORES];
+    uint32_t first, count;
+    struct chip_header *headers; /* [page]; type 0: not registered */
+};
+
+struct chip {
+    struct sim *sim;
+    uint32_t actor, number;
+    struct host *host;
+    struct chip_wire wire;
+    struct sim_constants constants;
+    struct trace *trace;
+    struct module modules[CHIP_MODULES];
+    struct window *windows; /* CHIP_WINDOWS */
+    void *room;             /* of windows, TLBs and registered headers */
+    size_t room_size;
+    struct initiator initiator;
+    struct replier replier;
+    struct rfend rfend;
+    struct rbend rbend;
+    struct aotf aotf;
+    struct tlb patlb, rvatlb;
+    struct table pages, segments;
+    uint32_t interrupts; /* modules that the firmware has to serve, by bit */
+    struct chip_packet *free_packets;
+    struct request *free_requests;
+    struct arrival *free_arrivals;
+    struct dma *free_dmas;
+    struct dma **dmas; /* by number */
+    uint32_t dma_count, dma_capacity;
+    struct {
+        struct chip_packet *first, *last;
+    } joining; /* packets between join and link */
+    struct {
+        struct request *first, *last;
+    } kicked; /* requests between window and Initiator */
+    struct chip_count count;
+    sim_time moments[CHIP_MOMENTS];
+};
+
+static inline sim_time chip_cycles(const struct chip *chip, int64_t cycles)
+{
+    return cycles * chip->constants.core_ps;
+}
+
+static inline void chip_post(struct chip *chip, int64_t cycles, enum chip_event event,
+                             uint64_t argument)
+{
+    sim_post(chip->sim, sim_now(chip->sim) + chip_cycles(chip, cycles),
+             (struct sim_event){chip->actor, event, argument});
+}
+
+static inline void chip_moment_note(struct chip *chip, enum chip_moment moment)
+{
+    chip->moments[moment] = sim_now(chip->sim);
+}
+
+/* module.c */
+void module_init(struct chip *chip);
+/* Enters a state; its step comes after so many cycles, unless a breakpoint stops it. */
+void module_go(struct chip *chip, enum chip_module module, uint32_t state, int64_t cycles);
+/* Passes through several states, each with its cycles; one step comes at the end of the last. The
+ * states between have nothing to decide. With a breakpoint among them it goes state by state. */
+struct module_path {
+    uint32_t state;
+    int64_t cycles;
+};
+void module_pass(struct chip *chip, enum chip_module module, const struct module_path *path,
+                 uint32_t count);
+/* Enters a state and stays there until somebody calls. */
+void module_rest(struct chip *chip, enum chip_module module, uint32_t state);
+void module_suspend(struct chip *chip, enum chip_module module, enum chip_exception cause);
+/* The firmware lets it go on. */
+void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
+void module_step(struct chip *chip, enum chip_module module);
+
+/* initiator.c */
+void initiator_step(struct chip *chip, uint32_t state);
+void initiator_take(struct chip *chip, struct request *request);
+void initiator_cancel(struct chip *chip); /* contflag says refused */
+void initiator_room(struct chip *chip);
+
+/* replier.c */
+void replier_step(struct chip *chip, uint32_t state);
+bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t start);
+void replier_cancel(struct chip *chip);
+void replier_room(struct chip *chip);
+
+/* rfend.c */
+void rfend_step(struct chip *chip, uint32_t state);
+void rfend_hand(struct chip *chip);
+void rfend_next(struct chip *chip); /* hands the next packet over, if it may */
+void rfend_discard(struct chip *chip);
+void rfend_retry(struct chip *chip); /* RBend or Replier is free again */
+
+/* rbend.c */
+void rbend_step(struct chip *chip, uint32_t state);
+bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual);
+void rbend_discard(struct chip *chip);
+void rbend_retry(struct chip *chip); /* Replier has room again */
+
+/* aotf.c */
+void aotf_step(struct chip *chip, uint32_t state);
+
+/* dmac.c */
+struct dma *dma_make(struct chip *chip, enum pci_kind kind);
+void dma_begin(struct chip *chip, struct dma *dma); /* into the request FIFO */
+void dma_event(struct chip *chip, enum chip_event event, uint32_t number);
+/* Header and payload are there: to the Send FIFO, then the link. */
+void send_join(struct chip *chip, struct chip_packet *packet, int64_t cycles);
+void send_start(struct chip *chip);
+
+/* tlb.c: keys are (PGID, PID) and page or SID. */
+bool tlb_find(struct tlb *tlb, uint32_t job, uint64_t tag, uint64_t *value);
+void tlb_put(struct tlb *tlb, uint32_t job, uint64_t tag, uint64_t value);
+void tlb_drop(struct tlb *tlb, uint32_t job, uint64_t tag);
+bool table_find(const struct table *table, uint32_t job, uint64_t tag, uint64_t *value);
+int table_put(struct table *table, uint32_t job, uint64_t tag, uint64_t value);
+void table_drop(struct table *table, uint32_t job, uint64_t tag);
+
+static inline uint32_t job_key(uint16_t pgid, uint16_t pid)
+{
+    return (uint32_t)pgid << 16 | pid;
+}
+
+/* Physical address of a virtual one; false: a miss. */
+static inline bool patlb_find(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t *physical)
+{
+    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes, page;
+    if (!tlb_find(&chip->patlb, job, virtual / page_bytes, &page))
+        return false;
+    *physical = page * page_bytes + virtual % page_bytes;
+    return true;
+}
+
+/* Bytes up to the end of the page, the MTU or the rest. */
+static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, uint32_t rest)
+{
+    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes;
+    uint64_t part = page_bytes - virtual % page_bytes;
+    if (part > (uint64_t)chip->constants.mtu_bytes)
+        part = (uint64_t)chip->constants.mtu_bytes;
+    return part < rest ? (uint32_t)part : rest;
+}
+
+/* firmware.c */
+void firmware_step(struct chip *chip, uint32_t state);
+void firmware_interrupt(struct chip *chip);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See cluster.h. Packets of controllers travel through the network as numbers (cookies) of a table
+ * here.
+ */
+#include "sim/cluster/cluster.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct flight {
+    struct chip_packet *packet; /* NULL: has arrived, or the slot is free */
+    uint8_t origin;
+    uint8_t ends; /* that have not passed: leaving the source, arriving */
+    uint32_t next_free;
+};
+
+struct cluster {
+    struct sim *sim;
+    uint32_t node_count;
+    struct host **hosts;
+    struct chip **chips;
+    struct network *network;
+    struct network_plan pair; /* two nodes back to back */
+    struct network_link pair_link;
+    struct sim_constants constants;
+    struct flight *flights;
+    uint32_t flight_count, flight_capacity, flight_free;
+};
+
+#define NO_FLIGHT UINT32_MAX
+
+static uint32_t flight_take(struct cluster *cluster)
+{
+    uint32_t index = cluster->flight_free;
+    if (index != NO_FLIGHT) {
+        cluster->flight_free = cluster->flights[index].next_free;
+        return index;
+    }
+    if (cluster->flight_count == cluster->flight_capacity) {
+        uint32_t capacity = cluster->flight_capacity ? cluster->flight_capacity * 2 : 64;
+        struct flight *flights = realloc(cluster->flights, capacity * sizeof(*flights));
+        if (!flights)
+            return NO_FLIGHT;
+        cluster->flights = flights;
+        cluster->flight_capacity = capacity;
+    }
+    return cluster->flight_count++;
+}
+
+static void flight_end(struct cluster *cluster, uint32_t index)
+{
+    struct flight *flight = &cluster->flights[index];
+    if (--flight->ends > 0)
+        return;
+    flight->next_free = cluster->flight_free;
+    cluster->flight_free = index;
+}
+
+static uint32_t packet_flits(const struct cluster *cluster, const struct chip_packet *packet)
+{
+    bool is_header_only = packet->header.type == CHIP_PACKET_PULL_REQUEST;
+    return network_flits(cluster->network, is_header_only ? 0 : packet->header.length);
+}
+
+static void wire_send(void *context, struct chip *chip, struct chip_packet *packet)
+{
+    struct cluster *cluster = context;
+    uint32_t target = packet->header.target_node, index = flight_take(cluster);
+    int result = index == NO_FLIGHT ? -ENOMEM : 0;
+    uint8_t origin = packet->origin;
+    if (result == 0) {
+        cluster->flights[index] = (struct flight){.packet = packet, .origin = origin, .ends = 2};
+        struct network_packet sent = {.source = chip_number(chip),
+                                      .targets = &target,
+                                      .target_count = 1,
+                                      .flits = packet_flits(cluster, packet),
+                                      .cookie = index};
+        result = network_send(cluster->network, &sent);
+    }
+    if (result == -ENOMEM) {
+        sim_stop(cluster->sim);
+    } else if (result < 0) { /* nobody of that number: a process may write any target */
+        cluster->flights[index] = (struct flight){.ends = 1};
+        flight_end(cluster, index);
+        chip_packet_free(chip, packet);
+        chip_sent(chip, origin);
+    }
+}
+
+static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time end)
+{
+    struct cluster *cluster = context;
+    (void)chip;
+    network_drain(cluster->network, stay, end);
+}
+
+static void network_delivers(void *context, const struct network_arrival *arrival)
+{
+    struct cluster *cluster = context;
+    uint32_t index = (uint32_t)arrival->cookie;
+    struct chip_packet *packet = cluster->flights[index].packet;
+    cluster->flights[index].packet = NULL;
+    flight_end(cluster, index);
+    chip_receive(cluster->chips[arrival->target], packet, arrival->stay, arrival->tail);
+}
+
+static void network_sent(void *context, uint32_t source, uint64_t cookie)
+{
+    struct cluster *cluster = context;
+    uint8_t origin = cluster->flights[cookie].origin;
+    flight_end(cluster, (uint32_t)cookie);
+    chip_sent(cluster->chips[source], origin);
+}
+
+static int network_make(struct cluster *cluster, const struct cluster_spec *spec)
+{
+    struct network_options options = {.kind = spec->kind,
+                                      .constants = &cluster->constants,
+                                      .metres = spec->metres,
+                                      .deliver = network_delivers,
+                                      .sent = network_sent,
+                                      .context = cluster,
+                                      .hosts_drain = true};
+    const struct network_plan *plan = spec->plan;
+    if (!plan) {
+        uint32_t mbps = spec->mbps ? spec->mbps : (uint32_t)cluster->constants.cluster_mbps;
+        cluster->pair_link = (struct network_link){.a = {0, 1}, .b = {1, 1}, .mbps = mbps};
+        cluster->pair = (struct network_plan){
+            .host_count = 2, .link_count = 1, .links = &cluster->pair_link};
+        plan = &cluster->pair;
+    }
+    if (spec->node_count > plan->host_count)
+        return error_set(-EINVAL, ERROR_NO_RANK, "%u nodes do not fit a network with %u hosts",
+                         spec->node_count, plan->host_count);
+    return network_create(&cluster->network, cluster->sim, plan, &options);
+}
+
+static int node_make(struct cluster *cluster, const struct cluster_spec *spec, uint32_t number)
+{
+    struct host_spec host = {.number = number,
+                             .memory = spec->memory,
+                             .constants = &cluster->constants,
+                             .trace = spec->trace};
+    int result = host_create(&cluster->hosts[number], cluster->sim, &host);
+    if (result < 0)
+        return result;
+    struct chip_spec chip = {.number = number,
+                             .host = cluster->hosts[number],
+                             .wire = {cluster, wire_send, wire_drain},
+                             .constants = &cluster->constants,
+                             .trace = spec->trace};
+    return chip_create(&cluster->chips[number], cluster->sim, &chip);
+}
+
+int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec)
+{
+    struct cluster *made = calloc(1, sizeof(*made));
+    int result = made ? 0 : -ENOMEM;
+    if (made) {
+        made->sim = sim;
+        made->node_count = spec->node_count;
+        made->flight_free = NO_FLIGHT;
+        made->constants = spec->constants ? *spec->constants : sim_constants_default();
+        made->hosts = calloc(spec->node_count + 1u, sizeof(struct host *));
+        made->chips = calloc(spec->node_count + 1u, sizeof(struct chip *));
+        result = made->hosts && made->chips ? 0 : -ENOMEM;
+    }
+    if (result < 0)
+        error_set(result, ERROR_NO_RANK, "no memory for %u simulated nodes", spec->node_count);
+    if (result == 0)
+        result = network_make(made, spec);
+    for (uint32_t i = 0; result == 0 && i < spec->node_count; i++)
+        result = node_make(made, spec, i);
+    if (result < 0) {
+        cluster_destroy(made);
+        return result;
+    }
+    *cluster = made;
+    return 0;
+}
+
+void cluster_destroy(struct cluster *cluster)
+{
+    if (!cluster)
+        return;
+    for (uint32_t i = 0; i < cluster->flight_count; i++)
+        free(cluster->flights[i].packet);
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        if (cluster->chips)
+            chip_destroy(cluster->chips[i]);
+        if (cluster->hosts)
+            host_destroy(cluster->hosts[i]);
+    }
+    network_destroy(cluster->network);
+    free(cluster->flights);
+    free(cluster->chips);
+    free(cluster->hosts);
+    free(cluster);
+}
+
+struct sim *cluster_sim(const struct cluster *cluster)
+{
+    return cluster->sim;
+}
+
+struct host *cluster_host(const struct cluster *cluster, uint32_t node)
+{
+    return cluster->hosts[node];
+}
+
+struct chip *cluster_chip(const struct cluster *cluster, uint32_t node)
+{
+    return cluster->chips[node];
+}
+
+struct network *cluster_network(const struct cluster *cluster)
+{
+    return cluster->network;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Simulated nodes on a simulated network: a host and a controller each, joined by switches, or two
+ * of them back to back. Programs on them are fibers; several nodes' programs live in one process.
+ */
+#ifndef SIM_CLUSTER_CLUSTER_H
+#define SIM_CLUSTER_CLUSTER_H
+
+#include "sim/chip/chip.h"
+#include "sim/switch/switch.h"
+
+struct cluster;
+
+struct cluster_spec {
+    uint32_t node_count;
+    uint64_t memory;                 /* of each node */
+    const struct network_plan *plan; /* NULL: two nodes back to back */
+    enum network_kind kind;
+    uint32_t metres;                       /* of links that do not say */
+    uint32_t mbps;                         /* of links back to back; 0: cluster_mbps */
+    const struct sim_constants *constants; /* NULL: the default ones */
+    struct trace *trace;                   /* may be NULL */
+};
+
+/* -EINVAL: more nodes than the plan has hosts; -ENOMEM. */
+int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec);
+void cluster_destroy(struct cluster *cluster);
+
+struct sim *cluster_sim(const struct cluster *cluster);
+struct host *cluster_host(const struct cluster *cluster, uint32_t node);
+struct chip *cluster_chip(const struct cluster *cluster, uint32_t node);
+struct network *cluster_network(const struct cluster *cluster);
+
+#endif

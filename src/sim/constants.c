@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of constants as data; see constants.h.
+ */
+#include "sim/constants.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONSTANT_ROW(name, value, unit, section, origin, meaning)                                  \
+    {#name, value, unit, section, origin, meaning, offsetof(struct sim_constants, name)},
+
+const struct sim_constant sim_constant_list[] = {
+    SIM_CONSTANTS(CONSTANT_ROW){NULL, 0, NULL, NULL, NULL, NULL, 0}};
+
+#define CONSTANT_COUNT (sizeof(sim_constant_list) / sizeof(sim_constant_list[0]) - 1)
+
+struct sim_constants sim_constants_default(void)
+{
+#define CONSTANT_VALUE(name, value, unit, section, origin, meaning) .name = (value),
+    return (struct sim_constants){SIM_CONSTANTS(CONSTANT_VALUE)};
+}
+
+int sim_constants_set(struct sim_constants *constants, const char *text)
+{
+    char name[64];
+    uint64_t value;
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof(name))
+        return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is not of the form NAME=VALUE", text);
+    snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+    if (!text_to_u64(equals + 1, &value) || value > INT64_MAX)
+        return error_set(-EINVAL, ERROR_NO_RANK, "%s: '%s' is no whole number", name, equals + 1);
+    const char *names[CONSTANT_COUNT];
+    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
+        names[i] = sim_constant_list[i].name;
+        if (strcmp(names[i], name) != 0)
+            continue;
+        memcpy((char *)constants + sim_constant_list[i].offset, &value, sizeof(value));
+        return 0;
+    }
+    const char *near = text_nearest(name, names, CONSTANT_COUNT);
+    return error_set(-EINVAL, ERROR_NO_RANK, "there is no constant '%s'%s%s%s", name,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Every number that the simulated hardware is made of, in one table: its value, its unit, where the
+ * thesis gives it, and which row of the specification's list of figures set it.
+ *
+ * Origin: "K …" is a constant of the architecture, "C …" was calibrated on that row, "assumed" is
+ * what no source tells and is ours to choose, "switch" is off and there for what-if questions. Rows
+ * that serve for validation (V) set nothing here; tests/sim checks that. All of it can be changed
+ * for what-if questions (`rhinet sim … --set`).
+ */
+#ifndef SIM_CONSTANTS_H
+#define SIM_CONSTANTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(name, value, unit, section of the thesis, origin, meaning) */
+#define SIM_CONSTANTS(X)                                                                           \
+    /* links and switches */                                                                       \
+    X(flit_bits, 80, "bit", "6.1.1", "K L1", "a flit on the link: 64 data, 2 kind, 14 ECC or CRC") \
+    X(flit_bytes, 8, "B", "4.6.2", "K M6", "data of a flit")                                       \
+    X(mtu_bytes, 2048, "B", "4.2.1", "K L7", "most data of a packet")                              \
+    X(header_flits, 6, "flit", "6.1.2", "C M8", "header of a packet")                              \
+    X(rhinet2_mbps, 8000, "Mbit/s", "2.3.2", "K L2", "RHiNET-2 link")                              \
+    X(rhinet3_mbps, 10000, "Mbit/s", "2.3.3", "K L5", "RHiNET-3 link")                             \
+    X(rhinet2_metres, 200, "m", "2.3.2", "K L8", "longest RHiNET-2 link")                          \
+    X(rhinet3_metres, 1000, "m", "2.3.3", "K L8", "longest RHiNET-3 link")                         \
+    X(fibre_ps_per_metre, 5000, "ps/m", "-", "assumed", "light in glass, two thirds of c")         \
+    X(switch_ps, 100000, "ps", "-", "assumed", "header in to header out of an idle switch")        \
+    X(stop_go_flits, 1024, "flit", "2.3.2", "assumed", "RHiNET-2 buffer of a virtual channel")     \
+    X(slack_flits, 256, "flit", "2.3.2", "assumed", "part of it kept for what follows a stop")     \
+    X(go_flits, 32, "flit", "2.3.2", "assumed", "more room than that of a stop, for go")           \
+    X(credit_flits, 2048, "flit", "2.3.3", "assumed", "RHiNET-3 buffer of a virtual channel")      \
+    X(sequence_flits, 2048, "flit", "2.3.3", "assumed", "flits under way, by sequence numbers")    \
+    X(retry_limit, 1000, "", "2.3.3", "assumed", "resendings of one packet before it is lost")     \
+    X(cluster_mbps, 6000, "Mbit/s", "6.1.1", "C L3", "links of the measured clusters")             \
+    /* host */                                                                                     \
+    X(pio_ps, 324000, "ps", "6.1.2", "C T6.2 accept", "store leaves the CPU until it is on PCI")   \
+    X(pio_word_ps, 66000, "ps", "6.1.2", "C T6.2 accept", "each 64-bit word of it")                \
+    X(see_cycles, 23, "clk", "6.1.2", "C T6.2 complete", "DMA write on PCI until a poll sees it")  \
+    X(pci_arbitrate_cycles, 2, "clk", "-", "assumed", "PCI: request to start, on an idle bus")     \
+    X(pci_address_cycles, 1, "clk", "-", "K PCI", "PCI: address phase")                            \
+    X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
+    X(pci_write_cycles, 3, "clk", "-", "assumed", "PCI: address to first word of a write")         \
+    X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
+    X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
+    /* the controller */                                                                           \
+    X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock, also of PCI: 66 MHz")                    \
+    X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \
+    X(patlb_sets, 1024, "", "4.6.2", "K M3", "PATLB: sets of two ways, 2048 entries")              \
+    X(rvatlb_sets, 1024, "", "4.6.2", "K M4", "RVATLB: about the same")                            \
+    X(window_cycles, 6, "clk", "4.6.2", "C T6.2 tx", "window to Send Controller")                  \
+    X(idle_cycles, 1, "clk", "7.4", "C T6.2 tx", "Initiator IDLE: which request")                  \
+    X(pgid_cycles, 2, "clk", "7.4", "C T6.2 tx", "Initiator PGID: PGIDTBL")                        \
+    X(ipa_cycles, 2, "clk", "7.4", "C T6.2 tx", "IPA: page and length")                            \
+    X(ipa2_cycles, 3, "clk", "7.4", "C T6.2 tx", "IPA2: PATLB")                                    \
+    X(chk1_cycles, 3, "clk", "7.4", "C T6.2 tx", "CHK1: what is left of page and MTU")             \
+    X(chk2_cycles, 3, "clk", "7.4", "C T6.2 tx", "CHK2: DMA request")                              \
+    X(cont_cycles, 3, "clk", "7.4", "assumed", "CONT: CONTTBL")                                    \
+    X(header_cycles, 24, "clk", "4.6.2", "C T6.3 tx", "PULL: header generation, not overlapped")   \
+    X(image_cycles, 12, "clk", "4.3.1", "C T6.2 tx", "BOTF: PGID into the image, to Send FIFO")    \
+    X(aotf_queue_cycles, 4, "clk", "4.3.2", "C T6.2 tx", "AOTF: store queue")                      \
+    X(aotf_tlb_cycles, 3, "clk", "4.3.2", "C T6.2 tx", "AOTF: Header TLB")                         \
+    X(aotf_header_cycles, 14, "clk", "4.3.2", "C T6.2 tx", "AOTF: Header Buffer")                  \
+    X(dma_cycles, 9, "clk", "4.6.2", "C T6.2 DMA", "DMAC: request FIFO and set-up")                \
+    X(join_cycles, 2, "clk", "4.6.2", "C T6.3 tx", "header and payload to Send FIFO")              \
+    X(swi_tx_cycles, 2, "clk", "4.6.2", "C T6.3 tx", "SWI: Send FIFO to link")                     \
+    X(send_fifo_packets, 2, "", "4.6.2", "assumed", "packets that the Send FIFO holds")            \
+    X(swi_rx_cycles, 16, "clk", "6.1.2", "C T6.2 start", "SWI: link to RFend, for each packet")    \
+    X(flit_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend: each of FLIT0 to FLIT3")                 \
+    X(rvachk_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend RVACHK, RVACHK2")                       \
+    X(rva_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend RVA: RVATLB")                              \
+    X(set_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend: each of SET1 to SET4")                    \
+    X(rbend_cycles, 3, "clk", "4.6.2", "C T6.2 PCI", "RBend: PATLB, DMA request")                  \
+    X(swi_discard, 0, "", "6.1.3", "switch", "what if: 1, SWI drops all that arrives")             \
+    X(double_buffer, 0, "", "6.1.3", "switch", "what if: 1, RFend works while payload drains")     \
+    /* firmware on the on-chip CPU */                                                              \
+    X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
+    X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
+    X(cpu_poll_cycles, 20, "clk", "5.4", "assumed", "main loop finds an exception")                \
+    X(cpu_patlb_cycles, 1031, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
+    X(cpu_rvatlb_cycles, 1031, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
+    X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")
+
+struct sim_constants {
+#define SIM_CONSTANT_FIELD(name, value, unit, section, origin, meaning) int64_t name;
+    SIM_CONSTANTS(SIM_CONSTANT_FIELD)
+#undef SIM_CONSTANT_FIELD
+};
+
+/* The table itself, for people and for setting by name. */
+struct sim_constant {
+    const char *name;
+    int64_t value;
+    const char *unit, *section, *origin, *meaning;
+    size_t offset; /* in struct sim_constants */
+};
+
+/* Ends with an entry whose name is NULL. */
+extern const struct sim_constant sim_constant_list[];
+
+struct sim_constants sim_constants_default(void);
+
+/* "name=value". -EINVAL, with the nearest name, if there is no such constant or no such value. */
+int sim_constants_set(struct sim_constants *constants, const char *text);
+
+#endif

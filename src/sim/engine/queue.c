@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The event queue; see queue.h for how it is laid out.
+ */
+#include "sim/engine/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW       16
+#define FEW_SLOTS 512 /* 2 us: more could make the heap large when more events come */
+#define HEAP_WAYS 4   /* four children share a cache line and a half: fewer levels than two ways */
+
+static bool entry_is_before(const struct queue_entry *a, const struct queue_entry *b)
+{
+    return a->when < b->when || (a->when == b->when && a->sequence < b->sequence);
+}
+
+static bool heap_grow(struct queue_heap *heap)
+{
+    size_t capacity = heap->capacity ? heap->capacity * 2 : 64;
+    struct queue_entry *entries = realloc(heap->entries, capacity * sizeof(*entries));
+    if (!entries)
+        return false;
+    heap->entries = entries;
+    heap->capacity = capacity;
+    return true;
+}
+
+static bool heap_push(struct queue_heap *heap, struct queue_entry entry)
+{
+    if (heap->count == heap->capacity && !heap_grow(heap))
+        return false;
+    size_t at = heap->count++;
+    while (at > 0) {
+        size_t parent = (at - 1) / HEAP_WAYS;
+        if (!entry_is_before(&entry, &heap->entries[parent]))
+            break;
+        heap->entries[at] = heap->entries[parent];
+        at = parent;
+    }
+    heap->entries[at] = entry;
+    return true;
+}
+
+static size_t first_child(const struct queue_heap *heap, size_t at)
+{
+    size_t child = at * HEAP_WAYS + 1, best = child;
+    size_t end = child + HEAP_WAYS < heap->count ? child + HEAP_WAYS : heap->count;
+    while (++child < end) {
+        if (entry_is_before(&heap->entries[child], &heap->entries[best]))
+            best = child;
+    }
+    return best;
+}
+
+static void heap_pop(struct queue_heap *heap)
+{
+    struct queue_entry last = heap->entries[--heap->count];
+    size_t at = 0;
+    while (at * HEAP_WAYS + 1 < heap->count) {
+        size_t child = first_child(heap, at);
+        if (!entry_is_before(&heap->entries[child], &last))
+            break;
+        heap->entries[at] = heap->entries[child];
+        at = child;
+    }
+    heap->entries[at] = last;
+}
+
+void queue_init(struct queue *queue)
+{
+    memset(queue, 0, sizeof(*queue));
+    queue->free_node = QUEUE_NONE;
+    for (size_t i = 0; i < QUEUE_SLOTS; i++)
+        queue->wheel[i] = QUEUE_NONE;
+}
+
+void queue_free(struct queue *queue)
+{
+    free(queue->nodes);
+    free(queue->near.entries);
+    free(queue->far.entries);
+}
+
+static bool nodes_grow(struct queue *queue)
+{
+    uint32_t capacity = queue->node_capacity ? queue->node_capacity * 2 : 256;
+    struct queue_node *nodes = realloc(queue->nodes, capacity * sizeof(*nodes));
+    if (!nodes)
+        return false;
+    queue->nodes = nodes;
+    queue->node_capacity = capacity;
+    return true;
+}
+
+static uint32_t node_take(struct queue *queue)
+{
+    uint32_t index = queue->free_node;
+    if (index != QUEUE_NONE) {
+        queue->free_node = queue->nodes[index].next;
+        return index;
+    }
+    if (queue->node_count == queue->node_capacity && !nodes_grow(queue))
+        return QUEUE_NONE;
+    index = queue->node_count++;
+    queue->nodes[index].generation = 1;
+    return index;
+}
+
+static void node_give(struct queue *queue, uint32_t index)
+{
+    struct queue_node *node = &queue->nodes[index];
+    node->generation++;
+    node->next = queue->free_node;
+    queue->free_node = index;
+}
+
+static void wheel_put(struct queue *queue, uint32_t index)
+{
+    struct queue_node *node = &queue->nodes[index];
+    size_t place = (size_t)(node->when >> QUEUE_SLOT_SHIFT) % QUEUE_SLOTS;
+    node->next = queue->wheel[place];
+    queue->wheel[place] = index;
+    queue->filled[place / 64] |= 1ULL << place % 64;
+    queue->filled_words |= 1ULL << place / 64;
+}
+
+/* With few events and nothing further away, one small heap is the fastest: the present slot then
+ * reaches up to the new event. */
+static bool few_are_near(const struct queue *queue, int64_t slot)
+{
+    return queue->filled_words == 0 && queue->far.count == 0 && queue->near.count < FEW &&
+           slot - queue->slot < FEW_SLOTS;
+}
+
+sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event)
+{
+    uint32_t index = node_take(queue);
+    if (index == QUEUE_NONE)
+        return 0;
+    struct queue_node *node = &queue->nodes[index];
+    node->when = when;
+    node->sequence = queue->sequence++;
+    node->event = event;
+    node->is_cancelled = false;
+    struct queue_entry entry = {when, node->sequence, index};
+    int64_t slot = when >> QUEUE_SLOT_SHIFT;
+    bool fits = true;
+    if (slot > queue->slot && few_are_near(queue, slot))
+        queue->slot = slot;
+    if (slot <= queue->slot)
+        fits = heap_push(&queue->near, entry);
+    else if (slot - queue->slot < QUEUE_SLOTS)
+        wheel_put(queue, index);
+    else
+        fits = heap_push(&queue->far, entry);
+    if (!fits) {
+        node_give(queue, index);
+        return 0;
+    }
+    queue->pending++;
+    return (uint64_t)node->generation << 32 | index;
+}
+
+bool queue_cancel(struct queue *queue, sim_ticket ticket)
+{
+    uint32_t index = (uint32_t)ticket, generation = (uint32_t)(ticket >> 32);
+    if (ticket == 0 || index >= queue->node_count)
+        return false;
+    struct queue_node *node = &queue->nodes[index];
+    if (node->generation != generation || node->is_cancelled)
+        return false;
+    node->is_cancelled = true; /* it is given back when its turn comes */
+    queue->pending--;
+    return true;
+}
+
+/* The first filled place of the wheel at or after `place`, going round; the wheel is not empty. */
+static size_t wheel_next(const struct queue *queue, size_t place)
+{
+    uint64_t word = queue->filled[place / 64] & ~0ULL << place % 64;
+    if (word)
+        return place / 64 * 64 + (size_t)__builtin_ctzll(word);
+    uint64_t later = place / 64 == 63 ? 0 : queue->filled_words & ~0ULL << (place / 64 + 1);
+    size_t at = (size_t)__builtin_ctzll(later ? later : queue->filled_words);
+    return at * 64 + (size_t)__builtin_ctzll(queue->filled[at]);
+}
+
+/* What has come within reach of the wheel leaves the far heap. */
+static void far_draw(struct queue *queue)
+{
+    while (queue->far.count > 0) {
+        int64_t slot = queue->far.entries[0].when >> QUEUE_SLOT_SHIFT;
+        if (slot - queue->slot >= QUEUE_SLOTS)
+            return;
+        wheel_put(queue, queue->far.entries[0].node);
+        heap_pop(&queue->far);
+    }
+}
+
+static bool near_fill(struct queue *queue, size_t place)
+{
+    for (uint32_t index = queue->wheel[place]; index != QUEUE_NONE;) {
+        const struct queue_node *node = &queue->nodes[index];
+        uint32_t next = node->next;
+        if (node->is_cancelled)
+            node_give(queue, index);
+        else if (!heap_push(&queue->near, (struct queue_entry){node->when, node->sequence, index}))
+            return false; /* the rest stays in the list */
+        queue->wheel[place] = index = next;
+    }
+    queue->filled[place / 64] &= ~(1ULL << place % 64);
+    if (queue->filled[place / 64] == 0)
+        queue->filled_words &= ~(1ULL << place / 64);
+    return true;
+}
+
+/* Moves on to the next slot that has events. False if there is none. */
+static bool slot_advance(struct queue *queue)
+{
+    if (queue->filled_words == 0) {
+        if (queue->far.count == 0)
+            return false;
+        queue->slot = queue->far.entries[0].when >> QUEUE_SLOT_SHIFT;
+    } else {
+        size_t here = (size_t)queue->slot % QUEUE_SLOTS;
+        size_t place = wheel_next(queue, here);
+        queue->slot += (int64_t)((place - here) % QUEUE_SLOTS);
+    }
+    far_draw(queue);
+    return near_fill(queue, (size_t)queue->slot % QUEUE_SLOTS);
+}
+
+sim_time queue_peek(struct queue *queue)
+{
+    for (;;) {
+        while (queue->near.count == 0) {
+            if (!slot_advance(queue))
+                return SIM_NEVER;
+        }
+        const struct queue_entry *first = &queue->near.entries[0];
+        if (!queue->nodes[first->node].is_cancelled)
+            return first->when;
+        node_give(queue, first->node);
+        heap_pop(&queue->near);
+    }
+}
+
+struct sim_event queue_pop(struct queue *queue)
+{
+    assert(queue->near.count > 0); /* queue_peek() came before */
+    uint32_t index = queue->near.entries[0].node;
+    struct sim_event event = queue->nodes[index].event;
+    heap_pop(&queue->near);
+    node_give(queue, index);
+    queue->pending--;
+    return event;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See host.h.
+ */
+#include "sim/host/host.h"
+
+#include "base/error.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
+static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
+static const char *const kind_names[] = {"DMA read", "DMA write", "PIO"};
+
+struct host {
+    struct sim *sim;
+    uint32_t actor;
+    struct sim_constants constants;
+    char *memory;
+    uint64_t memory_size;
+    struct sim_condition changed;
+    struct pci_request *first, *last; /* waiting for the bus */
+    struct pci_request *current;
+    sim_time free_at; /* the bus rests until then */
+    struct trace *trace;
+    uint32_t track;
+};
+
+static sim_time cycles(const struct host *host, int64_t count)
+{
+    return count * host->constants.core_ps;
+}
+
+static void post(struct host *host, sim_time when, enum host_event event)
+{
+    sim_post(host->sim, when, (struct sim_event){host->actor, event, 0});
+}
+
+/* Gives the bus to the next one, not before `when`. */
+static void bus_next(struct host *host, sim_time when)
+{
+    if (host->current || !host->first)
+        return;
+    if (when < host->free_at)
+        when = host->free_at;
+    host->current = host->first;
+    host->first = host->first->next;
+    if (!host->first)
+        host->last = NULL;
+    post(host, when, EVENT_START);
+}
+
+void pci_ask(struct host *host, struct pci_request *request)
+{
+    /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
+    sim_time wait = request->kind == PCI_PIO ? 0 : host->constants.pci_arbitrate_cycles;
+    request->next = NULL;
+    *(host->last ? &host->last->next : &host->first) = request;
+    host->last = request;
+    bus_next(host, sim_now(host->sim) + cycles(host, wait));
+}
+
+/* The time on the bus, from the address to the last word. */
+static sim_time duration(const struct host *host, const struct pci_request *request)
+{
+    const struct sim_constants *c = &host->constants;
+    int64_t words = (request->bytes + c->pci_word_bytes - 1) / c->pci_word_bytes;
+    if (request->kind == PCI_PIO)
+        return words * c->pio_word_ps;
+    int64_t wait = request->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
+    return cycles(host, c->pci_address_cycles + wait + (words > 0 ? words : 1));
+}
+
+static void bus_start(struct host *host)
+{
+    struct pci_request *request = host->current;
+    request->start = sim_now(host->sim);
+    request->end = request->start + duration(host, request);
+    if (request->end < request->data_ready)
+        request->end = request->data_ready;
+    if (request->started)
+        request->started(request->context, request);
+    post(host, request->end, EVENT_END);
+}
+
+static void bus_end(struct host *host)
+{
+    struct pci_request *request = host->current;
+    trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
+    host->current = NULL;
+    host->free_at = request->end + cycles(host, host->constants.pci_turn_cycles);
+    bus_next(host, host->free_at);
+    request->ended(request->context, request);
+}
+
+static void host_event(void *context, uint32_t kind, uint64_t argument)
+{
+    struct host *host = context;
+    (void)argument;
+    if (kind == EVENT_START)
+        bus_start(host);
+    else
+        bus_end(host);
+}
+
+int host_create(struct host **host, struct sim *sim, const struct host_spec *spec)
+{
+    char name[32];
+    struct host *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated host %u", spec->number);
+    made->sim = sim;
+    made->constants = *spec->constants;
+    made->changed.name = "a change of memory";
+    made->trace = spec->trace;
+    made->track = trace_track(spec->trace, "node", spec->number, "PCI");
+    snprintf(name, sizeof(name), "host-%u", spec->number);
+    int actor = sim_actor_add(sim, &(struct sim_actor){.name = name,
+                                                       .handle = host_event,
+                                                       .context = made,
+                                                       .kinds = event_names,
+                                                       .kind_count = EVENT_COUNT});
+    /* pages that nobody touches cost nothing: a thousand hosts may have large memories */
+    void *memory = mmap(NULL, spec->memory, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (actor < 0 || memory == MAP_FAILED) {
+        free(made);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no room for %llu bytes of simulated host %u",
+                         (unsigned long long)spec->memory, spec->number);
+    }
+    made->actor = (uint32_t)actor;
+    made->memory = memory;
+    made->memory_size = spec->memory;
+    *host = made;
+    return 0;
+}
+
+void host_destroy(struct host *host)
+{
+    if (!host)
+        return;
+    munmap(host->memory, host->memory_size);
+    free(host);
+}
+
+struct sim *host_sim(const struct host *host)
+{
+    return host->sim;
+}
+
+uint64_t host_memory_size(const struct host *host)
+{
+    return host->memory_size;
+}
+
+void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
+{
+    assert(physical <= host->memory_size);
+    assert(length <= host->memory_size - physical);
+    return host->memory + physical;
+}
+
+struct pio_wait {
+    struct pci_request request;
+    struct sim *sim;
+    struct sim_condition done;
+    bool is_done;
+};
+
+static void pio_ended(void *context, struct pci_request *request)
+{
+    struct pio_wait *wait = context;
+    (void)request;
+    wait->is_done = true;
+    sim_condition_signal(wait->sim, &wait->done);
+}
+
+void host_pio(struct host *host, uint32_t words)
+{
+    struct pio_wait wait = {
+        .request = {.kind = PCI_PIO, .bytes = words * 8, .ended = pio_ended, .context = &wait},
+        .sim = host->sim,
+        .done = {.name = "a store to the card"},
+    };
+    fiber_sleep(host->sim, host->constants.pio_ps);
+    pci_ask(host, &wait.request);
+    while (!wait.is_done)
+        fiber_wait(host->sim, &wait.done, SIM_NEVER);
+}
+
+void host_memory_changed(struct host *host)
+{
+    sim_condition_signal(host->sim, &host->changed);
+}
+
+int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not, sim_time deadline)
+{
+    const void *place = host_memory(host, physical, sizeof(uint64_t));
+    for (;;) {
+        uint64_t now;
+        memcpy(&now, place, sizeof(now));
+        if ((now == value) != is_not)
+            return 0;
+        int result = fiber_wait(host->sim, &host->changed, deadline);
+        if (result < 0)
+            return result;
+    }
+}

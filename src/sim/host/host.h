@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The simulated host as the controller sees it: memory, a PCI bus of 64 bit and 66 MHz on which one
+ * may talk at a time, and a CPU that stores into windows (PIO) and polls memory.
+ *
+ * Memory is real memory: physical address 0 is its first byte. DMA moves real bytes, at the time at
+ * which a poll could first see them. What a program computes costs no time unless it says so.
+ */
+#ifndef SIM_HOST_HOST_H
+#define SIM_HOST_HOST_H
+
+#include "sim/constants.h"
+#include "sim/engine/engine.h"
+#include "sim/trace/trace.h"
+
+struct host;
+
+struct host_spec {
+    uint32_t number; /* of the node */
+    uint64_t memory; /* bytes */
+    const struct sim_constants *constants;
+    struct trace *trace; /* may be NULL */
+};
+
+/* -ENOMEM. */
+int host_create(struct host **host, struct sim *sim, const struct host_spec *spec);
+void host_destroy(struct host *host);
+
+struct sim *host_sim(const struct host *host);
+uint64_t host_memory_size(const struct host *host);
+
+/* The byte at a physical address; the range must lie inside the memory. */
+void *host_memory(const struct host *host, uint64_t physical, uint64_t length);
+
+enum pci_kind { PCI_READ, PCI_WRITE, PCI_PIO };
+
+/* A transaction. Memory of the caller until `ended` is called. */
+struct pci_request {
+    enum pci_kind kind;
+    uint32_t bytes;
+    sim_time data_ready; /* PCI_WRITE: the last word is not there before; 0: it is */
+    void (*started)(void *context, struct pci_request *request); /* on the bus; may be NULL */
+    void (*ended)(void *context, struct pci_request *request);   /* last word has passed */
+    void *context;
+    sim_time start, end; /* set when it starts */
+    struct pci_request *next;
+};
+
+/* Asks for the bus; it is given in order of asking. */
+void pci_ask(struct host *host, struct pci_request *request);
+
+/* Only in a fiber: stores `words` 64-bit words to the card; returns when they are there. */
+void host_pio(struct host *host, uint32_t words);
+
+/* A DMA write becomes visible: wakes those who poll. */
+void host_memory_changed(struct host *host);
+
+/* Only in a fiber: waits until the word at a physical address is `value` (or, with is_not, is not).
+ * 0, or -ETIMEDOUT. */
+int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not, sim_time deadline);
+
+#endif

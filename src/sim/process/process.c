@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See process.h.
+ */
+#include "sim/process/process.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VIRTUAL     0x40000000ULL /* where a process sees its memory: not where it is */
+#define PAGE        4096ULL
+#define FLAG_OFFSET 2048
+
+struct process {
+    struct cluster *cluster;
+    struct host *host;
+    struct chip *chip;
+    struct process_spec spec;
+    uint32_t window_next;
+    bool is_kicked[PROCESS_WINDOWS]; /* and not waited for */
+};
+
+/* Words of the library's page. */
+static uint64_t contflag_offset(uint32_t window)
+{
+    return 64 * (window + 1ULL);
+}
+
+static uint64_t *own_word(const struct process *process, uint64_t offset)
+{
+    return process_memory(process, offset, sizeof(uint64_t));
+}
+
+static int pages_pin(struct process *process)
+{
+    const struct process_spec *spec = &process->spec;
+    for (uint64_t at = 0; at < spec->size; at += PAGE) {
+        struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE,
+                                 (spec->base + at) / PAGE};
+        int result = chip_page_pin(process->chip, &page);
+        if (result < 0)
+            return result;
+    }
+    struct chip_segment segment = {spec->pgid, spec->pid, PROCESS_SID, VIRTUAL};
+    return chip_segment_add(process->chip, &segment);
+}
+
+static int spec_check(struct process *process)
+{
+    struct process_spec *spec = &process->spec;
+    uint64_t memory = host_memory_size(process->host);
+    if (spec->window_count == 0)
+        spec->window_count = 1;
+    if (spec->size == 0)
+        spec->size = memory - spec->base;
+    if (spec->window_count > PROCESS_WINDOWS ||
+        spec->window_first + spec->window_count > CHIP_WINDOWS)
+        return error_set(-EINVAL, ERROR_NO_RANK,
+                         "windows %u to %u are more than a process may have", spec->window_first,
+                         spec->window_first + spec->window_count - 1);
+    if (spec->base % PAGE || spec->size % PAGE || spec->size < 2 * PAGE || spec->base > memory ||
+        spec->size > memory - spec->base)
+        return error_set(-EINVAL, ERROR_NO_RANK,
+                         "%llu bytes at %llu are no whole pages of the node's %llu",
+                         (unsigned long long)spec->size, (unsigned long long)spec->base,
+                         (unsigned long long)memory);
+    return 0;
+}
+
+int process_create(struct process **process, const struct process_spec *spec)
+{
+    struct process *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a simulated process");
+    made->cluster = spec->cluster;
+    made->host = cluster_host(spec->cluster, spec->node);
+    made->chip = cluster_chip(spec->cluster, spec->node);
+    made->spec = *spec;
+    int result = spec_check(made);
+    if (result == 0)
+        result = pages_pin(made);
+    if (result < 0) {
+        free(made);
+        return result;
+    }
+    for (uint32_t i = 0; i < made->spec.window_count; i++) {
+        chip_window_set(made->chip, spec->window_first + i, spec->pgid, spec->pid);
+        chip_contflag_set(made->chip, spec->window_first + i, spec->base + contflag_offset(i));
+    }
+    if (!spec->is_cold)
+        chip_tlb_warm(made->chip);
+    *process = made;
+    return 0;
+}
+
+/* As closing the device does: windows, pages and segment are gone for the chip. */
+void process_destroy(struct process *process)
+{
+    if (!process)
+        return;
+    const struct process_spec *spec = &process->spec;
+    for (uint32_t i = 0; i < spec->window_count; i++)
+        chip_window_clear(process->chip, spec->window_first + i);
+    for (uint64_t at = 0; at < spec->size; at += PAGE) {
+        struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE, 0};
+        chip_page_unpin(process->chip, &page);
+    }
+    struct chip_segment segment = {spec->pgid, spec->pid, PROCESS_SID, 0};
+    chip_segment_remove(process->chip, &segment);
+    free(process);
+}
+
+void *process_memory(const struct process *process, uint64_t offset, uint64_t length)
+{
+    return host_memory(process->host, process->spec.base + offset, length);
+}
+
+struct host *process_host(const struct process *process)
+{
+    return process->host;
+}
+
+struct chip *process_chip(const struct process *process)
+{
+    return process->chip;
+}
+
+static int window_wait(struct process *process, uint32_t window)
+{
+    uint64_t offset = contflag_offset(window);
+    if (!process->is_kicked[window])
+        return 0;
+    process->is_kicked[window] = false;
+    host_poll(process->host, process->spec.base + offset, 0, true, SIM_NEVER);
+    return *own_word(process, offset) == CHIP_CONT_DONE ? 0 : -EACCES;
+}
+
+static void header_make(const struct process *process, const struct process_transfer *transfer,
+                        uint8_t type, struct chip_header *header)
+{
+    const struct process_spec *peer = &transfer->peer->spec;
+    (void)process;
+    *header = (struct chip_header){.type = type,
+                                   .wants_ack = transfer->wants_flag,
+                                   .target_node = (uint16_t)peer->node,
+                                   .target_pid = peer->pid,
+                                   .length = transfer->length,
+                                   .sid = transfer->sid ? transfer->sid : PROCESS_SID,
+                                   .offset = transfer->remote,
+                                   .local = VIRTUAL + transfer->local,
+                                   .flag = transfer->wants_flag ? VIRTUAL + FLAG_OFFSET : 0};
+}
+
+/* Writes a request, and the image's payload, into the next window and kicks it. */
+static int window_use(struct process *process, const struct chip_header *header,
+                      const void *payload, uint32_t payload_length, enum chip_kick kick)
+{
+    uint32_t window = process->window_next, words = (payload_length + 7) / 8;
+    uint32_t number = process->spec.window_first + window;
+    uint64_t packed[CHIP_WINDOW_WORDS] = {0};
+    process->window_next = (window + 1) % process->spec.window_count;
+    int result = window_wait(process, window);
+    if (result < 0)
+        return result;
+    chip_header_pack(header, packed);
+    if (payload_length > 0)
+        memcpy(packed + CHIP_HEADER_WORDS, payload, payload_length);
+    *own_word(process, contflag_offset(window)) = 0;
+    process->is_kicked[window] = true;
+    host_pio(process->host, CHIP_HEADER_WORDS + words);
+    for (uint32_t i = 0; i < CHIP_HEADER_WORDS + words; i++)
+        chip_window_write(process->chip, number, i, packed[i]);
+    chip_window_kick(process->chip, number, kick);
+    return 0;
+}
+
+int process_ask(struct process *process, const struct process_transfer *transfer,
+                enum chip_kick kick)
+{
+    struct chip_header header;
+    header_make(process, transfer, CHIP_PACKET_PUSH, &header);
+    return window_use(process, &header, NULL, 0, kick);
+}
+
+int process_push(struct process *process, const struct process_transfer *transfer)
+{
+    return process_ask(process, transfer, CHIP_PUSH);
+}
+
+int process_pull(struct process *process, const struct process_transfer *transfer)
+{
+    return process_ask(process, transfer, CHIP_PULL);
+}
+
+int process_botf_push(struct process *process, const struct process_transfer *transfer)
+{
+    struct chip_header header;
+    if (transfer->length > PROCESS_IMAGE_MAX)
+        return error_set(-EINVAL, ERROR_NO_RANK, "%u bytes do not fit a packet image of %d",
+                         transfer->length, PROCESS_IMAGE_MAX);
+    header_make(process, transfer, CHIP_PACKET_PUSH, &header);
+    return window_use(process, &header, process_memory(process, transfer->local, transfer->length),
+                      transfer->length, CHIP_BOTF);
+}
+
+int process_botf_pull(struct process *process, const struct process_transfer *transfer)
+{
+    struct chip_header header;
+    header_make(process, transfer, CHIP_PACKET_PULL_REQUEST, &header);
+    return window_use(process, &header, NULL, 0, CHIP_BOTF);
+}
+
+void process_page_open(struct process *process, uint32_t page, const struct process *peer,
+                       uint64_t remote)
+{
+    struct chip_header header;
+    struct process_transfer transfer = {.peer = peer, .remote = remote, .length = 8};
+    header_make(process, &transfer, CHIP_PACKET_PUSH, &header);
+    header.pgid = process->spec.pgid; /* the driver, which registers it, puts this in */
+    header.source_pid = process->spec.pid;
+    chip_aotf_register(process->chip, page, &header);
+}
+
+void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value)
+{
+    host_pio(process->host, 1);
+    chip_aotf_store(process->chip, page, offset, value);
+}
+
+int process_finish(struct process *process)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < process->spec.window_count; i++) {
+        int refused = window_wait(process, i);
+        result = refused < 0 ? refused : result;
+    }
+    return result;
+}
+
+void process_flag_clear(struct process *process)
+{
+    *own_word(process, FLAG_OFFSET) = 0;
+}
+
+int process_flag_wait(struct process *process, sim_time deadline)
+{
+    return process_poll(process, FLAG_OFFSET, 1, deadline);
+}
+
+int process_poll(struct process *process, uint64_t offset, uint64_t value, sim_time deadline)
+{
+    return host_poll(process->host, process->spec.base + offset, value, false, deadline);
+}
+
+void process_page_forget(struct process *process, uint64_t offset)
+{
+    const struct process_spec *spec = &process->spec;
+    struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + offset) / PAGE,
+                             (spec->base + offset) / PAGE};
+    chip_page_unpin(process->chip, &page);
+    chip_page_pin(process->chip, &page);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A process on a simulated node, as driver and user library set it up: windows of its own, pinned
+ * memory, a segment that its job may reach. What it does costs the time that the host's CPU and bus
+ * need for it. All calls that let time pass are made in a fiber.
+ *
+ * Memory is named by offsets into the process's own memory; the first page is the library's
+ * (contflags and the flag for acks), programs begin at PROCESS_DATA.
+ */
+#ifndef SIM_PROCESS_PROCESS_H
+#define SIM_PROCESS_PROCESS_H
+
+#include "sim/cluster/cluster.h"
+
+#define PROCESS_DATA    4096
+#define PROCESS_SID     1 /* the segment: all of its memory */
+#define PROCESS_WINDOWS 8 /* most of one process */
+
+struct process;
+
+struct process_spec {
+    struct cluster *cluster;
+    uint32_t node;
+    uint16_t pgid, pid;
+    uint32_t window_first, window_count; /* of the node; 0: one */
+    uint64_t base, size;                 /* physical, whole pages; size 0: all of the node's */
+    bool is_cold;                        /* TLBs are left empty: the firmware fills them */
+};
+
+/* -EINVAL: too many windows, memory that the node has not; -ENOMEM. */
+int process_create(struct process **process, const struct process_spec *spec);
+void process_destroy(struct process *process);
+
+void *process_memory(const struct process *process, uint64_t offset, uint64_t length);
+struct host *process_host(const struct process *process);
+struct chip *process_chip(const struct process *process);
+
+/* A transfer to or from another process of the job. */
+struct process_transfer {
+    const struct process *peer;
+    uint32_t sid; /* 0: PROCESS_SID */
+    uint64_t local, remote;
+    uint32_t length;
+    bool wants_flag; /* the flag is set when the target has it all (push), or we have (pull) */
+};
+
+/* Each waits for a free window, writes the request and kicks; returns when the chip has it. 0, or
+ * -EACCES: the request before in that window was refused. BOTF takes the data along: at most
+ * PROCESS_IMAGE_MAX bytes. */
+#define PROCESS_IMAGE_MAX ((CHIP_WINDOW_WORDS - CHIP_HEADER_WORDS) * 8)
+int process_push(struct process *process, const struct process_transfer *transfer);
+int process_pull(struct process *process, const struct process_transfer *transfer);
+int process_botf_push(struct process *process, const struct process_transfer *transfer);
+int process_botf_pull(struct process *process, const struct process_transfer *transfer);
+/* For requests that only a firmware knows. */
+int process_ask(struct process *process, const struct process_transfer *transfer,
+                enum chip_kick kick);
+
+/* Registers a page of the peer's memory, then stores words into it, one packet each. */
+void process_page_open(struct process *process, uint32_t page, const struct process *peer,
+                       uint64_t remote);
+void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value);
+
+/* Waits until all requests have been worked on. 0 or -EACCES: one was refused. */
+int process_finish(struct process *process);
+
+/* Flag of acks and pulls: clear before, wait after. 0 or -ETIMEDOUT. */
+void process_flag_clear(struct process *process);
+int process_flag_wait(struct process *process, sim_time deadline);
+
+/* Waits for a word of the own memory to be this. 0 or -ETIMEDOUT. */
+int process_poll(struct process *process, uint64_t offset, uint64_t value, sim_time deadline);
+
+/* Makes the next access to this page of the own memory miss PATLB. */
+void process_page_forget(struct process *process, uint64_t offset);
+
+#endif

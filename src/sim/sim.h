@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The room of the simulator: what is here, and in which order to read it. Including this header
+ * gives all of it.
+ *
+ *   engine/    virtual time, events, chance, fibers. Start at engine.h.
+ *   constants  every number of the simulated hardware, with the section that gives it.
+ *   switch/    RHiNET-2 and -3 switches and links, the books that every run keeps, the deadlock
+ *              detector.
+ *   workload/  traffic for networks, and what is measured of it (`rhinet sim run`).
+ *   host/      memory, PCI bus, stores and polling of a node's CPU.
+ *   chip/      the Martini controller: modules, states, tables, firmware.
+ *   cluster/   nodes (host and chip) on a network.
+ *   process/   a process on a node: windows, pinned memory, PUSH, PULL, BOTF, AOTF.
+ *   thesis/    the thesis's measurements, made again (`rhinet sim thesis`).
+ *   trace/     time lines for Perfetto.
+ *
+ * Lower knows nothing of higher: engine < {switch, host} < chip < cluster < process < thesis; the
+ * chip does not know the network, cluster joins them. The room needs src/base only.
+ *
+ * A world (struct sim) lives in one thread and holds no global state, so a process may have many.
+ * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two
+ * runs with the same seed is the same, and a difference is a bug. Programs are fibers.
+ *
+ * For a NIC on it (src/nic/martini): one struct process for each rank. A rank's wait is
+ * fiber_wait() on the host's memory; its pushes are process_push(). Ranks of one operating-system
+ * process are fibers of one world. Ranks that are processes of their own each get a fiber that acts
+ * for them: it takes their operations from a socket or shared ring, does them here, and answers
+ * when virtual time says so; the chip cannot tell the difference.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "sim/process/process.h"
+#include "sim/thesis/thesis.h"
+#include "sim/workload/workload.h"
+
+#endif

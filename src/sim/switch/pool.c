@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Items by number: packets, stays, requests, notices.
+ */
+#include "base/error.h"
+#include "sim/switch/network.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_USED (NONE - 1)
+
+void pool_init(struct pool *pool, size_t size)
+{
+    memset(pool, 0, sizeof(*pool));
+    pool->size = size;
+    pool->free = NONE;
+}
+
+void pool_free(struct pool *pool)
+{
+    free(pool->items);
+    free(pool->next);
+}
+
+static bool pool_grow(struct pool *pool)
+{
+    uint32_t capacity = pool->capacity ? pool->capacity * 2 : 64;
+    char *items = realloc(pool->items, capacity * pool->size);
+    if (items)
+        pool->items = items;
+    uint32_t *next = realloc(pool->next, capacity * sizeof(*next));
+    if (next)
+        pool->next = next;
+    if (!items || !next)
+        return false;
+    pool->capacity = capacity;
+    return true;
+}
+
+uint32_t pool_take(struct network *network, struct pool *pool)
+{
+    uint32_t index = pool->free;
+    if (index != NONE) {
+        pool->free = pool->next[index];
+    } else {
+        if (pool->count == pool->capacity && !pool_grow(pool)) {
+            network->failure = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the network");
+            return NONE;
+        }
+        index = pool->count++;
+    }
+    pool->next[index] = POOL_USED;
+    memset(pool->items + (size_t)index * pool->size, 0, pool->size);
+    return index;
+}
+
+void pool_give(struct pool *pool, uint32_t index)
+{
+    assert(pool->next[index] == POOL_USED);
+    pool->next[index] = pool->free;
+    pool->free = index;
+}
+
+void packet_give(struct network *network, uint32_t index)
+{
+    struct packet *packet = packet_at(network, index);
+    free(packet->targets);
+    packet->targets = NULL;
+    packet->is_live = false;
+    pool_give(&network->packets, index);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The measurements that the rows are made of. Each makes a world of its own. Private to sim/thesis.
+ * All return 0 or the error of the simulation.
+ */
+#ifndef SIM_THESIS_MEASURE_H
+#define SIM_THESIS_MEASURE_H
+
+#include "sim/process/process.h"
+#include "sim/thesis/thesis.h"
+
+enum measure_way { WAY_PUSH, WAY_BOTF, WAY_AOTF, WAY_PULL, WAY_BOTF_PULL, WAY_COUNT };
+
+/* What is simulated: two nodes, back to back or (has_switch) through one switch. */
+struct measure_setup {
+    const struct sim_constants *constants;
+    bool has_switch;
+    bool misses; /* each PUSH misses PATLB at its Initiator */
+    struct trace *trace;
+};
+
+#define MEASURE_MOMENTS 8
+
+/* One transfer of 8 bytes: the moments of tables 6.2 (6 of them) and 6.3 (8), in us. */
+int measure_moments(const struct measure_setup *setup, enum measure_way way,
+                    double moments[MEASURE_MOMENTS]);
+
+/* Half of a round trip of remote writes of this size, or the time of one read, in us. */
+int measure_latency(const struct measure_setup *setup, enum measure_way way, uint32_t size,
+                    double *us);
+
+/* PUSH after PUSH of this size; MB/s, the sum of both directions if there are two. */
+struct measure_stream {
+    uint32_t size, windows;
+    bool is_two_way;
+};
+int measure_throughput(const struct measure_setup *setup, const struct measure_stream *stream,
+                       double *mbps);
+
+#endif

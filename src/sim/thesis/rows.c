@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rows, by the ids of the specification's list of figures.
+ */
+#include "sim/thesis/thesis.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CELL(id, table, what, value, class)                                                        \
+    {                                                                                              \
+        id, table, what, THESIS_NUMBER, value, "us", class                                         \
+    }
+#define STATEMENT(id, group, what)                                                                 \
+    {                                                                                              \
+        id, group, what, THESIS_ORDER, NAN, "", 'V'                                                \
+    }
+#define NOT_YET(id, group, what, value, unit, class)                                               \
+    {                                                                                              \
+        id, group, what, THESIS_NOT_YET, value, unit, class                                        \
+    }
+
+/* clang-format off */
+const struct thesis_row thesis_rows[] = {
+    CELL("T6.2-PUSH-1", "table-6.2", "PUSH: Martini accepts the request", 0.72, 'C'),
+    CELL("T6.2-PUSH-2", "table-6.2", "PUSH: packet transmission starts", 1.48, 'C'),
+    CELL("T6.2-PUSH-3", "table-6.2", "PUSH: packet arrives at remote", 1.49, 'C'),
+    CELL("T6.2-PUSH-4", "table-6.2", "PUSH: remote starts packet processing", 1.73, 'C'),
+    CELL("T6.2-PUSH-5", "table-6.2", "PUSH: PCI transaction starts", 2.06, 'C'),
+    CELL("T6.2-PUSH-6", "table-6.2", "PUSH: remote write complete", 2.48, 'C'),
+    CELL("T6.2-BOTF-1", "table-6.2", "BOTF: Martini accepts the request", 0.79, 'C'),
+    CELL("T6.2-BOTF-2", "table-6.2", "BOTF: packet transmission starts", 1.14, 'C'),
+    CELL("T6.2-BOTF-3", "table-6.2", "BOTF: packet arrives at remote", 1.15, 'C'),
+    CELL("T6.2-BOTF-4", "table-6.2", "BOTF: remote starts packet processing", 1.39, 'C'),
+    CELL("T6.2-BOTF-5", "table-6.2", "BOTF: PCI transaction starts", 1.72, 'C'),
+    CELL("T6.2-BOTF-6", "table-6.2", "BOTF: remote write complete", 2.14, 'C'),
+    CELL("T6.2-AOTF-1", "table-6.2", "AOTF: Martini accepts the request", 0.39, 'C'),
+    CELL("T6.2-AOTF-2", "table-6.2", "AOTF: packet transmission starts", 0.74, 'C'),
+    CELL("T6.2-AOTF-3", "table-6.2", "AOTF: packet arrives at remote", 0.75, 'C'),
+    CELL("T6.2-AOTF-4", "table-6.2", "AOTF: remote starts packet processing", 0.99, 'C'),
+    CELL("T6.2-AOTF-5", "table-6.2", "AOTF: PCI transaction starts", 1.32, 'C'),
+    CELL("T6.2-AOTF-6", "table-6.2", "AOTF: remote write complete", 1.74, 'C'),
+    CELL("T6.2-chip", "table-6.2", "time inside the chips of a remote write", 0.92, 'V'),
+    CELL("T6.3-PULL-1", "table-6.3", "PULL: Martini accepts the request", 0.72, 'C'),
+    CELL("T6.3-PULL-2", "table-6.3", "PULL: request transmission starts", 1.25, 'C'),
+    CELL("T6.3-PULL-3", "table-6.3", "PULL: request arrives at remote", 1.26, 'C'),
+    CELL("T6.3-PULL-4", "table-6.3", "PULL: remote PCI transaction starts", 1.97, 'C'),
+    CELL("T6.3-PULL-5", "table-6.3", "PULL: response transmission starts", 2.26, 'C'),
+    CELL("T6.3-PULL-6", "table-6.3", "PULL: response arrives at local", 2.27, 'V'),
+    CELL("T6.3-PULL-7", "table-6.3", "PULL: local PCI transaction starts", 2.84, 'V'),
+    CELL("T6.3-PULL-8", "table-6.3", "PULL: remote read complete", 3.26, 'V'),
+    CELL("T6.3-BOTF-1", "table-6.3", "BOTF: Martini accepts the request", 0.72, 'V'),
+    CELL("T6.3-BOTF-2", "table-6.3", "BOTF: request transmission starts", 1.07, 'V'),
+    CELL("T6.3-BOTF-3", "table-6.3", "BOTF: request arrives at remote", 1.08, 'V'),
+    CELL("T6.3-BOTF-4", "table-6.3", "BOTF: remote PCI transaction starts", 1.79, 'V'),
+    CELL("T6.3-BOTF-5", "table-6.3", "BOTF: response transmission starts", 2.08, 'V'),
+    CELL("T6.3-BOTF-6", "table-6.3", "BOTF: response arrives at local", 2.09, 'V'),
+    CELL("T6.3-BOTF-7", "table-6.3", "BOTF: local PCI transaction starts", 2.66, 'V'),
+    CELL("T6.3-BOTF-8", "table-6.3", "BOTF: remote read complete", 3.08, 'V'),
+    CELL("T6.3-gain", "table-6.3", "BOTF pull faster than PULL by", 0.18, 'V'),
+    CELL("P1", "fig-6.1", "AOTF of 8 B, one way, half a round trip", 1.74, 'V'),
+    STATEMENT("P2", "fig-6.1", "lowest latency: AOTF at 8 B, BOTF from 16 to 64 B, then PUSH"),
+    {"P3", "fig-6.3", "PUSH in one direction, most", THESIS_NUMBER, 444, "MB/s", 'V'},
+    {"P4", "fig-6.3", "PUSH in both directions, sum, most", THESIS_NUMBER, 470, "MB/s", 'V'},
+    {"P5", "fig-6.3", "size with half of the most, one window", THESIS_NUMBER, 1024, "B", 'V'},
+    STATEMENT("P6", "fig-6.4", "receiver's SWI drops: faster above 1 KB, the same up to 1 KB"),
+    STATEMENT("P7", "fig-6.4", "double buffering in SWI makes the stream faster"),
+    STATEMENT("P8", "fig-6.3", "several windows in turn make small PUSHes faster"),
+    {"T6-32", "fig-7.9", "round trip of 32 B with PATLB misses, HARD", THESIS_NUMBER, 37.6, "us",
+     'C'},
+    {"T6-2048", "fig-7.9", "round trip of 2048 B with PATLB misses, HARD", THESIS_NUMBER, 52.5,
+     "us", 'V'},
+    STATEMENT("T7", "fig-7.9", "HARD and NOEX grow equally with size"),
+    NOT_YET("T1", "fig-7.7", "streams: 1 to 1 = 1 to 2 < 2 to 1", NAN, "", 'V'),
+    NOT_YET("T2", "fig-7.7", "sender's RFend in exception: its rate is unchanged", NAN, "", 'V'),
+    NOT_YET("T3", "fig-7.7", "receiver's Initiator in exception", NAN, "", 'V'),
+    NOT_YET("T4", "fig-7.9", "SOFT slower than HARD by", 10, "us", 'C'),
+    NOT_YET("T5", "fig-7.9", "reduction by HARD at 32 B", 21, "%", 'V'),
+    NOT_YET("T8", "vpush", "VPUSH stream of 2048 B", 180.3, "MB/s", 'V'),
+    NOT_YET("T9", "vpush", "the same, all in software", 78.6, "MB/s", 'C'),
+    NOT_YET("T10", "vpush", "on-chip CPU's share", 6.6, "us", 'C'),
+    NOT_YET("T11", "vpush", "handler and payload DMA end together at", 512, "B", 'V'),
+    NOT_YET("R2", "pm", "least round trip of PM/RHiNET", 10.1, "us", 'C'),
+    NOT_YET("R3", "pm", "more at 16 nodes by", 1.8, "us", 'V'),
+    NOT_YET("R4", "pm", "scan of 128 receive buffers", 9, "us", 'C'),
+    NOT_YET("R6", "pm", "throughput loss at 16 nodes", NAN, "", 'V'),
+    NOT_YET("R7", "pm", "least round trip of PM/RHiNET-VP", 25.5, "us", 'V'),
+    NOT_YET("R8", "pm", "PM/RHiNET-VP flat up to 512 B", NAN, "", 'V'),
+    NOT_YET("R9", "pm", "PM/RHiNET jumps between 1 and 2 KB", NAN, "", 'V'),
+    NOT_YET("R12", "pm", "burst throughputs nearly the same up to 1 KB", NAN, "", 'V'),
+    NOT_YET("R14", "pm", "MPI above 16 KB with RMA, more than", 300, "MB/s", 'V'),
+    NOT_YET("R15", "pm", "MPI latency: which is lower below and above 2 KB", NAN, "", 'V'),
+    NOT_YET("R16", "pm", "receive time in which only software runs", 7.4, "us", 'C'),
+    NOT_YET("R17", "pm", "VP round trip with software twice as fast", 18.1, "us", 'V'),
+    NOT_YET("R18", "pm", "DMA request until its data is seen", 1.0, "us", 'C'),
+    NOT_YET("R19", "pm", "hardware VPUSH: more latency by", 1.0, "us", 'V'),
+    NOT_YET("R20", "pm", "hardware VPUSH better from 16 nodes on", NAN, "", 'V'),
+    NOT_YET("D2", "dimm", "RDMA between SO-DIMMs", 330, "MB/s", 'V'),
+    NOT_YET("D3", "dimm", "the same to itself: less by", 40, "%", 'V'),
+    NOT_YET("D5", "dimm", "BOTF sustained", 190, "MB/s", 'V'),
+    NOT_YET("D6", "dimm", "model (1) too fast by", 50, "MB/s", 'C'),
+    NOT_YET("D8", "dimm", "share of receive and recont", 30, "%", 'V'),
+    NOT_YET("D9", "dimm", "BOTF with receive hidden", 320, "MB/s", 'V'),
+    {NULL, NULL, NULL, THESIS_NUMBER, 0, NULL, 0},
+};
+/* clang-format on */
+
+bool thesis_knows(const char *which)
+{
+    if (strcmp(which, "all") == 0)
+        return true;
+    for (const struct thesis_row *row = thesis_rows; row->id; row++) {
+        if (strcmp(row->id, which) == 0 || strcmp(row->group, which) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The thesis's measurements, made again on the simulated controller: every row of figures that the
+ * specification lists, with what the simulation gives. Rows of class C set the model's constants
+ * (sim/constants.h says which); rows of class V must come out of it. What is not simulated yet is
+ * listed as such, never invented.
+ */
+#ifndef SIM_THESIS_THESIS_H
+#define SIM_THESIS_THESIS_H
+
+#include "sim/constants.h"
+#include "sim/trace/trace.h"
+
+#define THESIS_ROWS_MAX   128
+#define THESIS_CURVES_MAX 24
+#define THESIS_POINTS_MAX 24
+
+/* How far a number may be off to hold, in percent. */
+#define THESIS_C_PERCENT 1
+#define THESIS_V_PERCENT 5
+
+enum thesis_kind {
+    THESIS_NUMBER, /* simulated is compared with thesis */
+    THESIS_ORDER,  /* a statement about curves: it holds or not */
+    THESIS_LEAST,  /* simulated must be above thesis */
+    THESIS_NOT_YET /* not simulated */
+};
+
+struct thesis_row {
+    const char *id;
+    const char *group; /* table or figure, by which rows are chosen */
+    const char *what;
+    enum thesis_kind kind;
+    double thesis; /* NAN: a statement */
+    const char *unit;
+    char class; /* C or V */
+};
+
+struct thesis_result {
+    const struct thesis_row *row;
+    bool is_simulated;
+    double simulated;     /* NAN for a statement */
+    double error_percent; /* NAN where there is nothing to compare */
+    bool holds;
+};
+
+/* A line of a figure. */
+struct thesis_curve {
+    const char *group, *name, *x_unit, *y_unit;
+    uint32_t count;
+    double x[THESIS_POINTS_MAX], y[THESIS_POINTS_MAX];
+};
+
+struct thesis_report {
+    struct thesis_result results[THESIS_ROWS_MAX];
+    uint32_t result_count;
+    struct thesis_curve curves[THESIS_CURVES_MAX];
+    uint32_t curve_count;
+};
+
+/* Ends with an entry whose id is NULL. */
+extern const struct thesis_row thesis_rows[];
+
+/* Is there a row with this group or id? "all" too. */
+bool thesis_knows(const char *which);
+
+/* Runs what the rows of `which` ("all", a group such as table-6.2, or an id) need. -ENOMEM, or what
+ * a simulation failed with. */
+int thesis_run(struct thesis_report *report, const char *which,
+               const struct sim_constants *constants);
+
+/* The time line of one PULL of 8 bytes: every module of both nodes takes part. */
+int thesis_trace(struct trace *trace, const struct sim_constants *constants);
+
+#endif

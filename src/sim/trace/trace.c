@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See trace.h. Times in the file are microseconds with six decimals: picoseconds.
+ */
+#include "sim/trace/trace.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct trace {
+    FILE *out;
+    uint32_t track_count;
+    uint32_t *groups; /* track -> group number */
+    uint32_t capacity;
+    bool is_begun;
+};
+
+struct trace *trace_open(FILE *out)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    if (!trace) {
+        error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a trace");
+        return NULL;
+    }
+    trace->out = out;
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+    return trace;
+}
+
+int trace_close(struct trace *trace)
+{
+    if (!trace)
+        return 0;
+    fputs("\n]}\n", trace->out);
+    int failed = fflush(trace->out) != 0 || ferror(trace->out);
+    free(trace->groups);
+    free(trace);
+    return failed ? error_set(-EIO, ERROR_NO_RANK, "the trace could not be written") : 0;
+}
+
+static void line_begin(struct trace *trace)
+{
+    fputs(trace->is_begun ? ",\n" : "\n", trace->out);
+    trace->is_begun = true;
+}
+
+uint32_t trace_track(struct trace *trace, const char *group, uint32_t group_number,
+                     const char *part)
+{
+    if (!trace)
+        return 0;
+    if (trace->track_count == trace->capacity) {
+        uint32_t capacity = trace->capacity ? trace->capacity * 2 : 32;
+        uint32_t *groups = realloc(trace->groups, capacity * sizeof(*groups));
+        if (!groups)
+            return 0; /* drawn on the first line */
+        trace->groups = groups;
+        trace->capacity = capacity;
+    }
+    uint32_t track = trace->track_count++;
+    trace->groups[track] = group_number;
+    line_begin(trace);
+    fprintf(trace->out,
+            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"args\":{\"name\":\"%s %u\"}},\n",
+            group_number, group, group_number);
+    fprintf(trace->out,
+            "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,"
+            "\"args\":{\"name\":\"%s\"}}",
+            group_number, track, part);
+    return track;
+}
+
+static void place_print(const struct trace *trace, uint32_t track, sim_time when)
+{
+    fprintf(trace->out, "\"pid\":%u,\"tid\":%u,\"ts\":%lld.%06lld", trace->groups[track], track,
+            when / SIM_US, when % SIM_US);
+}
+
+void trace_span(struct trace *trace, uint32_t track, const char *what, sim_time begin, sim_time end)
+{
+    if (!trace || trace->track_count == 0)
+        return;
+    line_begin(trace);
+    fprintf(trace->out, "{\"ph\":\"X\",\"name\":\"%s\",", what);
+    place_print(trace, track, begin);
+    fprintf(trace->out, ",\"dur\":%lld.%06lld}", (end - begin) / SIM_US, (end - begin) % SIM_US);
+}
+
+void trace_mark(struct trace *trace, uint32_t track, const char *what, sim_time when)
+{
+    if (!trace || trace->track_count == 0)
+        return;
+    line_begin(trace);
+    fprintf(trace->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"%s\",", what);
+    place_print(trace, track, when);
+    fputc('}', trace->out);
+}

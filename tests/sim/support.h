@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the simulator's tests share.
+ */
+#ifndef TESTS_SIM_SUPPORT_H
+#define TESTS_SIM_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/engine/engine.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A world; fails the test when there is none. */
+static inline struct sim *world_make(uint64_t seed)
+{
+    struct sim *sim = NULL;
+    assert_int_equal(sim_create(&sim, seed), 0);
+    return sim;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The controller: data arrives where it should and nowhere else, whatever size and alignment;
+ * times of the thesis's tables; exceptions, protection, take-over.
+ */
+#include "node.h"
+
+#include "sim/thesis/thesis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void pattern_fill(struct nodes *nodes, uint32_t node, uint64_t physical, uint32_t length,
+                         uint8_t seed)
+{
+    uint8_t *at = process_memory(nodes->process[node], physical, length);
+    for (uint32_t i = 0; i < length; i++)
+        at[i] = (uint8_t)(seed + i * 7 + i / 251);
+}
+
+#define TRIES 60
+#define LIMIT 20000
+
+/* PUSH or PULL of random size and place; the bytes around must not change. */
+static void moves(struct nodes *nodes, enum chip_kick kick)
+{
+    uint32_t from_node = kick == CHIP_PUSH ? 0 : 1;
+    uint8_t *source = process_memory(nodes->process[from_node], 0, NODE_MEMORY);
+    uint8_t *target = process_memory(nodes->process[!from_node], 0, NODE_MEMORY);
+    static uint8_t expected[NODE_MEMORY];
+    for (uint32_t i = 0; i < TRIES; i++) {
+        uint32_t length = 1 + (uint32_t)sim_random_below(nodes->sim, i % 3 ? 300 : LIMIT);
+        uint64_t from = NODE_DATA + sim_random_below(nodes->sim, 100000);
+        uint64_t to = NODE_DATA + sim_random_below(nodes->sim, 100000);
+        pattern_fill(nodes, from_node, from, length, (uint8_t)i);
+        memcpy(expected, target, NODE_MEMORY);
+        memcpy(expected + to, source + from, length);
+        process_flag_clear(nodes->process[0]);
+        struct process_transfer transfer = {.peer = nodes->process[1],
+                                            .local = kick == CHIP_PUSH ? from : to,
+                                            .remote = kick == CHIP_PUSH ? to : from,
+                                            .length = length,
+                                            .wants_flag = true};
+        assert_int_equal(node_ask(nodes, 0, &transfer, kick), CHIP_CONT_DONE);
+        assert_int_equal(process_flag_wait(nodes->process[0], sim_now(nodes->sim) + SIM_MS), 0);
+        assert_memory_equal(target + NODE_DATA, expected + NODE_DATA, NODE_MEMORY - NODE_DATA);
+    }
+}
+
+static void push_body(void *argument)
+{
+    moves(argument, CHIP_PUSH);
+}
+
+static void pull_body(void *argument)
+{
+    moves(argument, CHIP_PULL);
+}
+
+static void test_push(void **state)
+{
+    struct nodes nodes;
+    (void)state;
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_start(&nodes, "push", push_body);
+    nodes_run(&nodes);
+    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 1))->acks, TRIES);
+    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 1))->discarded, 0);
+    nodes_close(&nodes);
+}
+
+static void test_pull(void **state)
+{
+    struct nodes nodes;
+    (void)state;
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_start(&nodes, "pull", pull_body);
+    nodes_run(&nodes);
+    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 0))->pulls, TRIES);
+    nodes_close(&nodes);
+}
+
+/* The same with empty TLBs: the firmware fills them, once for each page. */
+static void test_misses(void **state)
+{
+    struct nodes nodes;
+    (void)state;
+    nodes_open(&nodes, (struct cluster_spec){0}, false);
+    nodes_start(&nodes, "push", push_body);
+    nodes_run(&nodes);
+    const struct chip_count *source = chip_count(cluster_chip(nodes.cluster, 0));
+    const struct chip_count *target = chip_count(cluster_chip(nodes.cluster, 1));
+    assert_in_range(source->exceptions[CHIP_PATLB_MISS], 1, 32);
+    assert_in_range(target->exceptions[CHIP_PATLB_MISS], 1, 32);
+    assert_int_equal(target->exceptions[CHIP_RVATLB_MISS], 1);
+    assert_int_equal(target->discarded, 0);
+    nodes_close(&nodes);
+}
+
+/* One remote write of 8 bytes; when the target's program sees it. */
+static void push_once(void *argument)
+{
+    struct nodes *nodes = argument;
+    *node_word(nodes, 0, NODE_DATA) = 42;
+    struct process_transfer transfer = {
+        .peer = nodes->process[1], .local = NODE_DATA, .remote = NODE_DATA + 64, .length = 8};
+    assert_int_equal(process_push(nodes->process[0], &transfer), 0);
+    process_poll(nodes->process[1], NODE_DATA + 64, 42, SIM_NEVER);
+    nodes->time[1] = sim_now(nodes->sim);
+}
+
+static void store_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    process_page_open(nodes->process[0], 3, nodes->process[1], NODE_DATA);
+    for (uint32_t i = 0; i < 200; i++)
+        process_store(nodes->process[0], 3, i * 8, 500 + i);
+}
+
+/* A remote page written as if it were local. */
+static void test_store(void **state)
+{
+    (void)state;
+    struct nodes nodes;
+    nodes_open(&nodes, (struct cluster_spec){0}, false);
+    nodes_start(&nodes, "store", store_body);
+    nodes_run(&nodes);
+    for (uint32_t i = 0; i < 200; i++)
+        assert_int_equal(*node_word(&nodes, 1, NODE_DATA + i * 8), 500 + i);
+    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 0))->aotfs, 200);
+    nodes_close(&nodes);
+}
+
+/* C rows hold to 1 %: tables 6.2 and 6.3, cell by cell. */
+static void test_tables(void **state)
+{
+    (void)state;
+    static struct thesis_report report;
+    struct sim_constants constants = sim_constants_default();
+    static const char *const groups[] = {"table-6.2", "table-6.3"};
+    static const uint32_t rows[] = {19, 17};
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        assert_int_equal(thesis_run(&report, groups[i], &constants), 0);
+        assert_int_equal(report.result_count, rows[i]);
+        for (uint32_t k = 0; k < report.result_count; k++) {
+            const struct thesis_result *result = &report.results[k];
+            if (!result->is_simulated || !result->holds)
+                fail_msg("%s: %.3f, the thesis has %.2f", result->row->id, result->simulated,
+                         result->row->thesis);
+        }
+    }
+}
+
+/* What a process must not do: a window that is not its own, pages that are not pinned, segments
+ * that nobody has, another job's memory, nodes that do not exist. */
+static void refused_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    struct chip *chip = cluster_chip(nodes->cluster, 0);
+    struct process_transfer transfer = {
+        .peer = nodes->process[1], .local = NODE_DATA, .remote = NODE_DATA, .length = 64};
+    *node_word(nodes, 0, NODE_DATA) = 99;
+    transfer.local = NODE_MEMORY; /* not pinned */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_REFUSED);
+    transfer.local = NODE_DATA;
+    transfer.sid = 5; /* nobody has it: sent, and dropped there */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_DONE);
+    transfer.sid = PROCESS_SID;
+    transfer.remote = NODE_MEMORY; /* beyond the segment: not pinned */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_DONE);
+    transfer.remote = NODE_DATA;
+    chip_window_set(chip, 0, NODE_PGID + 1, 0); /* another job: its pages are not here */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_REFUSED);
+    chip_window_clear(chip, 0);
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_REFUSED);
+    /* the firmware knows no such request */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_SOFTWARE), CHIP_CONT_REFUSED);
+    chip_window_set(chip, 0, NODE_PGID, 0); /* and afterwards all is well */
+    assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_DONE);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    struct nodes nodes;
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_start(&nodes, "refused", refused_body);
+    nodes_run(&nodes);
+    const struct chip_count *source = chip_count(cluster_chip(nodes.cluster, 0));
+    const struct chip_count *target = chip_count(cluster_chip(nodes.cluster, 1));
+    assert_int_equal(source->refused, 4);
+    assert_int_equal(source->exceptions[CHIP_PROTECTION], 1);
+    assert_int_equal(source->exceptions[CHIP_SPECIAL_REQUEST], 1);
+    assert_int_equal(target->discarded, 2);
+    assert_int_equal(*node_word(&nodes, 1, NODE_DATA), 99);
+    nodes_close(&nodes);
+}
+
+#define OWN_CONTFLAG 4096 /* physical */
+
+/* A packet image of an unknown kind is dropped by the firmware; a forged PGID is overwritten; a
+ * node that does not exist gets nothing. */
+static void image_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    struct host *host = cluster_host(nodes->cluster, 0);
+    struct chip *chip = cluster_chip(nodes->cluster, 0);
+    uint64_t words[CHIP_HEADER_WORDS];
+    chip_contflag_set(chip, 0, OWN_CONTFLAG);
+    for (uint8_t type = CHIP_PACKET_PUSH; type <= CHIP_PACKET_OTHER + 2; type++) {
+        struct chip_header header = {.type = type,
+                                     .pgid = NODE_PGID + 1,
+                                     .target_node = type > CHIP_PACKET_OTHER + 1 ? 9 : 1,
+                                     .target_pid = 1,
+                                     .sid = PROCESS_SID,
+                                     .offset = NODE_DATA,
+                                     .local = 0x40000000 + NODE_DATA + 64,
+                                     .length = 8};
+        if (type == CHIP_PACKET_PULL_REQUEST)
+            continue;
+        chip_header_pack(&header, words);
+        *node_word(nodes, 0, OWN_CONTFLAG) = 0;
+        host_pio(host, CHIP_HEADER_WORDS + 1);
+        for (uint32_t i = 0; i < CHIP_HEADER_WORDS; i++)
+            chip_window_write(chip, 0, i, words[i]);
+        chip_window_write(chip, 0, CHIP_HEADER_WORDS, 1000u + type);
+        chip_window_kick(chip, 0, CHIP_BOTF);
+        assert_int_equal(host_poll(host, OWN_CONTFLAG, CHIP_CONT_DONE, false, SIM_NEVER), 0);
+    }
+}
+
+static void test_images(void **state)
+{
+    (void)state;
+    struct nodes nodes;
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_start(&nodes, "image", image_body);
+    nodes_run(&nodes);
+    const struct chip_count *target = chip_count(cluster_chip(nodes.cluster, 1));
+    assert_int_equal(*node_word(&nodes, 1, NODE_DATA), 1000 + CHIP_PACKET_PUSH);
+    assert_int_equal(*node_word(&nodes, 1, NODE_DATA + 64), 1000 + CHIP_PACKET_PULL_REPLY);
+    assert_int_equal(target->exceptions[CHIP_SPECIAL_PACKET], 3);
+    assert_int_equal(target->discarded, 3);
+    nodes_close(&nodes);
+}
+
+/* Every suspendable state can be stopped at; the same data arrives, only later. */
+static void test_breakpoints(void **state)
+{
+    (void)state;
+    static const struct {
+        enum chip_module module;
+        const char *name;
+        uint32_t node;
+    } stops[] = {
+        {CHIP_INITIATOR, "IDLE", 0}, {CHIP_INITIATOR, "PGID", 0}, {CHIP_INITIATOR, "IPA2", 0},
+        {CHIP_RFEND, "FLIT1", 1},    {CHIP_RFEND, "FLIT3", 1},    {CHIP_RFEND, "RVA", 1},
+        {CHIP_RBEND, "PATLB", 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(stops); i++) {
+        struct nodes nodes;
+        nodes_open(&nodes, (struct cluster_spec){0}, true);
+        struct chip *chip = cluster_chip(nodes.cluster, stops[i].node);
+        uint32_t number = chip_state_find(stops[i].module, stops[i].name);
+        assert_true(number != UINT32_MAX);
+        chip_breakpoint_set(chip, stops[i].module, number, true);
+        nodes_start(&nodes, "push", push_once);
+        nodes_run(&nodes);
+        assert_int_equal(chip_count(chip)->exceptions[CHIP_BREAKPOINT], 1);
+        assert_true(nodes.time[1] > 3 * SIM_US);
+        assert_string_equal(chip_state_name(chip, stops[i].module), "IDLE");
+        nodes_close(&nodes);
+    }
+}
+
+/* Both ways at once, pushes and pulls, until everything has been answered: no deadlock. */
+static void both_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    uint32_t node = (uint32_t)nodes->result[0]++;
+    struct process *process = nodes->process[node];
+    for (int i = 0; i < 40; i++) {
+        struct process_transfer transfer = {.peer = nodes->process[!node],
+                                            .local = NODE_DATA,
+                                            .remote = NODE_DATA + 200000,
+                                            .length = 30000,
+                                            .wants_flag = true};
+        process_flag_clear(process);
+        assert_int_equal(node_ask(nodes, node, &transfer, i % 2 ? CHIP_PULL : CHIP_PUSH),
+                         CHIP_CONT_DONE);
+        assert_int_equal(process_flag_wait(process, sim_now(nodes->sim) + 10 * SIM_MS), 0);
+    }
+}
+
+static void test_both_ways(void **state)
+{
+    (void)state;
+    uint64_t hash[2];
+    for (int i = 0; i < 2; i++) {
+        struct nodes nodes;
+        nodes_open(&nodes, (struct cluster_spec){0}, i == 1);
+        nodes_start(&nodes, "node 0", both_body);
+        nodes_start(&nodes, "node 1", both_body);
+        nodes_run(&nodes);
+        hash[i] = sim_hash(nodes.sim);
+        nodes_close(&nodes);
+    }
+    assert_true(hash[0] != hash[1]);
+}
+
+static void test_trace(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    struct trace *trace = trace_open(out);
+    struct nodes nodes;
+    nodes_open(&nodes, (struct cluster_spec){.trace = trace}, true);
+    nodes_start(&nodes, "push", push_once);
+    nodes_run(&nodes);
+    nodes_close(&nodes);
+    assert_int_equal(trace_close(trace), 0);
+    fclose(out);
+    static const char *const wanted[] = {"\"IPA2\"",      "\"RVA\"",       "\"DMA read\"",
+                                         "\"DMA write\"", "\"Initiator\"", "\"node 1\""};
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+        assert_non_null(strstr(text, wanted[i]));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_push),      cmocka_unit_test(test_pull),
+        cmocka_unit_test(test_misses),    cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_store),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_images),    cmocka_unit_test(test_breakpoints),
+        cmocka_unit_test(test_both_ways), cmocka_unit_test(test_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

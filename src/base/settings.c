@@ -17,7 +17,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
     [SETTING_NIC] = {.name = "RHINET_NIC",
                      .kind = SETTING_TEXT,
                      .initial = "shm",
-                     .help = "NIC to use: shm, or fault(shm) to inject faults"},
+                     .help = "NIC to use: shm, or fault(shm) to inject faults; unless set, jobs "
+                             "of several hosts use mixed where that is built in"},
     [SETTING_TIMEOUT] = {.name = "RHINET_TIMEOUT",
                          .kind = SETTING_DURATION,
                          .initial = "60s",

@@ -81,7 +81,8 @@ class Start(Hosts):
         for count in (2, HOSTS):
             hosts = ",".join(f"{name}:2" for name in self.names(count))
             job = self.start(MPIRUN, "--mca", "plm_rsh_agent", self.rsh, "--host", hosts,
-                             "--bind-to", "none", "-n", 2 * count, MEMBER, "hello", environment=ROOT)
+                             "--bind-to", "none", "-n", 2 * count, MEMBER, "hello",
+                             environment=ROOT)
             status, out, err = self.finish(job)
             self.assertEqual(status, 0, err)
             self.check_places(out, count, 2)

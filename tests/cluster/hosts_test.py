@@ -138,7 +138,8 @@ class CannotStart(harness.ClusterTest):
         hide = self.script("hide", f"#!/bin/sh\nrmdir {self.folder}/gone\nexec {self.rsh} \"$@\"\n")
         os.mkdir(os.path.join(self.folder, "gone"))
         self.check(("--hosts", "a", "true"),
-                   r"\(host a\): cannot work in \S+/gone, where `rhinet run`", rsh=hide, cwd=os.path.join(self.folder, "gone"))
+                   r"\(host a\): cannot work in \S+/gone, where `rhinet run`", rsh=hide,
+                   cwd=os.path.join(self.folder, "gone"))
 
     def test_launcher_cannot_be_called(self):
         """The host gets an address where nobody listens."""
@@ -266,7 +267,7 @@ class Ends(harness.ClusterTest):
         os.kill(pid_of(job.out, 3), signal.SIGKILL)
         status, _, err = self.finish(job)
         self.assertEqual(status, 128 + 9)
-        self.assertRegex(err, r"rank 3 \(pid \d+ on host b\) was killed by signal 9 \(Killed\); end")
+        self.assertRegex(err, r"rank 3 \(pid \d+ on host b\) was killed by signal 9 \(Killed\)")
 
     def test_survivors_see_the_death(self):
         job = self.begin("--survive", mode=("watch", 1))

@@ -42,7 +42,8 @@ class Netns(harness.ClusterTest):
 
     def test_hosts(self):
         script = f"hostname; {NETNS_CLUSTER} rsh n3 hostname; " \
-                 f"{NETNS_CLUSTER} -x n2 'echo $((40 + 2))'; echo $NETNS_HOSTS; getent hosts n3; exit 7"
+                 f"{NETNS_CLUSTER} -x n2 'echo $((40 + 2))'; echo $NETNS_HOSTS; " \
+                 "getent hosts n3; exit 7"
         status, out, err = self.run_tool("3", "--", "sh", "-c", script)
         self.assertEqual((status, err), (7, ""))
         self.assertEqual(out.split(), ["n1", "n3", "42", "n1,n2,n3", "10.77.0.3", "n3"])

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "job/exchange.h"
 #include "job/join_started.h"
+#include "job/nic_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,16 +100,6 @@ static int join_otherwise(struct rh_job *job)
     return result < 0 ? result : join_manager(job, result);
 }
 
-/* What the program says, then the user; and unless either does, one that reaches all hosts. */
-static const char *choose_nic(const struct rh_job *job, const struct rh_join_options *options)
-{
-    if (options && options->nic)
-        return options->nic;
-    if (!job->settings.value[SETTING_NIC].from_environment && job->memory.roster->node_count > 1)
-        return "mixed";
-    return setting_text(&job->settings, SETTING_NIC);
-}
-
 static int settle(struct rh_job *job, const struct rh_join_options *options)
 {
     int result = settings_load(&job->settings, environ);
@@ -127,7 +118,9 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     job->world.boards = job->memory.board;
     job->world.settings = &job->settings;
     job->counters = &job->world.board->counters;
-    const char *nic = choose_nic(job, options);
+    const char *nic = options && options->nic
+                          ? options->nic
+                          : nic_choice(&job->settings, job->memory.roster->node_count);
     snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
     return nic_open(&job->nic, nic, &job->world);
 }

@@ -4,7 +4,7 @@
  * lowest rank of each host starts the steward there, and all meet at the stewards. Two fences.
  *
  *   key            by            value
- *   rhinet-host    all           what tells this host from others, and its name
+ *   rhinet-host    all           what tells this host from others, its name, the process
  *   rhinet-job     rank 0        number and secret of the job
  *   rhinet-socket  lowest ranks  name of the steward's socket
  *   rhinet-judge   rank 0        where the first steward listens
@@ -15,6 +15,8 @@
 #include "job/join_started.h"
 
 #include "base/error.h"
+#include "base/text.h"
+#include "job/nic_choice.h"
 #include "job/steward.h"
 
 #include <errno.h>
@@ -32,6 +34,7 @@ struct meeting {
     struct cluster cluster;
     int node;   /* ours */
     int lowest; /* lowest rank of our host */
+    int *pids;  /* of each rank, on its own host */
     int listen_fd;
 };
 
@@ -44,7 +47,7 @@ static uint64_t namespace_number(const char *path)
 }
 
 /* Processes of one host: they can pass descriptors through the same sockets, and name each other's
- * processes. "boot.network.processes/name" */
+ * processes. "boot.network.processes/name/process" */
 static void describe_host(char text[STARTER_VALUE_MAX])
 {
     char boot[64] = "?";
@@ -60,8 +63,9 @@ static void describe_host(char text[STARTER_VALUE_MAX])
         if (strchr(" ;=/", *at))
             *at = '?';
     }
-    snprintf(text, STARTER_VALUE_MAX, "%s.%" PRIx64 ".%" PRIx64 "/%s", boot,
-             namespace_number("/proc/self/ns/net"), namespace_number("/proc/self/ns/pid"), name);
+    snprintf(text, STARTER_VALUE_MAX, "%s.%" PRIx64 ".%" PRIx64 "/%s/%d", boot,
+             namespace_number("/proc/self/ns/net"), namespace_number("/proc/self/ns/pid"), name,
+             (int)getpid());
 }
 
 static int introduce(struct meeting *meeting)
@@ -103,6 +107,19 @@ static int read_job(struct meeting *meeting)
     return 0;
 }
 
+/* Cuts the process off the description of a host. */
+static int split_process(char *text, int *pid)
+{
+    char *slash = strrchr(text, '/');
+    uint64_t number;
+    if (!slash || !text_to_u64(slash + 1, &number) || number < 1 || number > INT32_MAX)
+        return error_set(RH_ECORRUPT, ERROR_NO_RANK,
+                         "\"%s\" describes no host; the same rhinet on all hosts?", text);
+    *slash = '\0';
+    *pid = (int)number;
+    return 0;
+}
+
 /* All descriptions, numbered in the order of their first ranks. */
 static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
 {
@@ -114,6 +131,8 @@ static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
     for (int rank = 0; rank < starter->size && result == 0; rank++) {
         int node = 0;
         result = starter->ops->get(starter, rank, "rhinet-host", text[rank]);
+        if (result == 0)
+            result = split_process(text[rank], &meeting->pids[rank]);
         while (result == 0 && node < node_count && strcmp(text[first[node]], text[rank]) != 0)
             node++;
         if (node == CLUSTER_NODES_MAX)
@@ -141,8 +160,11 @@ static int read_hosts(struct meeting *meeting)
     if (result < 0)
         return result;
     char(*text)[STARTER_VALUE_MAX] = calloc((size_t)size, sizeof(text[0]));
-    if (!text)
+    meeting->pids = calloc((size_t)size, sizeof(meeting->pids[0]));
+    if (!text || !meeting->pids) {
+        free(text);
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the hosts");
+    }
     result = sort_hosts(meeting, text);
     free(text);
     meeting->cluster.judge_node = 0;
@@ -159,8 +181,9 @@ static int start_steward(struct meeting *meeting, const struct address_list *jud
         .cluster = &meeting->cluster,
         .settings = meeting->settings,
         .judge = judge,
-        .nic = setting_text(meeting->settings, SETTING_NIC),
+        .nic = nic_choice(meeting->settings, (uint32_t)meeting->cluster.node_count),
         .command = program_invocation_short_name,
+        .pids = meeting->pids,
         .listen_fd = meeting->listen_fd,
     };
     return steward_start(&plan, addresses);
@@ -240,5 +263,6 @@ int join_started(struct starter *starter, const struct settings *settings)
     if (result == 0)
         result = steward_connect(name, &meeting.cluster, rank);
     cluster_close(&meeting.cluster);
+    free(meeting.pids);
     return result;
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "job/launch_parts.h"
+#include "job/nic_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -400,8 +401,10 @@ int launch_run(const struct launch_options *options)
             return status;
         own.size = cluster.size;
     }
-    if (is_needed)
+    if (is_needed) {
         role.cluster = &cluster;
+        own.nic = nic_choice(options->settings, (uint32_t)cluster.node_count);
+    }
     int status = launch_run_as(&own, &role);
     cluster_close(&cluster);
     return status;

@@ -75,8 +75,10 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
     if (before == LINK_CLOSED)
         return;
     link->phase = LINK_CLOSED;
-    if (link->fd >= 0)
-        close(link->fd); /* leaves the epoll set by itself */
+    /* By hand: a child that is about to execute its program may still have the descriptor open, and
+     * then closing it would leave it in the set. */
+    epoll_ctl(mesh->poll_fd, EPOLL_CTL_DEL, link->fd, NULL);
+    close(link->fd);
     link->fd = -1;
     if (before == LINK_CLOSING)
         return;

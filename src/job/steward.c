@@ -155,14 +155,13 @@ int steward_start(const struct steward_plan *plan, struct address_list *addresse
     char report[REPORT_BYTES];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make a pipe: %s", strerror(errno));
-    int creator = getpid();
     /* Twice, so that it is nobody's child: a program that waits for any child must not meet it. */
     int pid = fork();
     if (pid == 0) {
         if (fork() == 0) {
             struct steward_plan own = *plan;
             become_steward(&own.listen_fd, &fds[1]);
-            steward_run(&own, creator, fds[1]);
+            steward_run(&own, fds[1]);
         }
         _exit(0);
     }

@@ -19,6 +19,7 @@ struct steward_plan {
     const struct settings *settings;
     const struct address_list *judge; /* where the first host's steward listens; NULL: that is us */
     const char *nic, *command;        /* for the roster */
+    const int *pids;                  /* of each rank; those of this host are watched */
     int listen_fd;                    /* from steward_listen() */
 };
 

@@ -2,7 +2,7 @@
  *
  * A steward's work: a task manager with a door, at which the ranks of this host knock.
  *
- * There is no launcher to tell it how ranks end; a connection that breaks is all that it sees.
+ * There is no launcher to tell it how ranks end; it sees that a process is gone, and not why.
  */
 #include "job/steward_run.h"
 
@@ -37,13 +37,10 @@ struct caller {
 struct steward {
     const struct steward_plan *plan;
     struct manager *manager;
-    int creator;
-    int local_count; /* ranks of this host */
-    int adopted_count;
-    int *pidfds; /* of those adopted */
+    int *pidfds; /* of each rank; -1: not of this host, or gone before we looked */
+    bool *came;  /* of each rank: it has been here */
     bool is_open;
-    int64_t deadline_ns; /* who has not come until then does not come */
-    int64_t kill_ns;     /* this host is out: its ranks are killed then */
+    int64_t kill_ns; /* this host is out: its ranks are killed then */
     struct caller callers[CALLERS_MAX];
     int caller_count;
 };
@@ -76,14 +73,15 @@ static void set_up(struct steward *steward, int report_fd)
         .settings = plan->settings,
         .adopts = true,
     };
-    for (int rank = 0; rank < cluster->size; rank++)
-        steward->local_count += cluster->node_of[rank] == cluster_node_of(cluster, cluster->seat);
-    steward->pidfds = calloc((size_t)steward->local_count, sizeof(steward->pidfds[0]));
-    if (!steward->pidfds || manager_create(&steward->manager, &options) < 0)
+    steward->pidfds = calloc((size_t)cluster->size, sizeof(steward->pidfds[0]));
+    steward->came = calloc((size_t)cluster->size, sizeof(steward->came[0]));
+    if (!steward->pidfds || !steward->came || manager_create(&steward->manager, &options) < 0)
         fail(report_fd);
+    for (int rank = 0; rank < cluster->size; rank++) {
+        bool is_local = cluster->node_of[rank] == cluster_node_of(cluster, cluster->seat);
+        steward->pidfds[rank] = is_local ? (int)syscall(SYS_pidfd_open, plan->pids[rank], 0) : -1;
+    }
     report(steward, report_fd);
-    steward->deadline_ns = clock_deadline_ns(
-        (int64_t)setting_number(plan->settings, SETTING_TIMEOUT));
 }
 
 /* ---- The door ------------------------------------------------------------------------------- */
@@ -118,9 +116,10 @@ static bool serve_caller(struct steward *steward, int fd)
         return false;
     while (result == 0 && message.fd_count > 0)
         close(message.fd[--message.fd_count]);
-    int pid = peer_pid(fd);
     if (result == 0)
-        result = pid < 0 ? -EPERM : check_claim(steward, &claim);
+        result = check_claim(steward, &claim);
+    if (result == 0)
+        result = peer_pid(fd) == steward->plan->pids[claim.rank] ? 0 : -EPERM;
     if (result == 0)
         result = manager_adopt(steward->manager, claim.rank, fd);
     if (result < 0) {
@@ -128,7 +127,7 @@ static bool serve_caller(struct steward *steward, int fd)
         close(fd);
         return true;
     }
-    steward->pidfds[steward->adopted_count++] = (int)syscall(SYS_pidfd_open, pid, 0);
+    steward->came[claim.rank] = true;
     return true;
 }
 
@@ -164,9 +163,9 @@ static void let_in(struct steward *steward)
 
 static void signal_members(const struct steward *steward, int number)
 {
-    for (int i = 0; i < steward->adopted_count; i++) {
-        if (steward->pidfds[i] >= 0)
-            syscall(SYS_pidfd_send_signal, steward->pidfds[i], number, NULL, 0);
+    for (int rank = 0; rank < steward->plan->cluster->size; rank++) {
+        if (steward->pidfds[rank] >= 0 && steward->came[rank])
+            syscall(SYS_pidfd_send_signal, steward->pidfds[rank], number, NULL, 0);
     }
 }
 
@@ -191,14 +190,21 @@ static void serve_events(struct steward *steward)
     }
 }
 
+/* It has not been here, but may still come. */
+static bool is_awaited(const struct steward *steward, int rank)
+{
+    struct pollfd ended = {.fd = steward->pidfds[rank], .events = POLLIN};
+    return !steward->came[rank] && ended.fd >= 0 && poll(&ended, 1, 0) == 0;
+}
+
 static bool is_over(const struct steward *steward)
 {
     if (manager_member_count(steward->manager) > 0 || steward->caller_count > 0)
         return false;
-    bool all_came = steward->adopted_count == steward->local_count;
-    bool is_orphan = kill(steward->creator, 0) != 0;
-    if (!all_came && !is_orphan && clock_now_ns() < steward->deadline_ns)
-        return false;
+    for (int rank = 0; rank < steward->plan->cluster->size; rank++) {
+        if (is_awaited(steward, rank))
+            return false;
+    }
     /* The first host's steward stays as long as the others need a judge. */
     return steward->plan->cluster->seat != 0 || manager_present_count(steward->manager) <= 1;
 }
@@ -222,9 +228,9 @@ static void serve(struct steward *steward)
         let_in(steward);
 }
 
-noreturn void steward_run(const struct steward_plan *plan, int creator, int report_fd)
+noreturn void steward_run(const struct steward_plan *plan, int report_fd)
 {
-    struct steward steward = {.plan = plan, .creator = creator, .kill_ns = INT64_MAX};
+    struct steward steward = {.plan = plan, .kill_ns = INT64_MAX};
     set_up(&steward, report_fd);
     while (!is_over(&steward))
         serve(&steward);

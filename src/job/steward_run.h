@@ -16,6 +16,6 @@ void steward_proof(const struct cluster *cluster, int rank, uint8_t proof[STEWAR
 
 /* Says "+" and its addresses, or "-" and what went wrong, on report_fd; then serves until the job
  * is over, as far as this host goes. */
-noreturn void steward_run(const struct steward_plan *plan, int creator, int report_fd);
+noreturn void steward_run(const struct steward_plan *plan, int report_fd);
 
 #endif

@@ -2,8 +2,8 @@
 """What the tests of several hosts share: starting jobs on pretended hosts, and proving that nothing
 of them is left.
 
-Every process of a test has a marker in its environment, or an ancestor that has; the remote shells of
-the tests pass it on, since what they start gets a fresh environment, as with a real one.
+Every process of a test has a marker in its environment; the remote shells of the tests pass it on,
+since what they start gets a fresh environment, as with a real one.
 """
 import os
 import re
@@ -21,6 +21,8 @@ MEMBER = os.environ["TEST_MEMBER"]
 NETNS_CLUSTER = os.environ["TEST_NETNS_CLUSTER"]
 HANG_S = 40
 MARKER = "CLUSTER_TEST_MARKER"
+os.environ["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + \
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "lsan.supp")
 
 # A remote shell that stays on this machine: the host's name, then words for a shell.
 LOCAL_SHELL = f"""#!/bin/sh
@@ -99,7 +101,8 @@ class Job:
 
     def nodes(self):
         """The launchers of other hosts, not the shells around them."""
-        return [pid for pid in self.processes(r"rhinet\S* node$") if name_of(pid).startswith("rhinet")]
+        return [pid for pid in self.processes(r"rhinet\S* node$")
+                if name_of(pid).startswith("rhinet")]
 
     def end(self):
         for pid in marked(self.marker):
@@ -151,7 +154,9 @@ class ClusterTest(unittest.TestCase):
         try:
             status = job.process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            self.fail(f"does not end; so far:\n{job.out}\n{job.err}")
+            running = "\n".join(f"{pid} {name_of(pid)} {read_proc(pid, 'wchan').decode()}: "
+                                f"{command_of(pid)}" for pid in marked(job.marker))
+            self.fail(f"does not end; so far:\n{job.out}\n{job.err}\n{running}")
         self.assertTrue(wait_until(lambda: not marked(job.marker), 10),
                         f"left running: {[command_of(pid) for pid in marked(job.marker)]}")
         return status, job.out, job.err

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs across hosts that have networks of their own: started by rhinet run, mpirun and hydra, and links
-cut while they run. Runs inside tools/netns-cluster."""
+"""Jobs across hosts that have networks of their own: started by rhinet run, mpirun and hydra, and
+links cut while they run. Runs inside tools/netns-cluster."""
 import os
 import re
 import shutil
@@ -22,7 +22,7 @@ SHELL = f"""#!/bin/sh
 while :; do case $1 in -*) shift ;; *) break ;; esac; done
 host=$1
 shift
-exec {NETNS_CLUSTER} rsh "$host" env {MARKER}="${MARKER}" "$@"
+exec {NETNS_CLUSTER} rsh "$host" "export {MARKER}=${MARKER} LSAN_OPTIONS=$LSAN_OPTIONS;" "$@"
 """
 
 
@@ -80,8 +80,9 @@ class Start(Hosts):
     def test_mpirun(self):
         for count in (2, HOSTS):
             hosts = ",".join(f"{name}:2" for name in self.names(count))
-            job = self.start(MPIRUN, "--mca", "plm_rsh_agent", self.rsh, "--host", hosts, "--bind-to",
-                             "none", "-n", 2 * count, MEMBER, "hello", environment=ROOT)
+            job = self.start(MPIRUN, "--mca", "plm_rsh_agent", self.rsh, "--host", hosts,
+                             "--bind-to", "none", "-n", 2 * count, MEMBER, "hello",
+                             environment=ROOT)
             status, out, err = self.finish(job)
             self.assertEqual(status, 0, err)
             self.check_places(out, count, 2)
@@ -90,8 +91,8 @@ class Start(Hosts):
     def test_hydra(self):
         for count, starter in ((2, "pmi1"), (HOSTS, "pmi2")):
             job = self.start(HYDRA, "-launcher", "ssh", "-launcher-exec", self.rsh, "-hosts",
-                             ",".join(self.names(count)), "-n", 2 * count, "-ppn", 2, MEMBER, "hello",
-                             environment={"RHINET_STARTER": starter})
+                             ",".join(self.names(count)), "-n", 2 * count, "-ppn", 2, MEMBER,
+                             "hello", environment={"RHINET_STARTER": starter})
             status, out, err = self.finish(job)
             self.assertEqual(status, 0, err)
             self.check_places(out, count, 2)
@@ -102,8 +103,8 @@ class Start(Hosts):
             starts.append(("mpirun", [MPIRUN, "--mca", "plm_rsh_agent", self.rsh, "--host",
                                       "n1:32,n2:32", "--bind-to", "none", "-n", 64]))
         if HYDRA:
-            starts.append(("hydra", [HYDRA, "-launcher", "ssh", "-launcher-exec", self.rsh, "-hosts",
-                                     "n1,n2", "-n", 64, "-ppn", 32]))
+            starts.append(("hydra", [HYDRA, "-launcher", "ssh", "-launcher-exec", self.rsh,
+                                     "-hosts", "n1,n2", "-n", 64, "-ppn", 32]))
         for name, words in starts:
             if name == "rhinet run":
                 job = self.start_run("--hosts", "n1:32,n2:32", MEMBER, "time")
@@ -121,15 +122,16 @@ class Unreachable(Hosts):
         self.change("cut", "n2")
         status, out, err = self.run_hosts("--hosts", "n1,n2", MEMBER, "hello")
         self.assertEqual((status, out), (1, ""))
-        self.assertRegex(err, r"\(host n2\): cannot reach the task manager of host n1 at 10\.77\.0\.1 "
-                              r"port \d+ \(.*\).*; is the port open in the firewall\?")
+        self.assertRegex(err, r"\(host n2\): cannot reach the task manager of host n1 at "
+                              r"10\.77\.0\.1 port \d+ \(.*\).*; is the port open in the firewall\?")
         self.assertRegex(err, r"host n2: the remote shell `.* n2` ended with status 1 before")
 
     def test_two_hosts_that_do_not_reach_each_other(self):
         self.change("cut", "n2", "n3")
         status, out, err = self.run_hosts("--hosts", "n1,n2,n3", MEMBER, "hello")
         self.assertEqual((status, out), (1, ""))
-        self.assertRegex(err, r"\(host n3\): cannot reach the task manager of host n2 at 10\.77\.0\.2 ")
+        self.assertRegex(err, r"\(host n3\): cannot reach the task manager of host n2 at "
+                              r"10\.77\.0\.2 ")
 
 
 class Cut(Hosts):
@@ -144,13 +146,13 @@ class Cut(Hosts):
     def check_lost(self, job, host, ranks):
         status, out, err = self.finish(job)
         self.assertEqual(status, 1)
-        self.assertRegex(err, rf"host {host} \(ranks {ranks[0]}-{ranks[1]}\) is lost: .*; the others "
-                              "go on")
+        self.assertRegex(err, rf"host {host} \(ranks {ranks[0]}-{ranks[1]}\) is lost: .*; the "
+                              "others go on")
         self.assertEqual(err.count("is lost"), 1, err)
         for rank in set(range(6)) - set(ranks):
             for dead in ranks:
-                self.assertIn(f"rank {rank} sees: watch: rank {dead} on host {host}: the host does not "
-                              "answer", out)
+                self.assertIn(f"rank {rank} sees: watch: rank {dead} on host {host}: the host does "
+                              "not answer", out)
 
     def test_both_ways(self):
         job = self.begin()
@@ -207,20 +209,20 @@ class Cut(Hosts):
         self.change("cut", "n2")
         status, _, err = self.finish(job)
         self.assertEqual(status, 1)
-        self.assertRegex(err, r"host n2 \(ranks 2-3\) is lost: it does not answer \(nothing heard for "
-                              r"[\d.]+ s\); ending the job")
+        self.assertRegex(err, r"host n2 \(ranks 2-3\) is lost: it does not answer \(nothing heard "
+                              r"for [\d.]+ s\); ending the job")
 
     @unittest.skipUnless(MPIRUN, "Open MPI's mpirun is not here")
     def test_started_by_mpirun(self):
         job = self.start(MPIRUN, "--mca", "plm_rsh_agent", self.rsh, "--host", "n1:2,n2:2",
-                         "--bind-to", "none", "-x", "RHINET_HOST_TIMEOUT", "-n", 4, MEMBER, "watch", 2,
-                         environment={**ROOT, **SHORT})
+                         "--bind-to", "none", "-x", "RHINET_HOST_TIMEOUT", "-n", 4, MEMBER,
+                         "watch", 2, environment={**ROOT, **SHORT})
         self.wait_ready(job, 4)
         there = [pid_of(job.out, rank) for rank in (2, 3)]
         self.change("cut", "n2")
         for rank in (0, 1):
-            self.assertTrue(wait_until(lambda: f"rank {rank} sees: watch: rank 3 on host n2: the host "
-                                       "does not answer" in job.out), job.out + job.err)
+            said = f"rank {rank} sees: watch: rank 3 on host n2: the host does not answer"
+            self.assertTrue(wait_until(lambda: said in job.out), job.out + job.err)
         self.assertTrue(wait_until(lambda: not [pid for pid in there if pid in job.members()]),
                         "the lost host's ranks are not ended")
         job.end()  # mpirun itself does not notice

@@ -41,8 +41,9 @@ class Netns(harness.ClusterTest):
         self.assertRegex(self.run_tool("rsh", "n1", "true")[2], "not inside a cluster")
 
     def test_hosts(self):
-        script = f"hostname; {NETNS_CLUSTER} rsh n3 hostname; {NETNS_CLUSTER} -x n2 'echo $((40 + 2))'; " \
-                 "echo $NETNS_HOSTS; getent hosts n3; exit 7"
+        script = f"hostname; {NETNS_CLUSTER} rsh n3 hostname; " \
+                 f"{NETNS_CLUSTER} -x n2 'echo $((40 + 2))'; echo $NETNS_HOSTS; " \
+                 "getent hosts n3; exit 7"
         status, out, err = self.run_tool("3", "--", "sh", "-c", script)
         self.assertEqual((status, err), (7, ""))
         self.assertEqual(out.split(), ["n1", "n3", "42", "n1,n2,n3", "10.77.0.3", "n3"])
@@ -58,8 +59,8 @@ class Netns(harness.ClusterTest):
         self.assertEqual(out, "True True\nFalse True\nTrue False\nTrue True\n")
 
     def test_rate(self):
-        status, out, err = self.run_tool("2", "--rate", "100mbit", "--", "tc", "qdisc", "show", "dev",
-                                         "eth0")
+        status, out, err = self.run_tool("2", "--rate", "100mbit", "--", "tc", "qdisc", "show",
+                                         "dev", "eth0")
         self.assertEqual(status, 0, err)
         self.assertIn("rate 100Mbit", out)
         status, _, err = self.run_tool("2", "--rate", "fast", "--", "true")

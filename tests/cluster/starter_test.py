@@ -84,7 +84,7 @@ class Starters(harness.ClusterTest):
 
     def test_no_launcher_behind_the_setting(self):
         for starter, said in (("pmi1", "PMI_FD, PMI_RANK or PMI_SIZE is missing"),
-                              ("pmix", "PMIx_Init: UNREACHABLE|built without libpmix|cannot be loaded")):
+                              ("pmix", "PMIx_Init: UNREACHABLE|without libpmix|cannot be loaded")):
             job = self.start(MEMBER, "hello", environment={"RHINET_STARTER": starter})
             status, out, err = self.finish(job)
             self.assertEqual((status, out), (1, ""))

@@ -105,8 +105,7 @@ struct nic_view {
 struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
-    bool
-        is_inline; /* push only: take the source now, do not wait, no done flag. With a notice too */
+    bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
 };
 
 enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };

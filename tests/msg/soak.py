@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC]: jobs of random sizes,
-ways and faults, one after the other, whose ranks are killed and stopped at random while they send, lock and
-meet. Every survivor must end by itself and find every promise kept. Prints the seed; exit 1 at the
-first failure.
+ways and faults, one after the other, whose ranks are killed and stopped at random while they send,
+lock and meet. Every survivor must end by itself and find every promise kept. Prints the seed; exit
+1 at the first failure.
 
 A death must not make the survivors slow, either: each job has a time to end in."""
 import argparse

@@ -30,8 +30,8 @@ class Providers(unittest.TestCase):
         self.assertNotIn("provider", nics["shm"])
 
     def test_the_named_one_is_used(self):
-        nics = json.loads(rhinet("info", "--json", RHINET_OFI_PROVIDER="tcp;ofi_rxm").stdout)["nics"]
-        ofi = [nic for nic in nics if nic["name"] == "ofi"][0]
+        run = rhinet("info", "--json", RHINET_OFI_PROVIDER="tcp;ofi_rxm")
+        ofi = [nic for nic in json.loads(run.stdout)["nics"] if nic["name"] == "ofi"][0]
         self.assertEqual(ofi["provider"], "tcp;ofi_rxm")
         self.assertIn("RHINET_OFI_PROVIDER", ofi["provider_reason"])
 

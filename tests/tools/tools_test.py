@@ -117,7 +117,7 @@ class Setup(unittest.TestCase):
             log = Path(folder, "log")
             return run, log.read_text(encoding="ascii") if log.exists() else ""
 
-    ALL = "gcc libc6-dev meson ninja-build pkg-config libjansson-dev " \
+    ALL = "gcc libc6-dev meson ninja-build pkg-config libfabric-dev libjansson-dev " \
           "libpmix-dev libsodium-dev"
 
     def test_nothing_missing(self):

@@ -481,7 +481,8 @@ static int store_once(struct ofi_nic *ofi, const struct nic_view *view, const st
     bool is_stale = remote->is_stale;
     int result = is_stale ? RH_ESTALE : put_without_reply(ofi, remote, push);
     ofi_unlock(ofi);
-    return is_stale ? shm_refuse_stale(ofi_shm(ofi), rank, view->remote.sid) : result;
+    return is_stale ? shm_inside_refuse(ofi->inner, rank, view->remote.sid, true, RH_ESTALE)
+                    : result;
 }
 
 int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,

@@ -36,15 +36,19 @@
 
 #include "nic/ofi/ofi.h"
 #include "nic/ofi/wire.h"
-#include "nic/shm/shm_nic.h"
+#include "nic/shm/shm.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define OFI_API           FI_VERSION(1, 17)
 #define OFI_RECEIVES      128  /* buffers posted for messages */
@@ -227,11 +231,6 @@ struct ofi_nic {
 static inline struct ofi_nic *ofi_nic_of(struct nic *nic)
 {
     return (struct ofi_nic *)nic;
-}
-
-static inline struct shm_nic *ofi_shm(const struct ofi_nic *ofi)
-{
-    return shm_nic_of(ofi->inner);
 }
 
 static inline bool ofi_is_near(const struct ofi_nic *ofi, int rank)

@@ -102,7 +102,7 @@ unsigned ofi_progress(struct ofi_nic *ofi)
 static void ring_if(struct ofi_nic *ofi, unsigned handled)
 {
     if (handled > 0)
-        shm_ring_self(ofi_shm(ofi));
+        shm_inside_ring(ofi->inner);
 }
 
 /* Called by the inner NIC between two looks of a wait. */
@@ -197,7 +197,7 @@ static unsigned look_for_more(struct ofi_nic *ofi)
         if (more > 0)
             until_ns = clock_now_ns() + LINGER_NS;
         handled += more;
-        shm_rest(ofi_shm(ofi));
+        shm_inside_rest(ofi->inner);
     }
     return handled;
 }
@@ -255,7 +255,7 @@ int ofi_agent_start(struct ofi_nic *ofi)
                          strerror(code));
     pthread_setname_np(ofi->agent, PROCESS_OWN_THREADS "network");
     ofi->has_agent = true;
-    ofi_shm(ofi)->outside = outside;
+    shm_inside_of(ofi->inner, &outside);
     return 0;
 }
 
@@ -265,7 +265,7 @@ void ofi_agent_stop(struct ofi_nic *ofi)
         atomic_store(&ofi->agent_stop, true);
         eventfd_write(ofi->agent_kick, 1);
         pthread_join(ofi->agent, NULL);
-        ofi_shm(ofi)->outside = (struct shm_outside){0};
+        shm_inside_of(ofi->inner, NULL);
     }
     if (ofi->agent_kick >= 0)
         close(ofi->agent_kick);

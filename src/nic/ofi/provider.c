@@ -90,11 +90,10 @@ static int find_named(const char *wanted, const char *address, struct fi_info **
 {
     int result = get_info(wanted, address_for(wanted, address), info);
     if (result < 0) {
-        snprintf(
-            choice->reason, sizeof(choice->reason),
-            "RHINET_OFI_PROVIDER=%.60s does not work here (%s%s%.64s); `fi_info -t FI_EP_RDM` lists "
-            "what libfabric has",
-            wanted, fi_strerror(-result), address[0] ? ", address " : "", address);
+        snprintf(choice->reason, sizeof(choice->reason),
+                 "RHINET_OFI_PROVIDER=%.60s does not work here (%s%s%.64s); `fi_info -t FI_EP_RDM` "
+                 "lists what libfabric has",
+                 wanted, fi_strerror(-result), address[0] ? ", address " : "", address);
         return RH_EUNSUP;
     }
     snprintf(choice->reason, sizeof(choice->reason), "RHINET_OFI_PROVIDER says so");

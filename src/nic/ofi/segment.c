@@ -62,11 +62,11 @@ static uint64_t access_of(const struct ofi_segment *segment)
 /* Whoever asks for it before it is open is told whether there was one before. */
 static void announce(struct ofi_nic *ofi, struct ofi_segment *segment)
 {
-    struct shm_nic *shm = ofi_shm(ofi);
+    struct shm_own_segment before;
     struct ofi_segment **chain = chain_of(ofi, segment->sid);
     ofi_lock(ofi);
     segment->is_closed = true;
-    segment->was_open = shm_entry_find(shm, shm->door, segment->sid) != NULL;
+    segment->was_open = shm_inside_find(ofi->inner, segment->sid, &before);
     segment->next = *chain;
     *chain = segment;
     ofi_unlock(ofi);
@@ -87,11 +87,11 @@ static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
 static int publish(struct ofi_nic *ofi, struct ofi_segment *segment,
                    const struct nic_segment *wanted)
 {
-    struct shm_nic *shm = ofi_shm(ofi);
-    const struct shm_entry *entry = shm_entry_find(shm, shm->door, wanted->sid);
+    struct shm_own_segment own = {0};
+    shm_inside_find(ofi->inner, wanted->sid, &own);
     segment->base = wanted->base;
-    segment->length = atomic_load(&entry->length);
-    segment->generation = (uint32_t)atomic_load(&entry->state);
+    segment->length = own.length;
+    segment->generation = (uint32_t)own.generation;
     int result = 0;
     ofi_lock(ofi);
     if (access_of(segment) != 0)

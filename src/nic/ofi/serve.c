@@ -44,10 +44,9 @@ static struct ofi_segment *current_segment(struct ofi_nic *ofi, rh_sid sid, uint
 
 static int missing_code(struct ofi_nic *ofi, rh_sid sid, const struct ofi_segment *segment)
 {
-    struct shm_nic *shm = ofi_shm(ofi);
-    const struct shm_entry *entry = shm_entry_find(shm, shm->door, sid);
+    struct shm_own_segment own;
     bool was_open = segment ? segment->was_open
-                            : entry && SHM_KIND(atomic_load(&entry->state)) == 0;
+                            : shm_inside_find(ofi->inner, sid, &own) && !own.is_open;
     return was_open ? RH_ESTALE : RH_ENOSEG;
 }
 
@@ -245,7 +244,7 @@ static void serve_append(struct ofi_nic *ofi, const struct ofi_message *message,
     if (head->length <= length - sizeof(*head))
         segment = current_queue(ofi, head, head->length, &code);
     if (segment)
-        code = shm_queue_put(ofi_shm(ofi), segment->base, (int)head->sender, message->body,
+        code = shm_queue_put(ofi->inner, segment->base, (int)head->sender, message->body,
                              head->length)
                    ? 0
                    : note_waiting(ofi, segment, head->sender);
@@ -274,7 +273,8 @@ static void serve_publish(struct ofi_nic *ofi, const struct ofi_message *message
         segment = current_queue(ofi, head, body.length, &code);
     }
     if (segment) {
-        shm_queue_publish(ofi_shm(ofi), segment->base, (int)head->sender, head->offset, body.length,
+        struct shm_claim claim = {.number = head->offset};
+        shm_queue_publish(ofi->inner, segment->base, (int)head->sender, &claim, body.length,
                           body.is_void);
         code = 0;
     }

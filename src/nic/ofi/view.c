@@ -10,7 +10,8 @@
 
 static struct ofi_view **chain_of(struct ofi_nic *ofi, int rank, rh_sid sid)
 {
-    return &ofi->views[shm_view_hash(rank, sid) & (OFI_CHAINS - 1)];
+    uint64_t key = (uint64_t)(uint32_t)rank << 32 | sid;
+    return &ofi->views[key * 0x9E3779B97F4A7C15ULL >> 40 & (OFI_CHAINS - 1)];
 }
 
 struct ofi_view *ofi_view_find(struct ofi_nic *ofi, int rank, rh_sid sid)
@@ -83,7 +84,7 @@ static int look_up(struct ofi_nic *ofi, int rank, rh_sid sid)
 int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char *during)
 {
     if (code == RH_ENOSEG || code == RH_ESTALE)
-        return shm_explain(ofi_shm(ofi), rank, sid, true, code);
+        return shm_inside_refuse(ofi->inner, rank, sid, true, code);
     if (code == RH_ECORRUPT || code == RH_ERIGHTS || code == RH_EBOUNDS)
         return error_set(code, rank, "%s: rank %d refused it (%s)", during, rank,
                          rh_error_name(code));
@@ -107,18 +108,9 @@ struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool c
         if (*result == 0)
             continue;
         if (*result == RH_ENOSEG || *result == RH_ESTALE)
-            *result = shm_explain(ofi_shm(ofi), rank, sid, counted, *result);
+            *result = shm_inside_refuse(ofi->inner, rank, sid, counted, *result);
         return NULL;
     }
-}
-
-/* The inner NIC's refusals want its kind of view. */
-static struct shm_view as_inner(const struct ofi_view *view)
-{
-    return (struct shm_view){.rank = view->rank,
-                             .sid = view->sid,
-                             .length = view->info.length,
-                             .rights = view->info.rights};
 }
 
 struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, uint64_t length,
@@ -132,10 +124,13 @@ struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, ui
     if (likely(is_granted && remote.offset <= info->length &&
                length <= info->length - remote.offset))
         return view;
-    struct shm_view inner = as_inner(view);
+    struct shm_refused refused = {.remote = remote,
+                                  .length = length,
+                                  .rights = rights,
+                                  .rights_granted = info->rights,
+                                  .segment_length = info->length};
     ofi_unlock(ofi);
-    *result = is_granted ? shm_refuse_bounds(ofi_shm(ofi), &inner, remote.offset, length)
-                         : shm_refuse_rights(ofi_shm(ofi), &inner, rights);
+    *result = shm_inside_refuse_access(ofi->inner, &refused);
     return NULL;
 }
 

@@ -167,8 +167,9 @@ static struct shm_view own_view(struct shm_queue *queue)
     return view;
 }
 
-bool shm_queue_put(struct shm_nic *shm, void *memory, int source, const void *data, size_t length)
+bool shm_queue_put(struct nic *nic, void *memory, int source, const void *data, size_t length)
 {
+    struct shm_nic *shm = shm_nic_of(nic);
     struct shm_view view = own_view(memory);
     if (!append_once(memory, &view, source, data, length))
         return false;
@@ -186,12 +187,13 @@ bool shm_queue_claim(void *memory, int source, size_t length, struct shm_claim *
     return true;
 }
 
-void shm_queue_publish(struct shm_nic *shm, void *memory, int source, uint64_t number,
+void shm_queue_publish(struct nic *nic, void *memory, int source, const struct shm_claim *made,
                        uint32_t length, bool is_void)
 {
+    struct shm_nic *shm = shm_nic_of(nic);
     struct shm_queue *queue = memory;
-    struct slot *slot = number_slot(queue, &queue->cut, number);
-    uint64_t round = number_round(&queue->cut, number);
+    struct slot *slot = number_slot(queue, &queue->cut, made->number);
+    uint64_t round = number_round(&queue->cut, made->number);
     uint64_t claimed = make_header(round, LENGTH_IN_SLOT, source, SLOT_CLAIMED);
     if (atomic_load_explicit(&slot->header, memory_order_acquire) != claimed)
         return;

@@ -18,6 +18,7 @@
  *                                                       view_table.c  keeping and retiring them
  *   segment.c  own segments: add, remove                copy.c   push, pull, store, atomics
  *   queue_*.c  append and receive                       wait.c   spin, yield, sleep
+ *   inside.c   for a NIC that has this one inside
  *   agent.c    what only the owner can do: atomics on attached memory, and copies where the kernel
  *              forbids cross-memory attach
  */
@@ -126,15 +127,6 @@ struct shm_segment {
 
 struct shm_agent;
 
-/* What a NIC that has this one inside does while somebody waits here. All NULL if there is none. */
-struct shm_outside {
-    void (*progress)(void *context); /* between two looks; does not wait */
-    void (*asleep)(void *context);   /* a thread is about to sleep on the bell */
-    bool (*is_busy)(void *context);  /* it is better to go on looking for a while */
-    bool is_slow; /* a yield between looks costs nothing, and others may need the core */
-    void *context;
-};
-
 struct shm_nic {
     struct nic nic;
     struct shm_outside outside;
@@ -214,9 +206,6 @@ void shm_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 void shm_wake_word(_Atomic uint32_t *word);
 /* Between two looks: pause, or let another rank have the core. */
 void shm_rest(const struct shm_nic *shm);
-
-/* Ring our own bell, if one of our threads sleeps on it. */
-void shm_ring_self(struct shm_nic *shm);
 
 /* ---- segment.c ------------------------------------------------------------------------------ */
 
@@ -304,8 +293,6 @@ int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uin
               unsigned width);
 int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old);
-/* The operation itself, on memory that is reachable. */
-uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands);
 
 /* ---- queue_send.c, queue_receive.c
  * -------------------------------------------------------------------------------- */
@@ -321,17 +308,6 @@ int shm_append(struct nic *nic, struct rh_remote queue, const void *data, size_t
                int64_t timeout_ns);
 int shm_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
 
-/* Appends that came from elsewhere, into a queue of our own for `source`: in one go, or in three
- * steps around a copy by somebody else. False: the queue is full. */
-struct shm_claim {
-    uint64_t number;
-    uint64_t offset; /* of the message's place in the queue's memory */
-};
-bool shm_queue_put(struct shm_nic *shm, void *queue, int source, const void *data, size_t length);
-bool shm_queue_claim(void *queue, int source, size_t length, struct shm_claim *claim);
-/* `is_void`: there will be no message. Claims that are not this source's are left alone. */
-void shm_queue_publish(struct shm_nic *shm, void *queue, int source, uint64_t number,
-                       uint32_t length, bool is_void);
 void shm_queue_release(struct nic *nic, void *queue);
 
 /* ---- agent.c -------------------------------------------------------------------------------- */

@@ -78,13 +78,6 @@ static inline bool look(struct shm_nic *shm, const struct nic_wait *wait)
     return is_met(shm, wait);
 }
 
-void shm_ring_self(struct shm_nic *shm)
-{
-    full_fence(); /* what was written before our look */
-    if (atomic_load(&shm->door->has_sleeper) != 0)
-        shm_ring(shm, shm->door);
-}
-
 /* How long a wait has gone on, and how long it may. */
 struct patience {
     int64_t started_ns;

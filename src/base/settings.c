@@ -18,8 +18,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
         {.name = "RHINET_NIC",
          .kind = SETTING_TEXT,
          .initial = "shm",
-         .help = "NIC to use: shm (one machine), ofi or mixed (several; mixed unless set); fault(shm) "
-                 "injects faults"},
+         .help = "NIC to use: shm (one machine), ofi or mixed (several hosts, where mixed is the "
+                 "default); fault(shm) injects faults"},
     [SETTING_TIMEOUT] = {.name = "RHINET_TIMEOUT",
                          .kind = SETTING_DURATION,
                          .initial = "60s",

@@ -64,7 +64,7 @@ int cluster_node_of(const struct cluster *cluster, int seat)
     return judge < 0 || seat <= judge ? seat - 1 : seat;
 }
 
-const char *cluster_host(const struct cluster *cluster, int seat)
+const char *cluster_host_name(const struct cluster *cluster, int seat)
 {
     int node = cluster_node_of(cluster, seat);
     return node < 0 ? cluster->judge_host : cluster->host[node];

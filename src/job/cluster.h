@@ -39,7 +39,7 @@ int cluster_seat_of(const struct cluster *cluster, int node);
 int cluster_node_of(const struct cluster *cluster, int seat); /* -1: no rank runs there */
 
 /* What people call the host of a seat. */
-const char *cluster_host(const struct cluster *cluster, int seat);
+const char *cluster_host_name(const struct cluster *cluster, int seat);
 
 /* "ranks 0-3, 7" of a node, cut with "..." where there is no room. */
 void cluster_ranks_text(const struct cluster *cluster, int node, char *text, size_t text_size);

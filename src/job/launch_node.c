@@ -64,7 +64,7 @@ int launch_node(void)
         return LAUNCH_STATUS_FAILED;
     }
     snprintf(name, sizeof(name), "rhinet run (host %s)",
-             cluster_host(&orders.cluster, orders.cluster.seat));
+             cluster_host_name(&orders.cluster, orders.cluster.seat));
     int status = run(&orders, name);
     orders_free(&orders);
     return status;

@@ -182,7 +182,7 @@ static void judge_pauses(void *context, bool yes)
 static const char *host_name(void *context, int seat)
 {
     const struct manager *manager = context;
-    return cluster_host(manager->cluster, seat);
+    return cluster_host_name(manager->cluster, seat);
 }
 
 /* ---- What we say ---------------------------------------------------------------------------- */

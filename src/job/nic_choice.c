@@ -4,6 +4,8 @@
  */
 #include "job/nic_choice.h"
 
+#include <stdbool.h>
+
 #define REACHES_ALL "mixed" /* shared memory on a host, the network between hosts */
 
 const char *nic_choice(const struct settings *settings, uint32_t node_count)

@@ -3,9 +3,9 @@
 """on_hosts.py HOSTS RHINET NETNS-CLUSTER -- TEST WORD...: run a test of one host on several.
 
 Makes HOSTS network namespaces and runs the words in the first, with the word RHINET replaced by a
-program that looks like it but spreads `rhinet run -n N` over all hosts, rank by rank. The test itself
-is not changed: what it starts, how it judges and what it prints are its own. Exit 77 with the reason
-where there are no namespaces."""
+program that looks like it but spreads `rhinet run -n N` over all hosts, rank by rank. The test
+itself is not changed: what it starts, how it judges and what it prints are its own. Exit 77 with
+the reason where there are no namespaces."""
 import os
 import stat
 import subprocess

@@ -45,15 +45,27 @@ int route_fail(void)
     return 1;
 }
 
+static int traffic_file_read(struct route_input *input, const char *path,
+                             int (*parse)(struct traffic **, const struct net *, struct source *))
+{
+    struct source source;
+    int result = source_open(&source, path);
+    if (result < 0)
+        return result;
+    result = parse(&input->traffic, input->net, &source);
+    source_close(&source);
+    return result;
+}
+
 static int traffic_make(struct route_input *input, const char *text)
 {
     double weight = 0.01;
     if (strcmp(text, "uniform") == 0)
         return traffic_uniform(&input->traffic, input->net);
     if (strncmp(text, "matrix:", 7) == 0)
-        return traffic_matrix_read(&input->traffic, input->net, text + 7);
+        return traffic_file_read(input, text + 7, traffic_matrix_parse);
     if (strncmp(text, "counters:", 9) == 0)
-        return traffic_counters_read(&input->traffic, input->net, text + 9);
+        return traffic_file_read(input, text + 9, traffic_counters_parse);
     if (strncmp(text, "groups:", 7) == 0) {
         if (!text_to_real(text + 7, &weight) || weight < 0)
             return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is no weight for traffic between groups",

@@ -15,9 +15,12 @@
 enum { TRAFFIC = 256, JSON, SEPARATOR, LANES, PATHS };
 
 static const struct option long_options[] = {
-    {"algorithm", required_argument, NULL, 'a'}, {"traffic", required_argument, NULL, TRAFFIC},
-    {"json", no_argument, NULL, JSON},           {"groups", required_argument, NULL, SEPARATOR},
-    {"lanes", required_argument, NULL, LANES},   {"paths", required_argument, NULL, PATHS},
+    {"algorithm", required_argument, NULL, 'a'},
+    {"traffic", required_argument, NULL, TRAFFIC},
+    {"json", no_argument, NULL, JSON},
+    {"groups", required_argument, NULL, SEPARATOR},
+    {"lanes", required_argument, NULL, LANES},
+    {"paths", required_argument, NULL, PATHS},
     {NULL, 0, NULL, 0},
 };
 
@@ -121,8 +124,7 @@ int cli_route_check(int argc, char **argv)
     if (!arguments_take(&arguments, argc, argv))
         return cli_usage_error("route", "check needs a fabric file, and a table file or --paths "
                                         "FILE");
-    int result = route_input_open(&input, arguments.fabric, arguments.traffic,
-                                  arguments.separator);
+    int result = route_input_open(&input, arguments.fabric, arguments.traffic, arguments.separator);
     if (result != 0)
         return result;
     result = arguments.paths ? paths_check(&input, &arguments, &report)

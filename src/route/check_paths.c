@@ -17,9 +17,9 @@ struct follow {
     struct source *source;
     struct check_loop *loop;
     struct check_report *report;
-    uint32_t *index;   /* fabric node -> switch or host number */
-    uint32_t *hosts;   /* switch -> its cabled host ports */
-    uint8_t *seen;     /* [switch * host_count + host] bits */
+    uint32_t *index; /* fabric node -> switch or host number */
+    uint32_t *hosts; /* switch -> its cabled host ports */
+    uint8_t *seen;   /* [switch * host_count + host] bits */
     uint32_t switch_count, host_count;
     uint64_t hops_sum;
 };
@@ -94,8 +94,8 @@ static int hop_go(struct follow *follow, struct walk *walk, uint32_t port, uint3
     if (walk->lane >= CHECK_LANES_MAX)
         return source_error(follow->source, "more than %u virtual channels", CHECK_LANES_MAX);
     if (!last && lane_said != UINT32_MAX && lane_said != walk->lane)
-        return source_error(follow->source, "at '%s' lane %u is due, not %u (--lanes?)",
-                            node->name, walk->lane, lane_said);
+        return source_error(follow->source, "at '%s' lane %u is due, not %u (--lanes?)", node->name,
+                            walk->lane, lane_said);
     if (walk->lane + 1 > follow->report->lanes_used)
         follow->report->lanes_used = walk->lane + 1;
     walk->port_in = node->ports[port].peer_port;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,15 +92,23 @@ int route_input_prepare(struct route_input *input, const char *traffic)
     return 0;
 }
 
-int route_input_open(struct route_input *input, const char *path, const char *traffic,
-                     char separator)
+bool route_view_take(struct route_view *view, int option)
+{
+    if (option == ROUTE_TRAFFIC)
+        view->traffic = optarg;
+    else if (option == ROUTE_SEPARATOR)
+        view->separator = optarg[0];
+    return option == ROUTE_TRAFFIC || option == ROUTE_SEPARATOR;
+}
+
+int route_input_open(struct route_input *input, const char *path, const struct route_view *view)
 {
     memset(input, 0, sizeof(*input));
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
         return route_fail();
-    if (separator)
-        fabric_groups_by_name(input->fabric, separator);
-    return route_input_prepare(input, traffic);
+    if (view->separator)
+        fabric_groups_by_name(input->fabric, view->separator);
+    return route_input_prepare(input, view->traffic);
 }
 
 void route_input_close(struct route_input *input)

@@ -12,13 +12,12 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { TRAFFIC = 256, JSON, SEPARATOR, LANES, PATHS };
+enum { JSON = ROUTE_OWN, LANES, PATHS };
 
 static const struct option long_options[] = {
+    ROUTE_VIEW_OPTIONS,
     {"algorithm", required_argument, NULL, 'a'},
-    {"traffic", required_argument, NULL, TRAFFIC},
     {"json", no_argument, NULL, JSON},
-    {"groups", required_argument, NULL, SEPARATOR},
     {"lanes", required_argument, NULL, LANES},
     {"paths", required_argument, NULL, PATHS},
     {NULL, 0, NULL, 0},
@@ -60,8 +59,8 @@ static int throughput_print(struct route_input *input, const struct lft_dump *du
 }
 
 struct check_arguments {
-    const char *fabric, *table, *paths, *traffic;
-    char separator;
+    struct route_view view;
+    const char *fabric, *table, *paths;
     struct check_options options;
 };
 
@@ -71,13 +70,11 @@ static bool arguments_take(struct check_arguments *arguments, int argc, char **a
     int option;
     optind = 1;
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == TRAFFIC)
-            arguments->traffic = optarg;
-        else if (option == SEPARATOR)
-            arguments->separator = optarg[0];
-        else if (option == PATHS)
+        if (option == PATHS)
             arguments->paths = optarg;
-        else if (option != LANES || !lanes_parse(optarg, &arguments->options.lanes))
+        else if (!route_view_take(&arguments->view, option) && option != LANES)
+            return false;
+        else if (option == LANES && !lanes_parse(optarg, &arguments->options.lanes))
             return false;
     }
     if (argc - optind != (arguments->paths ? 1 : 2))
@@ -118,13 +115,13 @@ static int paths_check(struct route_input *input, const struct check_arguments *
 
 int cli_route_check(int argc, char **argv)
 {
-    struct check_arguments arguments = {.traffic = "auto"};
+    struct check_arguments arguments = {0};
     struct route_input input;
     struct check_report report;
     if (!arguments_take(&arguments, argc, argv))
         return cli_usage_error("route", "check needs a fabric file, and a table file or --paths "
                                         "FILE");
-    int result = route_input_open(&input, arguments.fabric, arguments.traffic, arguments.separator);
+    int result = route_input_open(&input, arguments.fabric, &arguments.view);
     if (result != 0)
         return result;
     result = arguments.paths ? paths_check(&input, &arguments, &report)
@@ -206,28 +203,24 @@ static int compare_one(const struct route_input *input, const struct algorithm *
 int cli_route_compare(int argc, char **argv)
 {
     struct route_input input;
-    const char *traffic = "auto", *only = NULL;
-    char separator = 0;
+    struct route_view view = {0};
+    const char *only = NULL;
     bool json = false;
     int option;
     optind = 1;
     while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
-        if (option == TRAFFIC)
-            traffic = optarg;
-        else if (option == SEPARATOR)
-            separator = optarg[0];
-        else if (option == 'a')
+        if (option == 'a')
             only = optarg;
         else if (option == JSON)
             json = true;
-        else
+        else if (!route_view_take(&view, option))
             return cli_usage_error("route", "compare does not understand its options");
     }
     if (argc - optind != 1)
         return cli_usage_error("route", "compare needs one fabric file");
     if (only && !algorithm_find(only))
         return route_fail();
-    int result = route_input_open(&input, argv[optind], traffic, separator);
+    int result = route_input_open(&input, argv[optind], &view);
     if (result != 0)
         return result;
     struct table *table = table_create(columns, COLUMNS);

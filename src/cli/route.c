@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,15 +46,27 @@ int route_fail(void)
     return 1;
 }
 
+static int traffic_file_read(struct route_input *input, const char *path,
+                             int (*parse)(struct traffic **, const struct net *, struct source *))
+{
+    struct source source;
+    int result = source_open(&source, path);
+    if (result < 0)
+        return result;
+    result = parse(&input->traffic, input->net, &source);
+    source_close(&source);
+    return result;
+}
+
 static int traffic_make(struct route_input *input, const char *text)
 {
     double weight = 0.01;
     if (strcmp(text, "uniform") == 0)
         return traffic_uniform(&input->traffic, input->net);
     if (strncmp(text, "matrix:", 7) == 0)
-        return traffic_matrix_read(&input->traffic, input->net, text + 7);
+        return traffic_file_read(input, text + 7, traffic_matrix_parse);
     if (strncmp(text, "counters:", 9) == 0)
-        return traffic_counters_read(&input->traffic, input->net, text + 9);
+        return traffic_file_read(input, text + 9, traffic_counters_parse);
     if (strncmp(text, "groups:", 7) == 0) {
         if (!text_to_real(text + 7, &weight) || weight < 0)
             return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is no weight for traffic between groups",
@@ -79,15 +92,23 @@ int route_input_prepare(struct route_input *input, const char *traffic)
     return 0;
 }
 
-int route_input_open(struct route_input *input, const char *path, const char *traffic,
-                     char separator)
+bool route_view_take(struct route_view *view, int option)
+{
+    if (option == ROUTE_TRAFFIC)
+        view->traffic = optarg;
+    else if (option == ROUTE_SEPARATOR)
+        view->separator = optarg[0];
+    return option == ROUTE_TRAFFIC || option == ROUTE_SEPARATOR;
+}
+
+int route_input_open(struct route_input *input, const char *path, const struct route_view *view)
 {
     memset(input, 0, sizeof(*input));
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
         return route_fail();
-    if (separator)
-        fabric_groups_by_name(input->fabric, separator);
-    return route_input_prepare(input, traffic);
+    if (view->separator)
+        fabric_groups_by_name(input->fabric, view->separator);
+    return route_input_prepare(input, view->traffic);
 }
 
 void route_input_close(struct route_input *input)

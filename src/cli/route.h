@@ -19,10 +19,27 @@ struct route_input {
     bool lids_given; /* the file had none for some ports */
 };
 
-/* traffic: "auto", "uniform", "groups[:WEIGHT]", "matrix:FILE" or "counters:FILE"; separator: 0, or
- * the character that ends the group in a node's name. Prints what is wrong and returns 1. */
-int route_input_open(struct route_input *input, const char *path, const char *traffic,
-                     char separator);
+/* What subcommands that read a fabric take alike. traffic: "auto" (or NULL), "uniform",
+ * "groups[:WEIGHT]", "matrix:FILE" or "counters:FILE"; separator: 0, or the character that ends the
+ * group in a node's name. */
+struct route_view {
+    const char *traffic;
+    char separator;
+};
+
+/* Numbers of their long options; a subcommand's own begin with ROUTE_OWN. */
+enum { ROUTE_TRAFFIC = 256, ROUTE_SEPARATOR, ROUTE_OWN };
+#define ROUTE_VIEW_OPTIONS                                                                         \
+    {"traffic", required_argument, NULL, ROUTE_TRAFFIC},                                           \
+    {                                                                                              \
+        "groups", required_argument, NULL, ROUTE_SEPARATOR                                         \
+    }
+
+/* Takes one of them from getopt; false if it is another. */
+bool route_view_take(struct route_view *view, int option);
+
+/* Prints what is wrong and returns 1. */
+int route_input_open(struct route_input *input, const char *path, const struct route_view *view);
 int route_input_prepare(struct route_input *input, const char *traffic); /* fabric is set already */
 void route_input_close(struct route_input *input);
 

@@ -12,12 +12,15 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { TRAFFIC = 256, JSON, SEPARATOR, LANES };
+enum { JSON = ROUTE_OWN, LANES, PATHS };
 
 static const struct option long_options[] = {
-    {"algorithm", required_argument, NULL, 'a'}, {"traffic", required_argument, NULL, TRAFFIC},
-    {"json", no_argument, NULL, JSON},           {"groups", required_argument, NULL, SEPARATOR},
-    {"lanes", required_argument, NULL, LANES},   {NULL, 0, NULL, 0},
+    ROUTE_VIEW_OPTIONS,
+    {"algorithm", required_argument, NULL, 'a'},
+    {"json", no_argument, NULL, JSON},
+    {"lanes", required_argument, NULL, LANES},
+    {"paths", required_argument, NULL, PATHS},
+    {NULL, 0, NULL, 0},
 };
 
 static bool lanes_parse(const char *text, enum check_lanes *lanes)
@@ -55,38 +58,75 @@ static int throughput_print(struct route_input *input, const struct lft_dump *du
     return result;
 }
 
-int cli_route_check(int argc, char **argv)
+struct check_arguments {
+    struct route_view view;
+    const char *fabric, *table, *paths;
+    struct check_options options;
+};
+
+/* Returns false, having said why, if they make no sense. */
+static bool arguments_take(struct check_arguments *arguments, int argc, char **argv)
 {
-    struct check_options options = {.lanes = CHECK_ONE_LANE};
-    struct route_input input;
-    const char *traffic = "auto";
-    char separator = 0;
     int option;
     optind = 1;
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == TRAFFIC)
-            traffic = optarg;
-        else if (option == SEPARATOR)
-            separator = optarg[0];
-        else if (option != LANES || !lanes_parse(optarg, &options.lanes))
-            return cli_usage_error("route", "check does not understand its options");
+        if (option == PATHS)
+            arguments->paths = optarg;
+        else if (!route_view_take(&arguments->view, option) && option != LANES)
+            return false;
+        else if (option == LANES && !lanes_parse(optarg, &arguments->options.lanes))
+            return false;
     }
-    if (argc - optind != 2)
-        return cli_usage_error("route", "check needs a fabric file and a table file");
-    int result = route_input_open(&input, argv[optind], traffic, separator);
+    if (argc - optind != (arguments->paths ? 1 : 2))
+        return false;
+    arguments->fabric = argv[optind];
+    arguments->table = arguments->paths ? NULL : argv[optind + 1];
+    return true;
+}
+
+static int table_check(struct route_input *input, const struct check_arguments *arguments,
+                       struct check_report *report)
+{
+    struct lft_dump dump = {0};
+    int result = formats_lft_read(&dump, input->fabric, arguments->table);
+    if (result == 0)
+        result = check_tables(input->fabric, &dump, &arguments->options, report);
+    if (result == 0)
+        route_check_text(stdout, report);
+    if (result == 0)
+        result = throughput_print(input, &dump);
+    formats_lft_free(&dump);
+    return result;
+}
+
+static int paths_check(struct route_input *input, const struct check_arguments *arguments,
+                       struct check_report *report)
+{
+    struct source source;
+    int result = source_open(&source, arguments->paths);
+    if (result < 0)
+        return result;
+    result = check_paths(input->fabric, &source, &arguments->options, report);
+    source_close(&source);
+    if (result == 0)
+        route_check_text(stdout, report);
+    return result;
+}
+
+int cli_route_check(int argc, char **argv)
+{
+    struct check_arguments arguments = {0};
+    struct route_input input;
+    struct check_report report;
+    if (!arguments_take(&arguments, argc, argv))
+        return cli_usage_error("route", "check needs a fabric file, and a table file or --paths "
+                                        "FILE");
+    int result = route_input_open(&input, arguments.fabric, &arguments.view);
     if (result != 0)
         return result;
-    struct lft_dump dump = {0};
-    struct check_report report;
-    result = formats_lft_read(&dump, input.fabric, argv[optind + 1]);
-    if (result == 0)
-        result = check_tables(input.fabric, &dump, &options, &report);
-    if (result == 0)
-        route_check_text(stdout, &report);
-    if (result == 0)
-        result = throughput_print(&input, &dump);
+    result = arguments.paths ? paths_check(&input, &arguments, &report)
+                             : table_check(&input, &arguments, &report);
     result = result < 0 ? route_fail() : !check_passed(&report);
-    formats_lft_free(&dump);
     route_input_close(&input);
     return result;
 }
@@ -163,28 +203,24 @@ static int compare_one(const struct route_input *input, const struct algorithm *
 int cli_route_compare(int argc, char **argv)
 {
     struct route_input input;
-    const char *traffic = "auto", *only = NULL;
-    char separator = 0;
+    struct route_view view = {0};
+    const char *only = NULL;
     bool json = false;
     int option;
     optind = 1;
     while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
-        if (option == TRAFFIC)
-            traffic = optarg;
-        else if (option == SEPARATOR)
-            separator = optarg[0];
-        else if (option == 'a')
+        if (option == 'a')
             only = optarg;
         else if (option == JSON)
             json = true;
-        else
+        else if (!route_view_take(&view, option))
             return cli_usage_error("route", "compare does not understand its options");
     }
     if (argc - optind != 1)
         return cli_usage_error("route", "compare needs one fabric file");
     if (only && !algorithm_find(only))
         return route_fail();
-    int result = route_input_open(&input, argv[optind], traffic, separator);
+    int result = route_input_open(&input, argv[optind], &view);
     if (result != 0)
         return result;
     struct table *table = table_create(columns, COLUMNS);

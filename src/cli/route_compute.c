@@ -12,65 +12,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRAFFIC = 256, ROOTS, LFT, PATHS, GUID2LID, DOT, JSON, THREADS, NO_CHECK, SEPARATOR };
+enum { ROOTS = ROUTE_OWN, LFT, PATHS, GUID2LID, DOT, JSON, THREADS, NO_CHECK };
 
 static const struct option long_options[] = {
-    {"algorithm", required_argument, NULL, 'a'},    {"traffic", required_argument, NULL, TRAFFIC},
-    {"roots", required_argument, NULL, ROOTS},      {"lft", required_argument, NULL, LFT},
-    {"paths", required_argument, NULL, PATHS},      {"guid2lid", required_argument, NULL, GUID2LID},
-    {"dot", required_argument, NULL, DOT},          {"json", required_argument, NULL, JSON},
-    {"threads", required_argument, NULL, THREADS},  {"no-check", no_argument, NULL, NO_CHECK},
-    {"groups", required_argument, NULL, SEPARATOR}, {NULL, 0, NULL, 0},
+    ROUTE_VIEW_OPTIONS,
+    {"algorithm", required_argument, NULL, 'a'},
+    {"roots", required_argument, NULL, ROOTS},
+    {"lft", required_argument, NULL, LFT},
+    {"paths", required_argument, NULL, PATHS},
+    {"guid2lid", required_argument, NULL, GUID2LID},
+    {"dot", required_argument, NULL, DOT},
+    {"json", required_argument, NULL, JSON},
+    {"threads", required_argument, NULL, THREADS},
+    {"no-check", no_argument, NULL, NO_CHECK},
+    {NULL, 0, NULL, 0},
 };
 
 struct compute_arguments {
-    const char *algorithm, *traffic, *roots, *lft, *paths, *guid2lid, *dot, *json;
-    char separator;
+    struct route_view view;
+    const char *algorithm, *roots, *lft, *paths, *guid2lid, *dot, *json;
     bool no_check;
 };
+
+/* Where an option's text goes; NULL: it has none that is kept. */
+static const char **text_place(struct compute_arguments *arguments, int option)
+{
+    switch (option) {
+    case 'a':
+        return &arguments->algorithm;
+    case ROOTS:
+        return &arguments->roots;
+    case LFT:
+        return &arguments->lft;
+    case PATHS:
+        return &arguments->paths;
+    case GUID2LID:
+        return &arguments->guid2lid;
+    case DOT:
+        return &arguments->dot;
+    case JSON:
+        return &arguments->json;
+    default:
+        return NULL;
+    }
+}
 
 static bool option_take(struct compute_arguments *arguments, int option)
 {
     uint64_t threads;
-    switch (option) {
-    case 'a':
-        arguments->algorithm = optarg;
-        return true;
-    case TRAFFIC:
-        arguments->traffic = optarg;
-        return true;
-    case ROOTS:
-        arguments->roots = optarg;
-        return true;
-    case LFT:
-        arguments->lft = optarg;
-        return true;
-    case PATHS:
-        arguments->paths = optarg;
-        return true;
-    case GUID2LID:
-        arguments->guid2lid = optarg;
-        return true;
-    case DOT:
-        arguments->dot = optarg;
-        return true;
-    case JSON:
-        arguments->json = optarg;
-        return true;
-    case NO_CHECK:
+    const char **text = text_place(arguments, option);
+    if (text) {
+        *text = optarg;
+    } else if (option == NO_CHECK) {
         arguments->no_check = true;
-        return true;
-    case SEPARATOR:
-        arguments->separator = optarg[0];
-        return optarg[0] != '\0';
-    case THREADS:
+    } else if (option == THREADS) {
         if (!route_number("threads", optarg, 1, 64, &threads))
             return false;
         parallel_threads_set((uint32_t)threads);
-        return true;
-    default:
-        return false;
+    } else {
+        return route_view_take(&arguments->view, option);
     }
+    return true;
 }
 
 /* "name,name,…" into switch numbers; the list is the caller's. */
@@ -192,7 +194,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
 
 int cli_route_compute(int argc, char **argv)
 {
-    struct compute_arguments arguments = {.algorithm = "turn-addition", .traffic = "auto"};
+    struct compute_arguments arguments = {.algorithm = "turn-addition"};
     struct route_input input;
     int option;
     optind = 1;
@@ -202,7 +204,7 @@ int cli_route_compute(int argc, char **argv)
     }
     if (argc - optind != 1)
         return cli_usage_error("route", "compute needs one fabric file");
-    int result = route_input_open(&input, argv[optind], arguments.traffic, arguments.separator);
+    int result = route_input_open(&input, argv[optind], &arguments.view);
     if (result != 0)
         return result;
     result = compute(&input, &arguments);

@@ -16,11 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRAFFIC = 256, SEPARATOR, LFT, STAGE, FULL };
+enum { LFT = ROUTE_OWN, STAGE, FULL };
 
 static const struct option long_options[] = {
-    {"traffic", required_argument, NULL, TRAFFIC},
-    {"groups", required_argument, NULL, SEPARATOR},
+    ROUTE_VIEW_OPTIONS,
     {"lft", required_argument, NULL, LFT},
     {"stage", required_argument, NULL, STAGE},
     {"full", no_argument, NULL, FULL},
@@ -172,58 +171,67 @@ static int report(struct repair_work *work)
     return check_passed(&check) ? 0 : 1;
 }
 
-static int repair(struct repair_work *work, const char *lft, const char *stage, bool full)
+struct repair_arguments {
+    struct route_view view;
+    const char *old_fabric, *table, *new_fabric, *lft, *stage;
+    bool full;
+};
+
+static bool arguments_take(struct repair_arguments *arguments, int argc, char **argv)
 {
-    int result = report(work);
-    if (result == 0 && lft)
-        result = route_table_write(work->lft, work->turns, lft);
-    if (result == 0 && stage)
-        result = stage_write(work, stage);
-    if (result == 0 && full && work->load)
-        result = full_compare(work);
-    return result;
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+        if (option == LFT)
+            arguments->lft = optarg;
+        else if (option == STAGE)
+            arguments->stage = optarg;
+        else if (option == FULL)
+            arguments->full = true;
+        else if (!route_view_take(&arguments->view, option))
+            return false;
+    }
+    if (argc - optind != 3)
+        return false;
+    arguments->old_fabric = argv[optind];
+    arguments->table = argv[optind + 1];
+    arguments->new_fabric = argv[optind + 2];
+    return true;
+}
+
+static int repair(struct repair_work *work, const struct repair_arguments *arguments)
+{
+    uint32_t dead = 0;
+    int result = formats_lft_read(&work->old_dump, work->input.fabric, arguments->table);
+    if (result == 0)
+        result = formats_lft_import(&work->lft, work->input.net, &work->old_dump, &dead);
+    if (result == 0)
+        result = mend(work);
+    if (result < 0)
+        return route_fail();
+    int status = report(work);
+    if (status == 0 && arguments->lft)
+        status = route_table_write(work->lft, work->turns, arguments->lft);
+    if (status == 0 && arguments->stage)
+        status = stage_write(work, arguments->stage);
+    if (status == 0 && arguments->full && work->load)
+        status = full_compare(work);
+    return status;
 }
 
 int cli_route_repair(int argc, char **argv)
 {
-    struct repair_work work = {0};
-    const char *traffic = "auto", *lft = NULL, *stage = NULL;
-    char separator = 0;
-    bool full = false;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == TRAFFIC)
-            traffic = optarg;
-        else if (option == SEPARATOR)
-            separator = optarg[0];
-        else if (option == LFT)
-            lft = optarg;
-        else if (option == STAGE)
-            stage = optarg;
-        else if (option == FULL)
-            full = true;
-        else
-            return cli_usage_error("route", "repair does not understand its options");
-    }
-    if (argc - optind != 3)
+    struct repair_arguments arguments = {0};
+    struct fabric *old_fabric = NULL;
+    if (!arguments_take(&arguments, argc, argv))
         return cli_usage_error("route",
                                "repair needs the old fabric, its table, and the new fabric");
-    struct fabric *old_fabric = NULL;
-    work.table = argv[optind + 1];
-    if (formats_fabric_read(&old_fabric, argv[optind], NULL) < 0)
+    if (formats_fabric_read(&old_fabric, arguments.old_fabric, NULL) < 0)
         return route_fail();
-    /* who has come new and has no LID must not get one that is in use */
-    int status = route_input_open(&work.input, argv[optind + 2], traffic, separator);
-    if (status == 0) {
-        uint32_t dead = 0;
-        int result = formats_lft_read(&work.old_dump, work.input.fabric, argv[optind + 1]);
-        if (result == 0)
-            result = formats_lft_import(&work.lft, work.input.net, &work.old_dump, &dead);
-        if (result == 0)
-            result = mend(&work);
-        status = result < 0 ? route_fail() : repair(&work, lft, stage, full);
-    }
+    struct repair_work work = {.table = arguments.table};
+    int status = route_input_open(&work.input, arguments.new_fabric, &arguments.view);
+    if (status == 0)
+        status = repair(&work, &arguments);
     formats_lft_free(&work.old_dump);
     lft_destroy(work.lft);
     turns_destroy(work.turns);

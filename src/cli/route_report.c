@@ -137,8 +137,8 @@ void route_report_text(FILE *out, const struct routing *routing, const struct ch
             turns.total, turns.switches);
     if (turns.most > 0)
         fprintf(out, ", most at %s (%u)", net_name(net, turns.most_at), turns.most);
-    fprintf(out, "\ntime: turns %.3f s, tables %.3f s\n", routing->turns_seconds,
-            routing->tables_seconds);
+    fprintf(out, "\ntime: turns %.3f s, tables %.3f s; processor time %.3f s\n",
+            routing->turns_seconds, routing->tables_seconds, routing->cpu_seconds);
     if (check)
         route_check_text(out, check);
     for (uint32_t k = 0; k < routing->traffic->class_count; k++)
@@ -216,6 +216,7 @@ int route_report_json(const char *path, const struct routing *routing,
     json_object_set_new(object, "turns_prohibited_at", prohibited_json(routing));
     json_put_real(object, "turns_seconds", routing->turns_seconds);
     json_put_real(object, "tables_seconds", routing->tables_seconds);
+    json_put_real(object, "cpu_seconds", routing->cpu_seconds);
     for (uint32_t k = 0; k < routing->traffic->class_count; k++)
         json_object_set_new(classes, routing->traffic->class_count < 2 ? "all" : names[k],
                             loads_json(routing, k));

@@ -38,6 +38,11 @@ struct check_report {
 int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
                  const struct check_options *options, struct check_report *report);
 
+/* The same for a file of per-pair paths, as paths.h writes it. A line that leads astray is an error
+ * with its number. */
+int check_paths(const struct fabric *fabric, struct source *source,
+                const struct check_options *options, struct check_report *report);
+
 /* Do two tables together have no cycle: may packets of both be under way at once? */
 int check_transition(const struct fabric *fabric, const struct lft_dump *before,
                      const struct lft_dump *after, struct check_report *report);

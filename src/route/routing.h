@@ -28,6 +28,7 @@ struct routing {
     uint32_t hops_most;    /* longest way between hosts, in switch-to-switch channels */
     double turns_seconds;  /* time it took: demand and turns */
     double tables_seconds; /* trees and balance */
+    double cpu_seconds;    /* processor time of all threads, for both */
 };
 
 int routing_create(struct routing **routing, const struct traffic *traffic,

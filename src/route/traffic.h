@@ -13,6 +13,7 @@
 #define ROUTE_TRAFFIC_H
 
 #include "route/net.h"
+#include "route/source.h"
 
 #define TRAFFIC_CLASSES 2
 
@@ -39,11 +40,11 @@ int traffic_groups(struct traffic **traffic, const struct net *net, double betwe
 
 /* Lines "SOURCE TARGET AMOUNT" with host names; amounts are scaled so that the busiest host sends
  * or receives 1.0. */
-int traffic_matrix_read(struct traffic **traffic, const struct net *net, const char *path);
+int traffic_matrix_parse(struct traffic **traffic, const struct net *net, struct source *source);
 
 /* Lines "HOST SENT RECEIVED" from port counters: each host's output is spread over the others in
  * proportion to what they receive. */
-int traffic_counters_read(struct traffic **traffic, const struct net *net, const char *path);
+int traffic_counters_parse(struct traffic **traffic, const struct net *net, struct source *source);
 
 void traffic_destroy(struct traffic *traffic);
 

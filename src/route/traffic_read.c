@@ -100,24 +100,20 @@ static double busiest(const struct measured *measured)
     return most;
 }
 
-static int lines_read(struct measured *measured, const char *path,
+static int lines_read(struct measured *measured, struct source *source,
                       int (*line)(struct measured *, struct source *))
 {
-    struct source source;
-    int more, result = source_open(&source, path);
-    if (result < 0)
-        return result;
-    while (result == 0 && (more = source_next(&source)) != 0) {
-        const char *at = source.line;
+    int more, result = 0;
+    while (result == 0 && (more = source_next(source)) != 0) {
+        const char *at = source->line;
         source_skip_blanks(&at);
         if (more < 0)
             result = more;
         else if (*at != '\0' && *at != '#')
-            result = line(measured, &source);
+            result = line(measured, source);
     }
     if (result == 0 && busiest(measured) <= 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no traffic in the file", path);
-    source_close(&source);
+        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no traffic in the file", source->name);
     return result;
 }
 
@@ -144,7 +140,7 @@ static int measured_close(struct measured *measured, int result, struct traffic 
     return result;
 }
 
-int traffic_matrix_read(struct traffic **out, const struct net *net, const char *path)
+int traffic_matrix_parse(struct traffic **out, const struct net *net, struct source *source)
 {
     struct measured measured;
     size_t size = (size_t)net->host_count * net->switch_count;
@@ -155,14 +151,14 @@ int traffic_matrix_read(struct traffic **out, const struct net *net, const char 
             result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a matrix of %zu", size);
     }
     if (result == 0)
-        result = lines_read(&measured, path, matrix_line);
+        result = lines_read(&measured, source, matrix_line);
     double most = result == 0 ? busiest(&measured) : 1;
     for (size_t i = 0; result == 0 && i < size; i++)
         measured.traffic->matrix[i] = (float)(measured.traffic->matrix[i] / most);
     return measured_close(&measured, result, out);
 }
 
-int traffic_counters_read(struct traffic **out, const struct net *net, const char *path)
+int traffic_counters_parse(struct traffic **out, const struct net *net, struct source *source)
 {
     struct measured measured;
     int result = measured_open(&measured, net);
@@ -173,7 +169,7 @@ int traffic_counters_read(struct traffic **out, const struct net *net, const cha
             result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u hosts", net->host_count);
     }
     if (result == 0)
-        result = lines_read(&measured, path, counters_line);
+        result = lines_read(&measured, source, counters_line);
     double most = result == 0 ? busiest(&measured) : 1, received = 0;
     for (uint32_t t = 0; result == 0 && t < net->host_count; t++)
         received += measured.received[t];

@@ -3,7 +3,9 @@
  * Fuzzes every reader of a file: the first byte chooses which. With FUZZ_REPLAY it is a program
  * that runs over the files of a folder instead, so that the corpus is tested everywhere.
  */
+#include "route/check.h"
 #include "route/formats.h"
+#include "route/traffic.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,21 +32,41 @@ static void fabric_try(parser parse, const uint8_t *data, size_t size)
     source_close(&source);
 }
 
-static void lft_try(const uint8_t *data, size_t size)
+/* Readers of files that belong to a fabric. */
+static void beside_try(const struct net *net, uint32_t which, struct source *source)
 {
-    static const char text[] = "s1 s2\nhosts s1 2\nhosts s2 2\n";
-    struct source source;
-    struct fabric *fabric = NULL;
     struct lft_dump dump;
+    struct check_report report;
+    struct check_options options = {.lanes = CHECK_LANE_PER_HOP};
+    struct traffic *traffic = NULL;
+    int64_t rank[16];
+    if (which == 5 && formats_lft_parse(&dump, net->fabric, source) == 0)
+        formats_lft_free(&dump);
+    else if (which == 6)
+        formats_ranks_parse(rank, net, source);
+    else if (which == 7)
+        check_paths(net->fabric, source, &options, &report);
+    else if (which == 8)
+        traffic_matrix_parse(&traffic, net, source);
+    else if (which == 9)
+        traffic_counters_parse(&traffic, net, source);
+    traffic_destroy(traffic);
+}
+
+static void fabric_with_try(uint32_t which, const uint8_t *data, size_t size)
+{
+    static const char text[] = "s1 s2\ns2 s3\nhosts s1 2\nhosts s2 2\n";
+    struct source source, beside;
+    struct fabric *fabric = NULL;
+    struct net *net = NULL;
     source_from(&source, "fabric", text, strlen(text));
     if (formats_fabric_parse(&fabric, &source) == 0) {
-        struct source table;
         fabric_lids_assign(fabric);
-        if (source_from(&table, "fuzz", data, size) == 0) {
-            if (formats_lft_parse(&dump, fabric, &table) == 0)
-                formats_lft_free(&dump);
-            source_close(&table);
+        if (net_create(&net, fabric) == 0 && source_from(&beside, "fuzz", data, size) == 0) {
+            beside_try(net, which, &beside);
+            source_close(&beside);
         }
+        net_destroy(net);
         fabric_destroy(fabric);
     }
     source_close(&source);
@@ -56,9 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      formats_topo_parse, formats_edges_parse};
     if (size == 0)
         return 0;
-    uint32_t which = data[0] % 6;
-    if (which == 5)
-        lft_try(data + 1, size - 1);
+    uint32_t which = (uint8_t)(data[0] - '0') % 10;
+    if (which >= 5)
+        fabric_with_try(which, data + 1, size - 1);
     else
         fabric_try(parsers[which], data + 1, size - 1);
     return 0;

@@ -8,12 +8,54 @@
 #include "base/error.h"
 #include "route/repair.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Mends the table of `old` on the fabric as it is now. Returns false where a gentle change is
- * impossible, which is allowed, but must be said. */
-static bool mend_and_check(const struct world *world, const struct lft_dump *old,
-                           struct repair_result *result)
+/* A table in use, and the ranks by which it was made. */
+struct in_use {
+    struct lft_dump table;
+    struct turns *turns; /* NULL: made by others */
+};
+
+/* The ranks of what is left, found by switch and port; 0 if there is a cable they do not know. */
+static int64_t *ranks_carry(const struct in_use *old, const struct net *net)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct source source;
+    int64_t *rank = calloc(net->channel_count + 1, sizeof(*rank));
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(rank);
+    assert_non_null(file);
+    assert_int_equal(formats_ranks_write(old->turns, file), 0);
+    fclose(file);
+    assert_int_equal(source_from(&source, "ranks", text, size), 0);
+    if (formats_ranks_parse(rank, net, &source) < 0) {
+        free(rank);
+        rank = NULL;
+    }
+    source_close(&source);
+    free(text);
+    return rank;
+}
+
+static void mended_check(const struct world *world, const struct in_use *old, const struct lft *lft)
+{
+    struct lft_dump mended;
+    struct check_report report, transition;
+    assert_int_equal(formats_lft_export(&mended, lft), 0);
+    assert_int_equal(check_tables(world->fabric, &mended, NULL, &report), 0);
+    if (!check_passed(&report))
+        fail_msg("%s %s", report.problem, report.witness);
+    assert_int_equal(check_transition(world->fabric, &old->table, &mended, &transition), 0);
+    assert_true(transition.loop_free);
+    formats_lft_free(&mended);
+}
+
+/* Mends the table on the fabric as it is now. Returns false where a gentle change is impossible,
+ * which is allowed, but must be said. mended (may be NULL) gets the new table. */
+static bool mend_and_check(const struct world *world, const struct in_use *old,
+                           struct repair_result *result, struct lft_dump *mended)
 {
     struct net *net;
     struct traffic *traffic;
@@ -24,55 +66,65 @@ static bool mend_and_check(const struct world *world, const struct lft_dump *old
     if (net_create(&net, world->fabric) == -ENETUNREACH)
         return true; /* the cable was the only one: nothing to mend */
     assert_int_equal(traffic_groups(&traffic, net, 0.01), 0);
-    assert_int_equal(formats_lft_import(&lft, net, old, &dead), 0);
-    int code = repair_turns(&turns, lft, traffic, NULL);
+    assert_int_equal(formats_lft_import(&lft, net, &old->table, &dead), 0);
+    int64_t *rank = old->turns ? ranks_carry(old, net) : NULL;
+    int code = repair_turns(&turns, lft, traffic, rank);
     if (code == 0) {
-        struct lft_dump mended;
-        struct check_report report, transition;
         assert_int_equal(load_create(&load, traffic), 0);
         assert_int_equal(load_of_table(load, lft), 0);
         assert_int_equal(repair_table(lft, turns, load, result), 0);
-        assert_int_equal(formats_lft_export(&mended, lft), 0);
-        assert_int_equal(check_tables(world->fabric, &mended, NULL, &report), 0);
-        if (!check_passed(&report))
-            fail_msg("%s %s", report.problem, report.witness);
-        assert_int_equal(check_transition(world->fabric, old, &mended, &transition), 0);
-        assert_true(transition.loop_free);
-        formats_lft_free(&mended);
+        mended_check(world, old, lft);
+        if (mended)
+            assert_int_equal(formats_lft_export(mended, lft), 0);
         load_destroy(load);
         turns_destroy(turns);
     }
+    free(rank);
     lft_destroy(lft);
     traffic_destroy(traffic);
     net_destroy(net);
     return code == 0;
 }
 
-/* Cuts each cable between switches, mends, and plugs it in again. */
+/* Cuts one cable, mends with and without ranks, plugs it in again and mends the mended table. */
+static bool cable_try(const struct world *world, const struct in_use *old, uint32_t channel)
+{
+    const struct net *net = world->net;
+    struct fabric_end here = {net->node[net->tail[channel]], net->port[channel]};
+    struct fabric_port cable = world->fabric->nodes[here.node].ports[here.port];
+    struct fabric_end there = {cable.peer_node, cable.peer_port};
+    struct repair_result result;
+    struct in_use foreign = {.table = old->table}, mended = {.turns = NULL};
+    fabric_link_cut(world->fabric, here);
+    bool gentle = mend_and_check(world, &foreign, &result, NULL);
+    mend_and_check(world, old, &result, &mended.table);
+    assert_int_equal(fabric_link_add(world->fabric, here, there), 0);
+    if (mended.table.port)
+        mend_and_check(world, &mended, &result, NULL);
+    formats_lft_free(&mended.table);
+    return gentle;
+}
+
+/* Tries each cable between switches. */
 static void every_cable(const char *kind, const struct generate_options *options,
                         uint32_t least_percent)
 {
     struct world world;
-    struct lft_dump old;
+    struct in_use old;
     uint32_t gentle = 0, tried = 0;
     world_generate(&world, kind, options);
     struct routing *routing = world_route(&world, "turn-addition");
-    assert_int_equal(formats_lft_export(&old, routing->lft), 0);
+    old.turns = routing->turns;
+    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     for (uint32_t c = 0; c < world.net->channel_count; c++) {
-        struct fabric_end here = {world.net->node[world.net->tail[c]], world.net->port[c]};
-        struct fabric_port cable = world.fabric->nodes[here.node].ports[here.port];
-        struct fabric_end there = {cable.peer_node, cable.peer_port};
-        struct repair_result result;
         if (c > world.net->reverse[c])
             continue;
-        fabric_link_cut(world.fabric, here);
-        gentle += mend_and_check(&world, &old, &result);
+        gentle += cable_try(&world, &old, c);
         tried++;
-        assert_int_equal(fabric_link_add(world.fabric, here, there), 0);
     }
     if (gentle * 100 < tried * least_percent)
         fail_msg("only %u of %u without interruption", gentle, tried);
-    formats_lft_free(&old);
+    formats_lft_free(&old.table);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -96,19 +148,75 @@ static void test_random(void **state)
                 &(struct generate_options){.switches = 30, .ports = 6, .hosts = 3, .seed = 3}, 90);
 }
 
+/* Few entries change, and the balance stays near what a new computation gives. */
+static void test_little_changes(void **state)
+{
+    (void)state;
+    struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
+    struct world world;
+    struct in_use old;
+    struct repair_result result;
+    world_generate(&world, "joined", &options);
+    struct routing *routing = world_route(&world, "turn-addition");
+    old.turns = routing->turns;
+    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    struct fabric_end cable = {fabric_node_find(world.fabric, "T0.m(0,1)"), 5}; /* to a top */
+    fabric_link_cut(world.fabric, cable);
+    assert_true(mend_and_check(&world, &old, &result, NULL));
+    if (result.entries_changed > 2 * result.entries_forced)
+        fail_msg("%lu changed, %lu had to", (unsigned long)result.entries_changed,
+                 (unsigned long)result.entries_forced);
+    formats_lft_free(&old.table);
+    routing_destroy(routing);
+    world_close(&world);
+}
+
+/* A switch goes with all its cables, and comes back. */
+static void test_switch_gone_and_back(void **state)
+{
+    (void)state;
+    struct generate_options options = {.ports = 4, .join = GENERATE_MIDDLE};
+    struct world world;
+    struct in_use old, mended = {.turns = NULL};
+    struct repair_result result;
+    struct fabric_port cables[8];
+    world_generate(&world, "joined", &options);
+    struct routing *routing = world_route(&world, "turn-addition");
+    uint32_t node = fabric_node_find(world.fabric, "T0.m(0,1)");
+    uint16_t ports = world.fabric->nodes[node].port_count;
+    old.turns = routing->turns;
+    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    for (uint16_t p = 1; p <= ports; p++) {
+        cables[p] = world.fabric->nodes[node].ports[p];
+        if (p > 1 && cables[p].peer_node != FABRIC_NONE) /* one is left, or the net falls apart */
+            fabric_link_cut(world.fabric, (struct fabric_end){node, p});
+    }
+    assert_true(mend_and_check(&world, &old, &result, &mended.table));
+    for (uint16_t p = 2; p <= ports; p++) {
+        struct fabric_end there = {cables[p].peer_node, cables[p].peer_port};
+        if (there.node != FABRIC_NONE)
+            assert_int_equal(fabric_link_add(world.fabric, (struct fabric_end){node, p}, there), 0);
+    }
+    assert_true(mend_and_check(&world, &mended, &result, NULL));
+    formats_lft_free(&old.table);
+    formats_lft_free(&mended.table);
+    routing_destroy(routing);
+    world_close(&world);
+}
+
 static void test_nothing_broken_nothing_changed(void **state)
 {
     (void)state;
     struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
     struct world world;
-    struct lft_dump old;
+    struct in_use old = {.turns = NULL};
     struct repair_result result;
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
-    assert_int_equal(formats_lft_export(&old, routing->lft), 0);
-    assert_true(mend_and_check(&world, &old, &result));
+    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_true(mend_and_check(&world, &old, &result, NULL));
     assert_true(result.entries_changed <= 200); /* only ways between switches without hosts */
-    formats_lft_free(&old);
+    formats_lft_free(&old.table);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -119,6 +227,8 @@ int main(void)
         cmocka_unit_test(test_fat_tree),
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_little_changes),
+        cmocka_unit_test(test_switch_gone_and_back),
         cmocka_unit_test(test_nothing_broken_nothing_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

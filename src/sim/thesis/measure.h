@@ -37,4 +37,9 @@ struct measure_stream {
 int measure_throughput(const struct measure_setup *setup, const struct measure_stream *stream,
                        double *mbps);
 
+/* A stream of VPUSHes of this size: time for each packet, and of the on-chip CPU for each, in
+ * us. */
+int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,
+                  double *cpu_us);
+
 #endif

@@ -156,13 +156,13 @@ int measure_moments(const struct measure_setup *setup, enum measure_way way,
 static void stream(struct pair *pair, int node)
 {
     struct process *process = pair->process[node];
-    struct process_transfer transfer = {.peer = pair->process[!node],
-                                        .local = PAIR_SEND,
-                                        .remote = PAIR_RECEIVE,
-                                        .length = pair->size};
+    const struct process *peer = pair->process[pair->stream.is_to_self ? node : !node];
+    struct process_transfer transfer = {
+        .peer = peer, .local = PAIR_SEND, .remote = PAIR_RECEIVE, .length = pair->size};
     while (sim_now(pair->sim) < STREAM_WARM + STREAM_TIME && pair->failure == 0) {
         sim_time before = sim_now(pair->sim);
-        int result = process_push(process, &transfer);
+        int result = pair->stream.is_botf ? process_botf_push(process, &transfer)
+                                          : process_push(process, &transfer);
         if (result < 0)
             pair->failure = result;
         /* it returns when the window was free again: what was sent before counts */
@@ -192,6 +192,7 @@ int measure_throughput(const struct measure_setup *setup, const struct measure_s
     struct pair pair;
     int result = pair_open(&pair, setup, wish->windows);
     pair.size = wish->size;
+    pair.stream = *wish;
     if (result == 0)
         result = pair_run(&pair, stream_first, wish->is_two_way ? stream_second : NULL);
     /* the last one that was counted began at `end`: it is beyond it */

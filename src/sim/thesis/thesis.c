@@ -314,6 +314,37 @@ static int fig_711(struct session *session)
     return 0;
 }
 
+/* DIMMnet-1: long PUSHes, and packet images through two windows in turn. */
+static int dimm(struct session *session)
+{
+    struct sim_constants constants = sim_constants_dimm(&session->constants);
+    struct measure_setup setup = {.constants = &constants, .has_switch = true};
+    struct measure_stream rdma = {.size = 128 << 10, .windows = 1};
+    struct measure_stream self = {.size = 128 << 10, .windows = 1, .is_to_self = true};
+    struct measure_stream image = {.size = 464, .windows = 2, .is_botf = true};
+    double apart, alone, botf, hidden;
+    int result = measure_throughput(&setup, &rdma, &apart);
+    if (result == 0)
+        result = measure_throughput(&setup, &self, &alone);
+    if (result == 0)
+        result = measure_throughput(&setup, &image, &botf);
+    if (result < 0)
+        return result;
+    double period = image.size / botf * (double)SIM_US / (double)constants.core_ps;
+    int64_t unknown = constants.swi_rx_cycles;
+    constants.double_buffer = 1;
+    constants.swi_rx_cycles = 0;
+    result = measure_throughput(&setup, &image, &hidden);
+    if (result < 0)
+        return result;
+    number_settle(session, "D2", apart);
+    number_settle(session, "D3", 100 * (1 - alone / apart));
+    number_settle(session, "D5", botf);
+    number_settle(session, "D8", 100 * (1 - ((double)unknown + image.size / 8.0) / period));
+    number_settle(session, "D9", hidden);
+    return 0;
+}
+
 static void results_begin(struct session *session)
 {
     struct thesis_report *report = session->report;
@@ -332,7 +363,7 @@ int thesis_run(struct thesis_report *report, const char *which,
         int (*run)(struct session *session);
     } parts[] = {{"table-6.2", table_62}, {"table-6.3", table_63}, {"fig-6.1", fig_61},
                  {"table-6.3", fig_62},   {"fig-6.3", fig_63},     {"fig-6.4", fig_64},
-                 {"fig-7.9", fig_79},     {"fig-7.11", fig_711}};
+                 {"fig-7.9", fig_79},     {"fig-7.11", fig_711},   {"dimm", dimm}};
     struct session session = {.report = report, .which = which, .constants = *constants};
     int result = 0;
     memset(report, 0, sizeof(*report));

@@ -25,6 +25,18 @@ struct sim_constants sim_constants_default(void)
     return (struct sim_constants){SIM_CONSTANTS(CONSTANT_VALUE)};
 }
 
+struct sim_constants sim_constants_dimm(const struct sim_constants *pci)
+{
+    struct sim_constants dimm = *pci;
+    dimm.core_ps = pci->dimm_core_ps;
+    dimm.swi_rx_cycles = pci->dimm_swi_rx_cycles;
+    dimm.pci_read_cycles = pci->dimm_read_cycles;
+    dimm.pio_ps = pci->dimm_pio_ps;
+    dimm.pio_word_ps = pci->dimm_pio_word_ps;
+    dimm.cluster_mbps = pci->rhinet2_mbps;
+    return dimm;
+}
+
 int sim_constants_set(struct sim_constants *constants, const char *text)
 {
     char name[64];

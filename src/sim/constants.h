@@ -80,7 +80,18 @@
     X(cpu_poll_cycles, 20, "clk", "5.4", "assumed", "main loop finds an exception")                \
     X(cpu_patlb_cycles, 1031, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
     X(cpu_rvatlb_cycles, 1031, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
-    X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")
+    X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
+    X(cpu_soft_push_cycles, 337, "clk", "7.5.2", "C T4", "SOFT: the rest of a PUSH in software")   \
+    X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \
+    X(cpu_vpush_rfend_cycles, 194, "clk", "7.5.3", "C T10", "VPUSH: rfend handler up to resume")   \
+    X(cpu_vpush_tail_cycles, 33, "clk", "7.5.3", "C T10", "VPUSH: rfend handler after that")       \
+    X(cpu_vpush_replier_cycles, 193, "clk", "7.5.3", "C T10", "VPUSH: replier handler")            \
+    /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
+    X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \
+    X(dimm_swi_rx_cycles, 20, "clk", "DIMMnet 4.1", "C D7", "SWI to RFend: Unknown of the paper")  \
+    X(dimm_read_cycles, 6, "clk", "-", "assumed", "SO-DIMM: address to first word of a read")      \
+    X(dimm_pio_ps, 60000, "ps", "-", "assumed", "store leaves the CPU until it is in the slot")    \
+    X(dimm_pio_word_ps, 10000, "ps", "-", "assumed", "each word of it, write combining at 100 MHz")
 
 struct sim_constants {
 #define SIM_CONSTANT_FIELD(name, value, unit, section, origin, meaning) int64_t name;
@@ -100,6 +111,9 @@ struct sim_constant {
 extern const struct sim_constant sim_constant_list[];
 
 struct sim_constants sim_constants_default(void);
+
+/* The same controller as DIMMnet-1: the constants named dimm_ take the place of PCI's. */
+struct sim_constants sim_constants_dimm(const struct sim_constants *pci);
 
 /* "name=value". -EINVAL, with the nearest name, if there is no such constant or no such value. */
 int sim_constants_set(struct sim_constants *constants, const char *text);

@@ -12,7 +12,7 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c.
+ * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c.
  */
 #ifndef SIM_CHIP_CHIP_H
 #define SIM_CHIP_CHIP_H
@@ -126,6 +126,21 @@ void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick);
 /* A store of 64 bits to an AOTF page: sends a push of one word. offset: of the page, 0 … 4095. */
 void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t value);
 
+/* VPUSH: a ring in a process's memory into which packets to one SID go, in order of arrival. The
+ * SID must be one that no segment has: its packets miss RVATLB, and the firmware takes over. The
+ * receive pointer (bytes put in, ever) is written to memory after each message, the release pointer
+ * (bytes taken out, ever) is a register that the host stores to. Every message takes a slot of
+ * CHIP_RING_SLOT bytes. */
+#define CHIP_RING_SLOT 2048
+struct chip_ring {
+    uint16_t pgid, pid;
+    uint32_t sid;
+    uint64_t start, size; /* virtual; size: whole slots */
+    uint64_t pointer;     /* virtual address of the receive pointer */
+};
+void chip_ring_open(struct chip *chip, const struct chip_ring *ring);
+void chip_ring_release(struct chip *chip, uint64_t released);
+
 /* What contflag becomes. */
 #define CHIP_CONT_DONE    1
 #define CHIP_CONT_REFUSED 2
@@ -164,6 +179,8 @@ struct chip_count {
     uint64_t received, discarded;
     uint64_t exceptions[CHIP_EXCEPTIONS];
     uint64_t refused; /* requests cancelled by the firmware */
+    uint64_t vpushes; /* messages put into the ring */
+    sim_time cpu;     /* time that handlers took */
 };
 const struct chip_count *chip_count(const struct chip *chip);
 

@@ -13,9 +13,16 @@ static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
     switch (chip->modules[module].cause) {
     case CHIP_PATLB_MISS:
-        return registers + c->cpu_patlb_cycles;
+        return registers + c->cpu_patlb_cycles +
+               (module == CHIP_INITIATOR && c->soft_push ? c->cpu_soft_push_cycles : 0);
     case CHIP_RVATLB_MISS:
+        if (vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
+            return registers + c->cpu_vpush_rfend_cycles;
         return registers + c->cpu_rvatlb_cycles;
+    case CHIP_BREAKPOINT:
+        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
+            return registers + c->cpu_vpush_replier_cycles;
+        return registers + c->cpu_discard_cycles;
     default:
         return registers + c->cpu_discard_cycles;
     }
@@ -25,7 +32,9 @@ static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
 static enum chip_module pending(const struct chip *chip)
 {
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        if (chip->interrupts >> order[i] & 1)
+        /* a second message must not take the slot of one that is still being delivered */
+        bool must_wait = order[i] == CHIP_RFEND && chip->firmware.is_delivering;
+        if (chip->interrupts >> order[i] & 1 && !must_wait)
             return order[i];
     }
     return CHIP_MODULES;
@@ -36,6 +45,7 @@ void firmware_interrupt(struct chip *chip)
     enum chip_module module = pending(chip);
     if (chip->modules[CHIP_CPU].state == C_HANDLER || module == CHIP_MODULES)
         return;
+    chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
     module_go(chip, CHIP_CPU, C_HANDLER,
               chip->constants.cpu_poll_cycles + handler_cycles(chip, module));
 }
@@ -56,11 +66,13 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_INITIATOR, chip->modules[CHIP_INITIATOR].last_state);
-    else if (cause == CHIP_PATLB_MISS &&
-             page_refill(chip, job, initiator->header.local + initiator->sent))
-        module_resume(chip, CHIP_INITIATOR, I_IPA);
-    else
+    else if (cause != CHIP_PATLB_MISS ||
+             !page_refill(chip, job, initiator->header.local + initiator->sent))
         initiator_cancel(chip);
+    else if (chip->constants.soft_push)
+        initiator_soft(chip);
+    else
+        module_resume(chip, CHIP_INITIATOR, I_IPA);
 }
 
 static void replier_serve(struct chip *chip, enum chip_exception cause)
@@ -68,7 +80,9 @@ static void replier_serve(struct chip *chip, enum chip_exception cause)
     const struct replier *replier = &chip->replier;
     const struct chip_header *job = &replier->jobs[replier->first];
     uint64_t virtual = replier->starts[replier->first] + replier->sent;
-    if (cause == CHIP_BREAKPOINT)
+    if (cause == CHIP_BREAKPOINT && vpush_is_job(chip, job))
+        vpush_replier(chip);
+    else if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_REPLIER, chip->modules[CHIP_REPLIER].last_state);
     else if (page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
         module_resume(chip, CHIP_REPLIER, R_RPA);
@@ -83,6 +97,8 @@ static void rfend_serve(struct chip *chip, enum chip_exception cause)
     uint64_t start;
     if (cause == CHIP_BREAKPOINT) {
         module_resume(chip, CHIP_RFEND, chip->modules[CHIP_RFEND].last_state);
+    } else if (cause == CHIP_RVATLB_MISS && vpush_is_for_ring(chip, header)) {
+        vpush_rfend(chip);
     } else if (cause == CHIP_RVATLB_MISS && table_find(&chip->segments, job, header->sid, &start)) {
         tlb_put(&chip->rvatlb, job, header->sid, start);
         module_resume(chip, CHIP_RFEND, F_RVACHK2);
@@ -107,6 +123,12 @@ static void rbend_serve(struct chip *chip, enum chip_exception cause)
 void firmware_step(struct chip *chip, uint32_t state)
 {
     enum chip_module module = pending(chip);
+    if (chip->firmware.is_in_tail) {
+        chip->firmware.is_in_tail = false;
+        module_rest(chip, CHIP_CPU, C_POLL);
+        firmware_interrupt(chip);
+        return;
+    }
     if (state != C_HANDLER || module == CHIP_MODULES)
         return;
     enum chip_exception cause = chip->modules[module].cause;
@@ -120,5 +142,8 @@ void firmware_step(struct chip *chip, uint32_t state)
         rfend_serve(chip, cause);
     else
         rbend_serve(chip, cause);
-    firmware_interrupt(chip);
+    if (chip->firmware.is_in_tail)
+        module_go(chip, CHIP_CPU, C_HANDLER, chip->constants.cpu_vpush_tail_cycles);
+    else
+        firmware_interrupt(chip);
 }

@@ -168,6 +168,18 @@ static void state_chk1(struct chip *chip)
     module_go(chip, CHIP_INITIATOR, I_CHK2, chip->constants.chk2_cycles);
 }
 
+/* Without the states: the CPU has found the address and asks the DMAC itself. */
+void initiator_soft(struct chip *chip)
+{
+    struct initiator *initiator = &chip->initiator;
+    uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
+    chip->modules[CHIP_INITIATOR].is_suspended = false;
+    if (patlb_find(chip, job, part_virtual(initiator), &initiator->physical))
+        state_chk1(chip);
+    else
+        initiator_cancel(chip);
+}
+
 void initiator_room(struct chip *chip)
 {
     struct initiator *initiator = &chip->initiator;

@@ -139,6 +139,15 @@ struct table {
     uint32_t count, capacity; /* capacity: a power of two */
 };
 
+/* The firmware's own memory. */
+struct firmware {
+    bool is_in_tail;       /* of a handler: what it does after it let a module go on */
+    struct chip_ring ring; /* size 0: none */
+    uint64_t received, released;
+    bool waits_for_room; /* RFend is stopped until the host releases */
+    bool is_delivering;  /* a VPUSH is between RFend and Replier */
+};
+
 struct store {
     uint32_t page, offset;
     uint64_t value;
@@ -168,6 +177,7 @@ struct chip {
     struct aotf aotf;
     struct tlb patlb, rvatlb;
     struct table pages, segments;
+    struct firmware firmware;
     uint32_t interrupts; /* modules that the firmware has to serve, by bit */
     struct chip_packet *free_packets;
     struct request *free_requests;
@@ -226,11 +236,13 @@ void initiator_step(struct chip *chip, uint32_t state);
 void initiator_take(struct chip *chip, struct request *request);
 void initiator_cancel(struct chip *chip); /* contflag says refused */
 void initiator_room(struct chip *chip);
+void initiator_soft(struct chip *chip); /* the firmware does what IPA2 to CHK2 do */
 
 /* replier.c */
 void replier_step(struct chip *chip, uint32_t state);
 bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t start);
 void replier_cancel(struct chip *chip);
+void replier_drop(struct chip *chip); /* the job is done by others */
 void replier_room(struct chip *chip);
 
 /* rfend.c */
@@ -244,6 +256,8 @@ void rfend_retry(struct chip *chip); /* RBend or Replier is free again */
 void rbend_step(struct chip *chip, uint32_t state);
 bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual);
 void rbend_discard(struct chip *chip);
+/* Writes one word to a virtual address. */
+void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t value);
 void rbend_retry(struct chip *chip); /* Replier has room again */
 
 /* aotf.c */
@@ -289,6 +303,13 @@ static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, ui
         part = (uint64_t)chip->constants.mtu_bytes;
     return part < rest ? (uint32_t)part : rest;
 }
+
+/* vpush.c: the firmware's part of it. */
+bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header);
+/* Is this what the Replier was stopped for? */
+bool vpush_is_job(const struct chip *chip, const struct chip_header *job);
+void vpush_rfend(struct chip *chip);   /* RFend has stopped at RVA */
+void vpush_replier(struct chip *chip); /* Replier has stopped: the data is in memory */
 
 /* firmware.c */
 void firmware_step(struct chip *chip, uint32_t state);

@@ -45,7 +45,7 @@ void rbend_discard(struct chip *chip)
     rbend_end(chip);
 }
 
-static void flag_write(struct chip *chip, uint32_t job, uint64_t virtual)
+void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t value)
 {
     uint64_t physical;
     struct dma *dma;
@@ -63,7 +63,7 @@ static void flag_write(struct chip *chip, uint32_t job, uint64_t virtual)
         return;
     dma->physical = physical;
     dma->length = 8;
-    dma->flag = 1;
+    dma->flag = value;
     dma_begin(chip, dma);
 }
 
@@ -77,7 +77,7 @@ static void packet_conclude(struct chip *chip)
             return;
         }
     } else if (header->type == CHIP_PACKET_PULL_REPLY && header->is_last && header->flag) {
-        flag_write(chip, job_key(header->pgid, header->target_pid), header->flag);
+        flag_write(chip, job_key(header->pgid, header->target_pid), header->flag, 1);
     }
     rbend_end(chip);
 }

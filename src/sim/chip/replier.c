@@ -40,11 +40,16 @@ static void job_end(struct chip *chip)
     rfend_retry(chip);
 }
 
-void replier_cancel(struct chip *chip)
+void replier_drop(struct chip *chip)
 {
     chip->modules[CHIP_REPLIER].is_suspended = false;
-    chip->count.discarded++;
     job_end(chip);
+}
+
+void replier_cancel(struct chip *chip)
+{
+    chip->count.discarded++;
+    replier_drop(chip);
 }
 
 /* From target to requester, as the request told. */

@@ -255,6 +255,30 @@ int process_poll(struct process *process, uint64_t offset, uint64_t value, sim_t
     return host_poll(process->host, process->spec.base + offset, value, false, deadline);
 }
 
+void process_ring_open(struct process *process, uint64_t offset, uint32_t slots)
+{
+    const struct process_spec *spec = &process->spec;
+    struct chip_ring ring = {.pgid = spec->pgid,
+                             .pid = spec->pid,
+                             .sid = PROCESS_RING_SID,
+                             .start = VIRTUAL + offset,
+                             .size = (uint64_t)slots * CHIP_RING_SLOT,
+                             .pointer = VIRTUAL + offset - 8};
+    *own_word(process, offset - 8) = 0;
+    chip_ring_open(process->chip, &ring);
+}
+
+int process_ring_wait(struct process *process, uint64_t offset, uint64_t taken, sim_time deadline)
+{
+    return host_poll(process->host, process->spec.base + offset - 8, taken, true, deadline);
+}
+
+void process_ring_release(struct process *process, uint64_t taken)
+{
+    host_pio(process->host, 1);
+    chip_ring_release(process->chip, taken);
+}
+
 void process_page_forget(struct process *process, uint64_t offset)
 {
     const struct process_spec *spec = &process->spec;

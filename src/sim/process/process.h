@@ -71,6 +71,14 @@ int process_flag_wait(struct process *process, sim_time deadline);
 /* Waits for a word of the own memory to be this. 0 or -ETIMEDOUT. */
 int process_poll(struct process *process, uint64_t offset, uint64_t value, sim_time deadline);
 
+/* Opens a ring of `slots` slots at `offset`, for messages to PROCESS_RING_SID; the word before it
+ * is the receive pointer. Then: waits until more than `taken` bytes have been put in, and gives
+ * slots back by a store to the card. */
+#define PROCESS_RING_SID 0xffff
+void process_ring_open(struct process *process, uint64_t offset, uint32_t slots);
+int process_ring_wait(struct process *process, uint64_t offset, uint64_t taken, sim_time deadline);
+void process_ring_release(struct process *process, uint64_t taken);
+
 /* Makes the next access to this page of the own memory miss PATLB. */
 void process_page_forget(struct process *process, uint64_t offset);
 

@@ -29,12 +29,20 @@ int measure_moments(const struct measure_setup *setup, enum measure_way way,
 int measure_latency(const struct measure_setup *setup, enum measure_way way, uint32_t size,
                     double *us);
 
-/* PUSH after PUSH of this size; MB/s, the sum of both directions if there are two. */
+/* PUSH after PUSH of this size (or BOTF after BOTF); MB/s, the sum of both directions if there are
+ * two. */
 struct measure_stream {
     uint32_t size, windows;
     bool is_two_way;
+    bool is_to_self; /* node 0 to itself, through the switch */
+    bool is_botf;
 };
 int measure_throughput(const struct measure_setup *setup, const struct measure_stream *stream,
                        double *mbps);
+
+/* A stream of VPUSHes of this size: time for each packet, and of the on-chip CPU for each, in
+ * us. */
+int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,
+                  double *cpu_us);
 
 #endif

@@ -248,31 +248,100 @@ static int fig_64(struct session *session)
     return 0;
 }
 
-/* Round trips with and without a PATLB miss at each Initiator, through a switch. */
-static int fig_79(struct session *session)
+/* Round trips through a switch: without exceptions, with a PATLB miss at each Initiator that
+ * hardware (HARD) or firmware (SOFT) goes on from. */
+static int exception_curve(struct session *session, bool misses, bool is_soft,
+                           struct thesis_curve *curve)
 {
-    struct thesis_curve *hard = curve_begin(session, "fig-7.9", "HARD", "us");
-    struct thesis_curve *plain = curve_begin(session, "fig-7.9", "NOEX", "us");
+    struct sim_constants constants = session->constants;
+    struct measure_setup setup = {.constants = &constants, .has_switch = true, .misses = misses};
     int result = 0;
+    constants.soft_push = is_soft;
     for (uint32_t size = 32; size <= 2048 && result == 0; size *= 2) {
-        struct measure_setup setup = {.constants = &session->constants, .has_switch = true};
         double us;
         result = measure_latency(&setup, WAY_PUSH, size, &us);
         if (result == 0)
-            curve_add(plain, size, 2 * us);
-        setup.misses = true;
+            curve_add(curve, size, 2 * us);
+    }
+    return result;
+}
+
+static int fig_79(struct session *session)
+{
+    struct thesis_curve *soft = curve_begin(session, "fig-7.9", "SOFT", "us");
+    struct thesis_curve *hard = curve_begin(session, "fig-7.9", "HARD", "us");
+    struct thesis_curve *plain = curve_begin(session, "fig-7.9", "NOEX", "us");
+    int result = exception_curve(session, true, true, soft);
+    if (result == 0)
+        result = exception_curve(session, true, false, hard);
+    if (result == 0)
+        result = exception_curve(session, false, false, plain);
+    if (result < 0)
+        return result;
+    double slope[3];
+    const struct thesis_curve *curves[] = {soft, hard, plain};
+    for (int i = 0; i < 3; i++)
+        slope[i] = curve_at(curves[i], 2048) - curve_at(curves[i], 32);
+    number_settle(session, "T6-32", curve_at(hard, 32));
+    number_settle(session, "T6-2048", curve_at(hard, 2048));
+    number_settle(session, "T4", curve_at(soft, 32) - curve_at(hard, 32));
+    number_settle(session, "T5-32", 100 * (1 - curve_at(hard, 32) / curve_at(soft, 32)));
+    number_settle(session, "T5-2048", 100 * (1 - curve_at(hard, 2048) / curve_at(soft, 2048)));
+    statement_settle(session, "T7",
+                     fabs(slope[0] / slope[2] - 1) < 0.02 && fabs(slope[1] / slope[2] - 1) < 0.02);
+    return 0;
+}
+
+static int fig_711(struct session *session)
+{
+    struct measure_setup setup = {.constants = &session->constants, .has_switch = true};
+    struct thesis_curve *curve = curve_begin(session, "fig-7.11", "VPUSH", "MB/s");
+    double times[THESIS_POINTS_MAX], cpu = 0, constant_up_to = 0;
+    int result = 0;
+    for (uint32_t size = 8; size <= 2048 && result == 0; size *= 2) {
+        double *time = &times[curve->count];
+        result = measure_vpush(&setup, size, time, &cpu);
         if (result == 0)
-            result = measure_latency(&setup, WAY_PUSH, size, &us);
-        if (result == 0)
-            curve_add(hard, size, 2 * us);
+            curve_add(curve, size, size / *time);
+        if (result == 0 && *time <= 1.02 * times[0])
+            constant_up_to = size;
     }
     if (result < 0)
         return result;
-    double hard_slope = curve_at(hard, 2048) - curve_at(hard, 32);
-    double plain_slope = curve_at(plain, 2048) - curve_at(plain, 32);
-    number_settle(session, "T6-32", curve_at(hard, 32));
-    number_settle(session, "T6-2048", curve_at(hard, 2048));
-    statement_settle(session, "T7", fabs(hard_slope / plain_slope - 1) < 0.02);
+    number_settle(session, "T8", curve_at(curve, 2048));
+    number_settle(session, "T10", cpu);
+    number_settle(session, "T11", constant_up_to);
+    return 0;
+}
+
+/* DIMMnet-1: long PUSHes, and packet images through two windows in turn. */
+static int dimm(struct session *session)
+{
+    struct sim_constants constants = sim_constants_dimm(&session->constants);
+    struct measure_setup setup = {.constants = &constants, .has_switch = true};
+    struct measure_stream rdma = {.size = 128 << 10, .windows = 1};
+    struct measure_stream self = {.size = 128 << 10, .windows = 1, .is_to_self = true};
+    struct measure_stream image = {.size = 464, .windows = 2, .is_botf = true};
+    double apart, alone, botf, hidden;
+    int result = measure_throughput(&setup, &rdma, &apart);
+    if (result == 0)
+        result = measure_throughput(&setup, &self, &alone);
+    if (result == 0)
+        result = measure_throughput(&setup, &image, &botf);
+    if (result < 0)
+        return result;
+    double period = image.size / botf * (double)SIM_US / (double)constants.core_ps;
+    int64_t unknown = constants.swi_rx_cycles;
+    constants.double_buffer = 1;
+    constants.swi_rx_cycles = 0;
+    result = measure_throughput(&setup, &image, &hidden);
+    if (result < 0)
+        return result;
+    number_settle(session, "D2", apart);
+    number_settle(session, "D3", 100 * (1 - alone / apart));
+    number_settle(session, "D5", botf);
+    number_settle(session, "D8", 100 * (1 - ((double)unknown + image.size / 8.0) / period));
+    number_settle(session, "D9", hidden);
     return 0;
 }
 
@@ -294,7 +363,7 @@ int thesis_run(struct thesis_report *report, const char *which,
         int (*run)(struct session *session);
     } parts[] = {{"table-6.2", table_62}, {"table-6.3", table_63}, {"fig-6.1", fig_61},
                  {"table-6.3", fig_62},   {"fig-6.3", fig_63},     {"fig-6.4", fig_64},
-                 {"fig-7.9", fig_79}};
+                 {"fig-7.9", fig_79},     {"fig-7.11", fig_711},   {"dimm", dimm}};
     struct session session = {.report = report, .which = which, .constants = *constants};
     int result = 0;
     memset(report, 0, sizeof(*report));

@@ -2,9 +2,9 @@
  *
  * Jobs: who takes part.
  *
- * A job is a set of processes that may reach each other's memory. `rhinet run` starts one; each
- * process then calls rh_join() and is known by its rank, 0 to size - 1. A program started without
- * a launcher is a job of one. Everything hangs off the `struct rh_job`; there is no hidden state,
+ * A job is a set of processes that may reach each other's memory. `rhinet run` starts one, and so do
+ * mpirun, srun and mpiexec; each process then calls rh_join() and is known by its rank, 0 to
+ * size - 1. A program started without a launcher is a job of one. Everything hangs off the `struct rh_job`; there is no hidden state,
  * and any thread of the process may use it.
  */
 #ifndef RHINET_JOB_H
@@ -36,7 +36,7 @@ struct rh_join_options {
 };
 
 /* Join the job this process was started in. options may be NULL. On success *job is the caller's
- * until rh_leave(). Does not wait for the other ranks.
+ * until rh_leave(). Does not wait for the other ranks, except under another launcher than ours.
  * Errors: RH_EINVALID (unknown NIC, bad setting), RH_EREFUSED (the task manager does not know us,
  * or speaks another version), RH_ENOSPACE (no room for the control memory). */
 int rh_join(struct rh_job **job, const struct rh_join_options *options);

@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "job/job_memory.h"
+#include "job/starter.h"
 #include "nic/nic.h"
 
 #include <pthread.h>
@@ -21,7 +22,8 @@ struct rh_job {
     struct nic_broker broker;
     struct settings settings;
     struct job_memory memory;
-    int manager_fd; /* -1 in a job of one */
+    int manager_fd;         /* -1 in a job of one */
+    struct starter starter; /* ops is NULL unless there still is one */
     pthread_mutex_t manager_lock;
 };
 

@@ -87,17 +87,20 @@ static int join_manager(struct rh_job *job, int fd)
 /* Not by `rhinet run`: by somebody else's launcher, or by nobody's. */
 static int join_otherwise(struct rh_job *job)
 {
-    struct starter starter;
+    struct starter *starter = &job->starter;
     bool is_there;
-    int result = starter_open(&starter, &job->settings, &is_there);
+    int result = starter_open(starter, &job->settings, &is_there);
     if (result < 0)
         return result;
-    if (is_there && starter.size == 1)
-        starter.ops->finalize(&starter);
-    if (!is_there || starter.size == 1)
-        return join_alone(job);
-    result = join_started(&starter, &job->settings);
-    return result < 0 ? result : join_manager(job, result);
+    if (is_there && starter->size > 1) {
+        result = join_started(starter, &job->settings);
+        if (result >= 0)
+            result = join_manager(job, result);
+    } else {
+        result = join_alone(job);
+    }
+    starter_release(starter, result < 0);
+    return result;
 }
 
 static int settle(struct rh_job *job, const struct rh_join_options *options)
@@ -156,6 +159,7 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
     if (result < 0) {
         if (made->manager_fd >= 0)
             close(made->manager_fd);
+        starter_release(&made->starter, true);
         job_free(made);
         return result;
     }
@@ -167,6 +171,7 @@ int rh_leave(struct rh_job *job)
 {
     job->nic->ops->close(job->nic);
     say_goodbye(job);
+    starter_release(&job->starter, true);
     job_free(job);
     return 0;
 }

@@ -258,10 +258,8 @@ int join_started(struct starter *starter, const struct settings *settings)
     int result = meet(&meeting, name);
     if (meeting.listen_fd >= 0)
         close(meeting.listen_fd);
-    int rank = starter->rank;
-    starter->ops->finalize(starter);
     if (result == 0)
-        result = steward_connect(name, &meeting.cluster, rank);
+        result = steward_connect(name, &meeting.cluster, starter->rank);
     cluster_close(&meeting.cluster);
     free(meeting.pids);
     return result;

@@ -9,7 +9,7 @@
 #include "job/starter.h"
 
 /* Find the other processes and the task manager of this host, starting that if it is ours to start.
- * The connection to it, or an error. Ends the starter in any case. */
+ * The connection to it, or an error. The starter stays the caller's. */
 int join_started(struct starter *starter, const struct settings *settings);
 
 #endif

@@ -143,6 +143,8 @@ static int allocate_lists(struct launcher *launcher)
     launcher->agents = calloc((size_t)launcher->agent_count + 1, sizeof(launcher->agents[0]));
     if (!launcher->fds || !launcher->ranks || !launcher->agents)
         return -ENOMEM;
+    for (int i = 0; i < launcher->agent_count; i++)
+        launcher->agents[i] = (struct launch_agent){.fd = -1, .is_ended = true, .node = -1};
     int which = 0;
     for (int rank = 0; rank < launcher->options->size; rank++) {
         if (is_ours(launcher, rank))

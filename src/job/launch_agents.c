@@ -133,8 +133,6 @@ void launch_agents_start(struct launcher *launcher)
     struct agent_command command = {0};
     if (launcher->agent_count == 0)
         return;
-    for (int which = 0; which < launcher->agent_count; which++)
-        launcher->agents[which] = (struct launch_agent){.fd = -1, .is_ended = true, .node = -1};
     int result = make_command(launcher, &command);
     int which = 0;
     for (int node = 0; node < launcher->cluster->node_count && result == 0; node++) {
@@ -156,15 +154,20 @@ void launch_agents_start(struct launcher *launcher)
     free(command.words);
 }
 
+static void forget_orders(struct launch_agent *agent)
+{
+    explicit_bzero(agent->orders, agent->length);
+    free(agent->orders);
+    agent->orders = NULL;
+}
+
 void launch_agents_free(struct launcher *launcher)
 {
     for (int which = 0; launcher->agents && which < launcher->agent_count; which++) {
         struct launch_agent *agent = &launcher->agents[which];
-        if (launcher->agents[which].orders)
-            explicit_bzero(agent->orders, agent->length);
-        free(agent->orders);
-        if (agent->orders || agent->pid)
-            close_if_open(agent->fd);
+        if (agent->orders)
+            forget_orders(agent);
+        close_if_open(agent->fd);
     }
 }
 
@@ -177,13 +180,6 @@ int launch_agents_poll(struct launcher *launcher, struct pollfd *fds)
         fds[which] = (struct pollfd){.fd = agent->orders ? agent->fd : -1, .events = POLLOUT};
     }
     return launcher->agent_count;
-}
-
-static void forget_orders(struct launch_agent *agent)
-{
-    explicit_bzero(agent->orders, agent->length);
-    free(agent->orders);
-    agent->orders = NULL;
 }
 
 /* It has them all. The pipe is then that of rank 0, or of nobody. */

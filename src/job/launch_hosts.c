@@ -15,7 +15,7 @@ static void all_are_there(struct launcher *launcher)
         return;
     launcher->has_begun = true;
     launch_ranks_start(launcher);
-    if (launcher->is_ending)
+    if (launcher->is_ending && launch_is_node(launcher))
         launcher->has_begun = false; /* so that the first launcher learns why we leave */
 }
 

@@ -126,6 +126,10 @@ void judge_left(struct mesh *mesh, int seat, int status)
         return;
     one->state = SEAT_LEFT;
     link_finish(mesh, one->link);
+    if (seat == 0) {
+        judge_cut(mesh, "the first launcher has ended");
+        return;
+    }
     mesh->owner.left(mesh->owner.context, seat, status);
 }
 

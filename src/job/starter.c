@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 /* The choices of RHINET_STARTER, in the order of the table. */
@@ -21,11 +22,16 @@ static enum choice choose(const struct settings *settings)
     return getenv("PMI_FD") ? CHOICE_PMI1 : CHOICE_ALONE;
 }
 
-int starter_open(struct starter *starter, const struct settings *settings, bool *is_there)
+void starter_release(struct starter *starter, bool is_leaving)
 {
-    enum choice choice = choose(settings);
-    *starter = (struct starter){.timeout_ns = (int64_t)setting_number(settings, SETTING_TIMEOUT)};
-    *is_there = choice != CHOICE_ALONE;
+    if (!starter->ops || (starter->is_shared && !is_leaving))
+        return;
+    starter->ops->finalize(starter);
+    starter->ops = NULL;
+}
+
+static int begin(struct starter *starter, enum choice choice)
+{
     switch (choice) {
     case CHOICE_PMIX:
         return starter_pmix_open(starter);
@@ -36,4 +42,16 @@ int starter_open(struct starter *starter, const struct settings *settings, bool 
     default:
         return 0;
     }
+}
+
+int starter_open(struct starter *starter, const struct settings *settings, bool *is_there)
+{
+    enum choice choice = choose(settings);
+    *starter = (struct starter){.timeout_ns = (int64_t)setting_number(settings, SETTING_TIMEOUT)};
+    starter->is_shared = dlsym(RTLD_DEFAULT, "MPI_Init") != NULL;
+    *is_there = choice != CHOICE_ALONE;
+    int result = begin(starter, choice);
+    if (result < 0)
+        starter->ops = NULL; /* it has ended itself */
+    return result;
 }

@@ -32,8 +32,13 @@ struct starter {
     const struct starter_ops *ops;
     int rank, size;
     int64_t timeout_ns;
+    bool is_shared; /* with MPI in this program, which needs it longer than we do */
     void *context;
 };
+
+/* To be called when rh_join() has all that it needs, and rh_leave(). Ends the starter as soon as
+ * that does not disturb MPI; then starter->ops is NULL. */
+void starter_release(struct starter *starter, bool is_leaving);
 
 /* Find what started us and begin. *is_there is false if it is nothing that we know. */
 int starter_open(struct starter *starter, const struct settings *settings, bool *is_there);

@@ -236,8 +236,10 @@ static int pmi1_get(struct starter *starter, int rank, const char *key,
 static void pmi1_finalize(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
-    ask_line(starter, "finalize_ack", "cmd=finalize");
-    close(pmi->fd);
+    if (!starter->is_shared) {
+        ask_line(starter, "finalize_ack", "cmd=finalize");
+        close(pmi->fd);
+    }
     free(pmi);
 }
 
@@ -277,8 +279,10 @@ static int pmi2_get(struct starter *starter, int rank, const char *key,
 static void pmi2_finalize(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
-    ask_counted(starter, "finalize-response", "cmd=finalize;");
-    close(pmi->fd);
+    if (!starter->is_shared) {
+        ask_counted(starter, "finalize-response", "cmd=finalize;");
+        close(pmi->fd);
+    }
     free(pmi);
 }
 

@@ -96,8 +96,8 @@ static int pmix_get(struct starter *starter, int rank, const char *key,
 static void pmix_finalize(struct starter *starter)
 {
     struct pmix *pmix = starter->context;
-    pmix->finalize(NULL, 0);
-    free(pmix); /* the library stays: it may have left threads and handlers */
+    pmix->finalize(NULL, 0); /* counts: MPI's own is another one */
+    free(pmix);              /* the library stays: it may have left threads and handlers */
 }
 
 static const struct starter_ops ops = {.name = "PMIx",

@@ -4,11 +4,13 @@ a remote shell of the test starts everything on this machine, in an environment 
 import hashlib
 import json
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 import cluster_harness as harness
 from cluster_harness import MEMBER, RHINET, pid_of, places, wait_until
@@ -367,6 +369,36 @@ class Ends(harness.ClusterTest):
         self.assertEqual(len(job.members()), 4, job.err)
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
+
+
+class RandomKills(harness.ClusterTest):
+    """Whoever is killed, whenever: the job ends, and nothing is left. With one exception: if a
+    launcher's guard is killed just before the test kills the job itself, nobody is hurt."""
+
+    ROUNDS = 30
+
+    def test_one_of_all(self):
+        seed = int(os.environ.get("CLUSTER_TEST_SEED", random.randrange(1 << 32)))
+        dice = random.Random(seed)
+        print(f"CLUSTER_TEST_SEED={seed}", flush=True)
+        forking = self.script("forking", f"#!/bin/sh\n{self.rsh} \"$@\"\n")
+        for _ in range(self.ROUNDS):
+            job = self.start_run("--hosts", "a,b,localhost", "-n", 6, MEMBER, "idle",
+                                 rsh=dice.choice((self.rsh, forking)), environment=SHORT)
+            time.sleep(dice.choice((0, 0.01, 0.03, 0.05, 0.1)) * dice.random() * 2)
+            alive = harness.marked(job.marker)
+            victim = dice.choice(alive) if alive else job.pid
+            name = harness.command_of(victim)
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            # A shell, guard or remote shell's shell may be replaced or not be missed: then we end it.
+            if not wait_until(lambda: job.process.poll() is not None, 1):
+                self.assertFalse(name.startswith(MEMBER), job.err)
+                os.kill(job.pid, signal.SIGTERM)
+            with self.subTest(victim=name):
+                self.finish(job)
 
 
 class Tools(harness.ClusterTest):

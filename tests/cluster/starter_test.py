@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import unittest
 
 import cluster_harness as harness
@@ -12,6 +13,7 @@ from cluster_harness import MEMBER, pid_of, wait_until
 
 MPIRUN = shutil.which("mpirun.openmpi")
 HYDRA = shutil.which("mpiexec.hydra")
+LIBRARY = os.environ["TEST_LIBRARY"]  # folder of librhinet.so
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -81,6 +83,26 @@ class Starters(harness.ClusterTest):
                 for pid in job.members():
                     os.kill(pid, signal.SIGKILL)
                 self.check_no_steward(job)
+
+    def test_beside_mpi(self):
+        needs = subprocess.run(["ldd", f"{LIBRARY}/librhinet.so"], capture_output=True, text=True,
+                               check=False)
+        if "libasan" in needs.stdout or "libtsan" in needs.stdout:
+            self.skipTest("MPI's compilers do not know of the sanitizer")
+        sources = os.path.dirname(os.path.abspath(__file__))
+        for kind, (_, words) in (("openmpi", next(launchers())), ("mpich", list(launchers())[-1])):
+            compiler = shutil.which(f"mpicc.{kind}")
+            if not compiler:
+                self.skipTest(f"mpicc.{kind} is not here")
+            program = os.path.join(self.folder, kind)
+            subprocess.run([compiler, os.path.join(sources, "with_mpi.c"), "-o", program,
+                            f"-I{sources}/../../include", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}",
+                            "-lrhinet"], check=True)
+            for first in ("mpi", "rhinet"):
+                with self.subTest(kind=kind, first=first):
+                    job = self.start(*words, "-n", 3, program, first, environment=ROOT)
+                    status, out, err = self.finish(job)
+                    self.assertEqual((status, out), (0, "both agree: 1\n" * 3), err)
 
     def test_no_launcher_behind_the_setting(self):
         for starter, said in (("pmi1", "PMI_FD, PMI_RANK or PMI_SIZE is missing"),

@@ -173,6 +173,16 @@ void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
     atomic_store_explicit(&task->pending, pending, memory_order_release);
 }
 
+static int no_answer(const struct ofi_nic *ofi, int rank, const char *during)
+{
+    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    return error_set(RH_ETIMEOUT, rank,
+                     "%s: rank %d%s%s did not answer for %.3g s; is it stopped, or the network "
+                     "between the two cut?",
+                     during, rank, node->host[0] ? " on " : "", node->host,
+                     (double)ofi->timeout_ns / 1e9);
+}
+
 static void cancel_calls(struct ofi_nic *ofi, const struct ofi_task *task)
 {
     for (uint32_t i = 0; i < OFI_CALLS; i++) {
@@ -201,6 +211,8 @@ int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer 
     else
         task->is_waited = false; /* libfabric still has a piece; freed when that comes back */
     ofi_unlock(ofi);
+    if (waited == RH_ETIMEOUT)
+        return no_answer(ofi, rank, during);
     if (waited == 0 && result == RH_EDEAD)
         return nic_peer_gone(&ofi->nic, rank, during);
     if (waited == 0 && result == -ENOTCONN)

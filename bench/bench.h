@@ -16,6 +16,7 @@
  *   timing.c   loops and their time                  start.c    starting jobs, from outside
  *   sheet.c    memory that all of them share         report.c   table and JSON
  *   cores.c    which core, and whether two are two   peers*.c   Open MPI, MPICH, UCX
+ *   ofi.c      our side of the network's cases
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H

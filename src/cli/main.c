@@ -51,7 +51,7 @@ const struct cli_command cli_commands[] = {
         "      --counters         every counter and its meaning\n"
         "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
-     .help = "measure remote memory and messages against the machine's own limits",
+     .help = "measure remote memory, messages and the network against the machine's own limits",
      .usage = "rma|msg|ofi [OPTION...]",
      .options =
         "      --quick            fewer rounds\n"

@@ -169,14 +169,18 @@ void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
         ofi_task_free(ofi, task);
         return;
     }
-    /* release: whoever sees that it is over sees the result; pairs with task_is_over() */
+    /* release: whoever sees that it is over sees the result; pairs with ofi_task_is_over() */
     atomic_store_explicit(&task->pending, pending, memory_order_release);
 }
 
-static bool task_is_over(void *context)
+static int no_answer(const struct ofi_nic *ofi, int rank, const char *during)
 {
-    struct ofi_task *task = context;
-    return atomic_load_explicit(&task->pending, memory_order_acquire) == 0;
+    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    return error_set(RH_ETIMEOUT, rank,
+                     "%s: rank %d%s%s did not answer for %.3g s; is it stopped, or the network "
+                     "between the two cut?",
+                     during, rank, node->host[0] ? " on " : "", node->host,
+                     (double)ofi->timeout_ns / 1e9);
 }
 
 static void cancel_calls(struct ofi_nic *ofi, const struct ofi_task *task)
@@ -191,22 +195,24 @@ int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer 
                   const char *during)
 {
     int rank = task->rank;
-    int waited = ofi_wait_until(ofi, rank, task_is_over, task, ofi->timeout_ns);
+    int waited = ofi_wait_for_task(ofi, task, rank, ofi->timeout_ns);
     if (waited == RH_EDEAD) /* what it did before counts, and libfabric may still use our memory */
-        waited = ofi_wait_until(ofi, ofi->nic.world->rank, task_is_over, task, LAST_WORDS_NS) == 0
+        waited = ofi_wait_for_task(ofi, task, ofi->nic.world->rank, LAST_WORDS_NS) == 0
                      ? 0
                      : nic_peer_gone(&ofi->nic, rank, during);
     ofi_lock(ofi);
     int result = waited < 0 ? waited : task->result;
     if (answer)
         *answer = task->answer;
-    if (!task_is_over(task))
+    if (!ofi_task_is_over(task))
         cancel_calls(ofi, task);
-    if (task_is_over(task))
+    if (ofi_task_is_over(task))
         ofi_task_free(ofi, task);
     else
         task->is_waited = false; /* libfabric still has a piece; freed when that comes back */
     ofi_unlock(ofi);
+    if (waited == RH_ETIMEOUT)
+        return no_answer(ofi, rank, during);
     if (waited == 0 && result == RH_EDEAD)
         return nic_peer_gone(&ofi->nic, rank, during);
     if (waited == 0 && result == -ENOTCONN)
@@ -225,6 +231,8 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct o
         struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
         if (call->id != 0)
             continue;
+        task->sid = message->head.sid;
+        task->length = message->head.length;
         *call = (struct ofi_call){.id = id,
                                   .rank = rank,
                                   .is_lookup = message->head.kind == OFI_LOOKUP,

@@ -106,6 +106,8 @@ static int start_piece(struct ofi_nic *ofi, struct ofi_task *task, const struct 
     atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&ofi->piece_count, 1, memory_order_relaxed);
     move->view->underway++;
+    task->sid = move->view->sid;
+    task->length += length;
     return 0;
 }
 

@@ -108,6 +108,8 @@ struct ofi_task {
     int result;
     bool is_waited;       /* a thread waits for it and frees it */
     struct rh_done *done; /* or this is to be set */
+    rh_sid sid;           /* what it is about, for people */
+    uint64_t length;
     struct ofi_answer answer;
     bool has_late_notice; /* to be sent when the data has arrived */
     struct ofi_far_place late_place;
@@ -335,6 +337,12 @@ void ofi_agent_stop(struct ofi_nic *ofi);
 /* Wait with the inner NIC, which makes progress; is_met must not take the lock for long. */
 int ofi_wait_until(struct ofi_nic *ofi, int rank, bool (*is_met)(void *context), void *context,
                    int64_t timeout_ns);
+/* The same until a task is over, or `from` is gone. */
+int ofi_wait_for_task(struct ofi_nic *ofi, struct ofi_task *task, int from, int64_t timeout_ns);
+static inline bool ofi_task_is_over(const struct ofi_task *task)
+{
+    return atomic_load_explicit(&task->pending, memory_order_acquire) == 0;
+}
 
 /* ---- serve.c -------------------------------------------------------------------------------- */
 

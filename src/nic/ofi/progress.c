@@ -273,19 +273,37 @@ void ofi_agent_stop(struct ofi_nic *ofi)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
-static void describe(void *context, struct wait_note *note)
+static int wait_inside(struct ofi_nic *ofi, const struct nic_wait *wait)
 {
-    (void)context;
-    note->call = BOARD_TRANSFER;
+    return ofi->inner->ops->wait(ofi->inner, wait);
 }
 
 int ofi_wait_until(struct ofi_nic *ofi, int rank, bool (*is_met)(void *context), void *context,
                    int64_t timeout_ns)
 {
-    struct nic_wait wait = {.is_met = is_met,
-                            .describe = describe,
-                            .context = context,
-                            .from = rank,
+    struct nic_wait wait = {
+        .is_met = is_met, .context = context, .from = rank, .timeout_ns = timeout_ns};
+    return wait_inside(ofi, &wait);
+}
+
+static bool task_is_over(void *context)
+{
+    return ofi_task_is_over(context);
+}
+
+static void describe_task(void *context, struct wait_note *note)
+{
+    const struct ofi_task *task = context;
+    *note = (struct wait_note){
+        .call = BOARD_TRANSFER, .peer = task->rank, .number = task->sid, .length = task->length};
+}
+
+int ofi_wait_for_task(struct ofi_nic *ofi, struct ofi_task *task, int from, int64_t timeout_ns)
+{
+    struct nic_wait wait = {.is_met = task_is_over,
+                            .describe = describe_task,
+                            .context = task,
+                            .from = from,
                             .timeout_ns = timeout_ns};
-    return ofi->inner->ops->wait(ofi->inner, &wait);
+    return wait_inside(ofi, &wait);
 }

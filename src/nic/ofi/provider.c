@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRANSFERS 256 /* that a provider must be able to have under way */
+
 /* In order of preference. Not in it: sockets and udp, which are slow and unmaintained, and shm,
  * since the NIC shm does that better. They can still be asked for. */
 struct candidate {
@@ -37,6 +39,8 @@ static struct fi_info *hints_for(const char *provider, uint64_t order, int extra
     hints->ep_attr->type = FI_EP_RDM;
     hints->tx_attr->msg_order = order;
     hints->rx_attr->msg_order = order;
+    hints->tx_attr->size = TRANSFERS; /* libfabric's defaults cost 70 MiB a process */
+    hints->rx_attr->size = OFI_RECEIVES;
     hints->domain_attr->threading = FI_THREAD_DOMAIN; /* one lock, ours */
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->av_type = FI_AV_TABLE;

@@ -175,7 +175,8 @@ static int run(struct sim_options *options)
     struct sim_plan plan;
     struct sim_trace trace = {0};
     FILE *log = NULL;
-    int status = route_input_open(&input, options->topology, "uniform", 0);
+    const struct route_view view = {.traffic = "uniform"};
+    int status = route_input_open(&input, options->topology, &view);
     if (status != 0)
         return status;
     if (plan_make(&plan, &input, options) < 0) {

@@ -37,6 +37,7 @@
     /* host */                                                                                     \
     X(pio_ps, 324000, "ps", "6.1.2", "C T6.2 accept", "store leaves the CPU until it is on PCI")   \
     X(pio_word_ps, 66000, "ps", "6.1.2", "C T6.2 accept", "each 64-bit word of it")                \
+    X(combine_bytes, 32, "B", "-", "K P-III", "write-combining buffer: one burst on PCI")          \
     X(see_cycles, 23, "clk", "6.1.2", "C T6.2 complete", "DMA write on PCI until a poll sees it")  \
     X(pci_arbitrate_cycles, 2, "clk", "-", "assumed", "PCI: request to start, on an idle bus")     \
     X(pci_address_cycles, 1, "clk", "-", "K PCI", "PCI: address phase")                            \

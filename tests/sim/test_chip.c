@@ -220,7 +220,7 @@ static void image_body(void *argument)
             continue;
         chip_header_pack(&header, words);
         *node_word(nodes, 0, OWN_CONTFLAG) = 0;
-        host_pio(host, CHIP_HEADER_WORDS + 1);
+        host_pio(host, CHIP_HEADER_WORDS + 1, false);
         for (uint32_t i = 0; i < CHIP_HEADER_WORDS; i++)
             chip_window_write(chip, 0, i, words[i]);
         chip_window_write(chip, 0, CHIP_HEADER_WORDS, 1000u + type);

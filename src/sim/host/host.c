@@ -14,7 +14,7 @@
 
 enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
 static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
-static const char *const kind_names[] = {"DMA read", "DMA write", "PIO"};
+static const char *const kind_names[] = {"DMA read", "DMA write", "PIO", "PIO combined"};
 
 struct host {
     struct sim *sim;
@@ -57,7 +57,8 @@ static void bus_next(struct host *host, sim_time when)
 void pci_ask(struct host *host, struct pci_request *request)
 {
     /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
-    sim_time wait = request->kind == PCI_PIO ? 0 : host->constants.pci_arbitrate_cycles;
+    bool is_store = request->kind == PCI_PIO || request->kind == PCI_COMBINED;
+    sim_time wait = is_store ? 0 : host->constants.pci_arbitrate_cycles;
     request->next = NULL;
     *(host->last ? &host->last->next : &host->first) = request;
     host->last = request;
@@ -71,6 +72,11 @@ static sim_time duration(const struct host *host, const struct pci_request *requ
     int64_t words = (request->bytes + c->pci_word_bytes - 1) / c->pci_word_bytes;
     if (request->kind == PCI_PIO)
         return words * c->pio_word_ps;
+    if (request->kind == PCI_COMBINED) {
+        int64_t lines = (request->bytes + c->combine_bytes - 1) / c->combine_bytes;
+        int64_t each = c->pci_address_cycles + c->pci_write_cycles + c->pci_turn_cycles;
+        return cycles(host, lines * each + words);
+    }
     int64_t wait = request->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
     return cycles(host, c->pci_address_cycles + wait + (words > 0 ? words : 1));
 }
@@ -179,10 +185,13 @@ static void pio_ended(void *context, struct pci_request *request)
     sim_condition_signal(wait->sim, &wait->done);
 }
 
-void host_pio(struct host *host, uint32_t words)
+void host_pio(struct host *host, uint32_t words, bool is_combining)
 {
     struct pio_wait wait = {
-        .request = {.kind = PCI_PIO, .bytes = words * 8, .ended = pio_ended, .context = &wait},
+        .request = {.kind = is_combining ? PCI_COMBINED : PCI_PIO,
+                    .bytes = words * 8,
+                    .ended = pio_ended,
+                    .context = &wait},
         .sim = host->sim,
         .done = {.name = "a store to the card"},
     };

@@ -32,7 +32,12 @@ uint64_t host_memory_size(const struct host *host);
 /* The byte at a physical address; the range must lie inside the memory. */
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length);
 
-enum pci_kind { PCI_READ, PCI_WRITE, PCI_PIO };
+enum pci_kind {
+    PCI_READ,    /* DMA from memory */
+    PCI_WRITE,   /* DMA to memory */
+    PCI_PIO,     /* stores of the CPU, one by one */
+    PCI_COMBINED /* stores that the CPU has gathered in a write-combining buffer */
+};
 
 /* A transaction. Memory of the caller until `ended` is called. */
 struct pci_request {
@@ -49,8 +54,9 @@ struct pci_request {
 /* Asks for the bus; it is given in order of asking. */
 void pci_ask(struct host *host, struct pci_request *request);
 
-/* Only in a fiber: stores `words` 64-bit words to the card; returns when they are there. */
-void host_pio(struct host *host, uint32_t words);
+/* Only in a fiber: stores `words` 64-bit words to the card; returns when they are there. Combining:
+ * the pages are mapped write-combining, so that whole lines cross the bus in one transaction. */
+void host_pio(struct host *host, uint32_t words, bool is_combining);
 
 /* A DMA write becomes visible: wakes those who poll. */
 void host_memory_changed(struct host *host);

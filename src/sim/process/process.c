@@ -170,7 +170,7 @@ static int window_use(struct process *process, const struct chip_header *header,
         memcpy(packed + CHIP_HEADER_WORDS, payload, payload_length);
     *own_word(process, contflag_offset(window)) = 0;
     process->is_kicked[window] = true;
-    host_pio(process->host, CHIP_HEADER_WORDS + words);
+    host_pio(process->host, CHIP_HEADER_WORDS + words, process->spec.is_combining);
     for (uint32_t i = 0; i < CHIP_HEADER_WORDS + words; i++)
         chip_window_write(process->chip, number, i, packed[i]);
     chip_window_kick(process->chip, number, kick);
@@ -226,7 +226,7 @@ void process_page_open(struct process *process, uint32_t page, const struct proc
 
 void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value)
 {
-    host_pio(process->host, 1);
+    host_pio(process->host, 1, false);
     chip_aotf_store(process->chip, page, offset, value);
 }
 
@@ -275,7 +275,7 @@ int process_ring_wait(struct process *process, uint64_t offset, uint64_t taken, 
 
 void process_ring_release(struct process *process, uint64_t taken)
 {
-    host_pio(process->host, 1);
+    host_pio(process->host, 1, false);
     chip_ring_release(process->chip, taken);
 }
 

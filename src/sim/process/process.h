@@ -24,6 +24,7 @@ struct process_spec {
     uint16_t pgid, pid;
     uint32_t window_first, window_count; /* of the node; 0: one */
     uint64_t base, size;                 /* physical, whole pages; size 0: all of the node's */
+    bool is_combining;                   /* windows are mapped write-combining */
     bool is_cold;                        /* TLBs are left empty: the firmware fills them */
 };
 

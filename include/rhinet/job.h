@@ -4,8 +4,8 @@
  *
  * A job is a set of processes that may reach each other's memory. `rhinet run` starts one, and so do
  * mpirun, srun and mpiexec; each process then calls rh_join() and is known by its rank, 0 to
- * size - 1. A program started without a launcher is a job of one. Everything hangs off the `struct rh_job`; there is no hidden state,
- * and any thread of the process may use it.
+ * size - 1. A program started without a launcher is a job of one. Everything hangs off the
+ * `struct rh_job`; there is no hidden state, and any thread of the process may use it.
  */
 #ifndef RHINET_JOB_H
 #define RHINET_JOB_H

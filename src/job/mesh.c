@@ -15,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define TICKS_PER_SILENCE 10
+#define BEATS_PER_SILENCE 10
 #define START_TICK_NS     (50 * NS_PER_MS) /* while links are being made */
 #define LEAVE_NS          (500 * NS_PER_MS)
 
@@ -25,12 +25,6 @@ static void set_timer(struct mesh *mesh, int64_t interval_ns)
     struct itimerspec timer = {.it_interval = time, .it_value = {.tv_nsec = 1}};
     timerfd_settime(mesh->timer_fd, 0, &timer, NULL);
     mesh->tick_ns = interval_ns;
-}
-
-static int64_t usual_tick_ns(const struct mesh *mesh)
-{
-    int64_t tick_ns = mesh->silence_ns / TICKS_PER_SILENCE;
-    return tick_ns < NS_PER_MS ? NS_PER_MS : tick_ns;
 }
 
 static int open_descriptors(struct mesh *mesh)
@@ -45,8 +39,7 @@ static int open_descriptors(struct mesh *mesh)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,
                          "no descriptor left for the links between hosts: %s; raise ulimit -n",
                          strerror(errno));
-    int64_t tick_ns = usual_tick_ns(mesh);
-    set_timer(mesh, tick_ns < START_TICK_NS ? tick_ns : START_TICK_NS);
+    set_timer(mesh, mesh->beat_ns < START_TICK_NS ? mesh->beat_ns : START_TICK_NS);
     return 0;
 }
 
@@ -88,6 +81,7 @@ int mesh_create(struct mesh **mesh, const struct mesh_options *options)
         .seat_count = options->seat_count,
         .job_id = options->job_id,
         .silence_ns = options->silence_ns,
+        .beat_ns = options->silence_ns / BEATS_PER_SILENCE,
         .start_deadline_ns = clock_deadline_ns(options->start_ns),
         .owner = options->owner,
         .seats = seats,
@@ -145,8 +139,8 @@ static void tick(struct mesh *mesh)
     }
     wireup_tick(mesh, now_ns);
     judge_tick(mesh, now_ns);
-    if (mesh->is_ready && mesh->tick_ns != usual_tick_ns(mesh))
-        set_timer(mesh, usual_tick_ns(mesh));
+    if (mesh->is_ready && mesh->tick_ns != mesh->beat_ns)
+        set_timer(mesh, mesh->beat_ns);
 }
 
 void mesh_serve(struct mesh *mesh)

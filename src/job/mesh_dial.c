@@ -82,7 +82,7 @@ static int pending_count(const struct mesh *mesh)
 {
     int count = 0;
     for (const struct mesh_link *link = mesh->links; link; link = link->next)
-        count += !link->is_caller && link->phase < LINK_UP;
+        count += !link->is_caller && link->phase < LINK_CONFIRM;
     return count;
 }
 

@@ -20,7 +20,7 @@ static const char *host_of(const struct mesh *mesh, int seat)
 /* So that with what the judge needs to decide, all is over when the time-out is. */
 static int64_t patience_ns(const struct mesh *mesh)
 {
-    return mesh->silence_ns - 2 * mesh->tick_ns;
+    return mesh->silence_ns - 2 * mesh->beat_ns;
 }
 
 void judge_cut(struct mesh *mesh, const char *format, ...)
@@ -142,13 +142,13 @@ void judge_turn_away(struct mesh *mesh, struct mesh_link *link)
     link_finish(mesh, link);
 }
 
-/* The judge decides between two who do not hear each other, one tick after the first complaint: if
+/* The judge decides between two who do not hear each other, one beat after the first complaint: if
  * a host has died, its link to us has broken meanwhile, or we have not heard it either. */
 static void decide(struct mesh *mesh, int seat, int64_t now_ns)
 {
     struct mesh_seat *one = &mesh->seats[seat];
     char text[MESH_TEXT_MAX];
-    if (one->accuser < 0 || one->state != SEAT_UP || now_ns - one->accused_ns < mesh->tick_ns)
+    if (one->accuser < 0 || one->state != SEAT_UP || now_ns - one->accused_ns < mesh->beat_ns)
         return;
     int accuser = one->accuser;
     one->accuser = -1;
@@ -193,9 +193,12 @@ static void forgive(struct mesh *mesh, int64_t now_ns)
 void judge_tick(struct mesh *mesh, int64_t now_ns)
 {
     struct mesh_frame beat = {.kind = MESH_BEAT};
-    if (mesh->last_tick_ns > 0 && now_ns - mesh->last_tick_ns > mesh->silence_ns / 2)
+    int64_t since_ns = now_ns - mesh->last_beat_ns;
+    if (since_ns < mesh->beat_ns * 9 / 10)
+        return;
+    if (mesh->last_beat_ns > 0 && since_ns > mesh->silence_ns / 2)
         forgive(mesh, now_ns);
-    mesh->last_tick_ns = now_ns;
+    mesh->last_beat_ns = now_ns;
     if (mesh->is_cut)
         return;
     mesh_send_all(mesh, &beat);

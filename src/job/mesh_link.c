@@ -3,8 +3,9 @@
  * One link of the mesh: bytes in and out, the handshake, frames. Everything that arrives is checked
  * here; nothing of a link that has not proved itself goes further.
  *
- * Handshake: hello each way, then the caller's proof, then the called one's. A caller never proves
- * anything to somebody of another version, nor does it get a proof without giving one.
+ * Handshake: hello each way, then the caller's proof, then the called one's, then a first frame of
+ * the caller, so that both sides agree on whether there is a link. A caller never proves anything
+ * to somebody of another version, nor does it get a proof without giving one.
  */
 #include "job/mesh_state.h"
 
@@ -17,7 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HANDSHAKE_NS (3 * NS_PER_S)
+#define HANDSHAKE_NS (10 * NS_PER_S) /* the other side may be busy with a hundred others */
+#define CLOSING_NS   (3 * NS_PER_S)
 #define OUT_MAX      (64u << 20) /* more than that unread: the other end is of no use */
 
 static void watch(struct mesh *mesh, struct mesh_link *link, int operation)
@@ -88,9 +90,9 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
     } else if (link->is_caller) {
         mesh->seats[link->seat].link = NULL;
         dial_failed(mesh, link, why);
-    } else {
+    } else if (before < LINK_CONFIRM) {
         dial_refuse(mesh, link, why);
-    }
+    } /* else it was one of us, who has changed its mind and calls again */
 }
 
 bool link_is_flushed(const struct mesh_link *link)
@@ -170,7 +172,7 @@ void link_finish(struct mesh *mesh, struct mesh_link *link)
         return;
     mesh->seats[link->seat].link = NULL;
     link->phase = LINK_CLOSING;
-    link->deadline_ns = clock_now_ns() + HANDSHAKE_NS;
+    link->deadline_ns = clock_now_ns() + CLOSING_NS;
     flush(mesh, link);
 }
 
@@ -195,6 +197,7 @@ static void connected(struct mesh *mesh, struct mesh_link *link)
         return;
     }
     link->phase = LINK_HELLO;
+    link->deadline_ns = clock_now_ns() + HANDSHAKE_NS;
     put(mesh, link, &link->ours, sizeof(link->ours));
 }
 
@@ -249,9 +252,14 @@ static void got_proof(struct mesh *mesh, struct mesh_link *link)
     }
     if (link->phase == LINK_CLOSED)
         return;
-    link->phase = LINK_UP;
     link->seat = link->theirs.seat;
-    wireup_link_is_up(mesh, link);
+    link->phase = link->is_caller ? LINK_UP : LINK_CONFIRM;
+    if (link->is_caller) {
+        struct mesh_frame first = {.kind = MESH_BEAT};
+        link_send(mesh, link, &first);
+    }
+    if (link->phase == LINK_UP)
+        wireup_link_is_up(mesh, link);
 }
 
 /* ---- In ------------------------------------------------------------------------------------- */
@@ -283,13 +291,18 @@ static void got_frame(struct mesh *mesh, struct mesh_link *link, size_t wire_len
         return;
     }
     link->heard_ns = clock_now_ns();
-    wireup_frame(mesh, link, &frame);
+    if (link->phase == LINK_CONFIRM) {
+        link->phase = LINK_UP;
+        wireup_link_is_up(mesh, link);
+    }
+    if (link->phase == LINK_UP)
+        wireup_frame(mesh, link, &frame);
 }
 
 static bool is_frame_length(const struct mesh_link *link, size_t wanted)
 {
     size_t least = sizeof(uint16_t) + SEAL_BYTES + offsetof(struct mesh_frame, data);
-    return link->phase != LINK_UP || wanted == sizeof(uint16_t) ||
+    return link->phase < LINK_CONFIRM || wanted == sizeof(uint16_t) ||
            (wanted >= least && wanted <= WIRE_MAX);
 }
 

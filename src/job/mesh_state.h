@@ -65,8 +65,9 @@ bool seal_break(struct mesh_keys *keys, void *plain, const uint8_t *cipher, size
 
 enum link_phase {
     LINK_CONNECTING,
-    LINK_HELLO, /* their hello is awaited */
-    LINK_PROOF, /* their proof is awaited */
+    LINK_HELLO,   /* their hello is awaited */
+    LINK_PROOF,   /* their proof is awaited */
+    LINK_CONFIRM, /* called: their first frame is awaited, which shows that they have our proof */
     LINK_UP,
     LINK_CLOSING, /* has been said all; until they close it, too */
     LINK_CLOSED   /* freed at the end of mesh_serve() */
@@ -110,8 +111,10 @@ struct mesh {
     int seat, seat_count;
     uint64_t job_id;
     uint8_t secret[32];
-    int64_t silence_ns, tick_ns, start_deadline_ns;
-    int64_t last_tick_ns;
+    int64_t silence_ns, start_deadline_ns;
+    int64_t beat_ns; /* how often we speak, and look who has spoken */
+    int64_t tick_ns; /* how often we are woken: while links are made, more often */
+    int64_t last_beat_ns;
     bool is_ready, is_cut, is_paused, is_leaving;
     bool has_table; /* we know where all listen */
     uint32_t refused_count;

@@ -40,6 +40,10 @@ class Placement(harness.ClusterTest):
         self.assertEqual(found, [own] * 2)
         self.assertEqual(self.hosts("--hosts", "a,localhost", "-n", 4), ["a", "a", own, own])
 
+    def test_many_hosts(self):
+        names = [f"h{number}" for number in range(24)]
+        self.assertEqual(self.hosts("--hosts", ",".join(names)), names)
+
     def test_hostfile(self):
         path = self.script("hosts", "# mine\n\na\nb:2  # two\n  c slots=1\n")
         self.assertEqual(self.hosts("--hostfile", path), ["a", "b", "b", "c"])

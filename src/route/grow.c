@@ -130,7 +130,7 @@ static uint32_t dealt_find(const struct grow *grow, uint32_t at, const uint8_t *
     const struct net *net = grow->net;
     const uint64_t *choice = ways_choice(grow->ways, at);
     *cost = 0;
-    uint32_t degree = net_degree(net, at), start = grow->ways->root + at;
+    uint32_t degree = net_degree(net, at), start = grow->ways->root;
     for (uint32_t i = 0; i < degree; i++) {
         uint32_t slot = (start + i) % degree, out = net->first[at] + slot, to = net->head[out];
         if ((choice[slot / 64] >> (slot % 64) & 1) == 0 || grow->level[to] == UINT32_MAX)

@@ -20,29 +20,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HINT_LENGTH 6
+
 struct rescue {
     uint32_t *queue;  /* channels found */
     uint32_t *before; /* channel -> the one it was found from */
     uint32_t *mark;   /* channel -> number of the search that found it */
     uint32_t number;
-    uint8_t *busy; /* switch: carries traffic to the target at hand */
+    uint8_t *busy;  /* switch: carries traffic to the target at hand */
+    uint32_t *hint; /* switch -> the way that rescued it last, HINT_LENGTH channels at most */
 };
 
 int rescue_create(struct rescue **out, const struct net *net)
 {
     struct rescue *rescue = calloc(1, sizeof(*rescue));
-    size_t channels = net->channel_count + 1u;
+    size_t channels = net->channel_count + 1u, hints = (size_t)net->switch_count * HINT_LENGTH;
     if (rescue) {
         rescue->queue = malloc(channels * sizeof(uint32_t));
         rescue->before = malloc(channels * sizeof(uint32_t));
         rescue->mark = calloc(channels, sizeof(uint32_t));
         rescue->busy = malloc(net->switch_count);
+        rescue->hint = malloc(hints * sizeof(uint32_t));
     }
-    if (!rescue || !rescue->queue || !rescue->before || !rescue->mark || !rescue->busy) {
+    if (!rescue || !rescue->queue || !rescue->before || !rescue->mark || !rescue->busy ||
+        !rescue->hint) {
         rescue_destroy(rescue);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to search %u channels",
                          net->channel_count);
     }
+    memset(rescue->hint, 0xff, hints * sizeof(uint32_t));
     *out = rescue;
     return 0;
 }
@@ -55,6 +61,7 @@ void rescue_destroy(struct rescue *rescue)
     free(rescue->before);
     free(rescue->mark);
     free(rescue->busy);
+    free(rescue->hint);
     free(rescue);
 }
 
@@ -152,10 +159,37 @@ static void way_take(struct grow *grow, uint32_t channel, uint8_t *next)
     }
 }
 
+/* What rescued a switch for one target mostly does for the next: spares the search. */
+static uint32_t hint_try(struct grow *grow, const struct hunt *hunt, uint32_t from,
+                         const uint8_t *next)
+{
+    const uint32_t *hint = grow->rescue->hint + (size_t)from * HINT_LENGTH;
+    uint32_t before = UINT32_MAX;
+    for (uint32_t i = 0; i < HINT_LENGTH && hint[i] != UINT32_MAX; i++) {
+        if (i > 0 && !output_possible(grow, hint[i], next, true))
+            return UINT32_MAX;
+        grow->rescue->before[hint[i]] = before;
+        before = hint[i];
+    }
+    return before != UINT32_MAX && is_home(grow, hunt, before, next) ? before : UINT32_MAX;
+}
+
+static void hint_keep(struct grow *grow, uint32_t from, uint32_t last)
+{
+    uint32_t *hint = grow->rescue->hint + (size_t)from * HINT_LENGTH, count = 0;
+    for (uint32_t c = last; c != UINT32_MAX; c = grow->rescue->before[c])
+        count++;
+    memset(hint, 0xff, HINT_LENGTH * sizeof(*hint));
+    for (uint32_t c = last; count <= HINT_LENGTH && count > 0; c = grow->rescue->before[c])
+        hint[--count] = c;
+}
+
 bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next, bool *bold)
 {
     struct hunt hunt = {.root = grow->net->target_switch[target], .careful = true};
-    uint32_t last = way_find(grow, &hunt, at, next);
+    uint32_t last = hint_try(grow, &hunt, at, next);
+    if (last == UINT32_MAX)
+        last = way_find(grow, &hunt, at, next);
     if (last == UINT32_MAX) {
         hunt.careful = false;
         *bold = true;
@@ -163,6 +197,7 @@ bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next,
     }
     if (last == UINT32_MAX)
         return false;
+    hint_keep(grow, at, last);
     way_take(grow, last, next);
     return true;
 }

@@ -112,10 +112,11 @@ void route_check_text(FILE *out, const struct check_report *check)
             check->hops_most);
     fprintf(out, "  virtual channels          %u\n", check->lanes_used);
     fprintf(out, "  channel dependencies      %" PRIu64 ", %s\n", check->dependencies,
-            !check->loop_free          ? "WITH A CYCLE: this can deadlock"
-            : !check->loop_free_strict ? "no cycle for traffic of hosts (there is one for traffic "
-                                         "that switches send themselves)"
-                                       : "no cycle");
+            !check->loop_free ? "WITH A CYCLE: this can deadlock"
+            : !check->loop_free_strict
+                ? "no cycle for traffic between hosts (there is one with what "
+                  "switches send and receive)"
+                : "no cycle");
     if (check->problem[0])
         fprintf(out, "  first problem             %s\n", check->problem);
     if (check->witness[0])

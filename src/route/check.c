@@ -25,7 +25,8 @@ struct walk {
     uint64_t *lanes; /* switch -> lanes on which traffic leaves it */
     uint32_t lid, root, root_port;
     uint64_t hops_sum;
-    bool strict;
+    bool strict;      /* with what switches send and receive themselves */
+    bool to_switches; /* with what hosts send to switches */
 };
 
 static void walk_free(struct walk *walk)
@@ -164,6 +165,8 @@ static uint32_t order_fill(struct walk *walk)
 /* Sends traffic down the tree, lane by lane, and notes which channel waits for which. */
 static void dependencies_note(struct walk *walk)
 {
+    if (walk->root_port == 0 && !walk->strict && !walk->to_switches)
+        return;
     uint32_t count = order_fill(walk);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t s = walk->order[i];
@@ -318,7 +321,11 @@ int check_transition(const struct fabric *fabric, const struct lft_dump *before,
     memset(report, 0, sizeof(*report));
     int result = check_loop_create(&loop, fabric, before->switch_count, &plain);
     for (int i = 0; i < 2 && result == 0; i++) {
-        struct walk walk = {.fabric = fabric, .dump = dumps[i], .report = report, .loop = loop};
+        struct walk walk = {.fabric = fabric,
+                            .dump = dumps[i],
+                            .report = report,
+                            .loop = loop,
+                            .to_switches = true};
         if (!walk_allocate(&walk)) {
             result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check two tables");
         } else {

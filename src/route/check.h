@@ -28,8 +28,8 @@ struct check_report {
     double hops_mean;
     uint32_t lanes_used;
     uint64_t dependencies; /* edges of the channel dependency graph */
-    bool loop_free;        /* no cycle for traffic from hosts */
-    bool loop_free_strict; /* nor for traffic that switches send themselves */
+    bool loop_free;        /* no cycle for traffic between hosts */
+    bool loop_free_strict; /* nor with what switches send and receive themselves */
     char problem[512];     /* the first broken way, in words; empty if there is none */
     char witness[2048];    /* the cycle, in words; empty if there is none */
 };

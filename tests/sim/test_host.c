@@ -119,12 +119,36 @@ static void test_poll(void **state)
     assert_int_equal(world.times[1], 3 * SIM_US);
 }
 
+static void test_attach(void **state)
+{
+    (void)state;
+    struct world world;
+    static uint8_t memory[3][10000];
+    uint64_t physical[3], none = 5;
+    world_open(&world);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(host_memory_attach(world.host, memory[i] + i, 9000, &physical[i]), 0);
+        assert_int_equal(physical[i] % 4096, (uintptr_t)(memory[i] + i) % 4096);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(host_memory(world.host, physical[i], 9000), memory[i] + i);
+        assert_ptr_equal(host_memory(world.host, physical[i] + 8999, 1), memory[i] + i + 8999);
+    }
+    assert_int_equal(host_memory_detach(world.host, physical[1]), 0);
+    assert_int_equal(host_memory_detach(world.host, physical[1]), -ENOENT);
+    assert_int_equal(host_memory_detach(world.host, none), -ENOENT);
+    assert_ptr_equal(host_memory(world.host, physical[2], 1), memory[2] + 2);
+    assert_ptr_equal(host_memory(world.host, physical[0], 1), memory[0]);
+    world_run(&world, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_bus),
         cmocka_unit_test(test_poll),
+        cmocka_unit_test(test_attach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

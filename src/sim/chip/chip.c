@@ -303,7 +303,9 @@ void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick)
     request->window = window;
     request->kick = kick;
     request->next = NULL;
-    memcpy(request->words, chip->windows[window].words, sizeof(request->words));
+    /* only an image is longer than a header */
+    uint32_t words = kick == CHIP_BOTF ? CHIP_WINDOW_WORDS : CHIP_HEADER_WORDS;
+    memcpy(request->words, chip->windows[window].words, words * sizeof(request->words[0]));
     *(chip->kicked.last ? &chip->kicked.last->next : &chip->kicked.first) = request;
     chip->kicked.last = request;
     chip_post(chip, chip->constants.window_cycles, EVENT_REQUEST, window);

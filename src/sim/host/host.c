@@ -14,7 +14,16 @@
 
 enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
 static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
+/* Physical addresses of attached memory begin here: no simulated host has so much of its own. */
+#define ATTACH_FIRST (1ULL << 40)
+
 static const char *const kind_names[] = {"DMA read", "DMA write", "PIO", "PIO combined"};
+
+/* Memory that a program brought. */
+struct attached {
+    uint64_t physical, length;
+    char *base;
+};
 
 struct host {
     struct sim *sim;
@@ -22,6 +31,9 @@ struct host {
     struct sim_constants constants;
     char *memory;
     uint64_t memory_size;
+    struct attached *attached; /* by physical address, which are never used again */
+    uint32_t attached_count, attached_capacity;
+    uint64_t attach_next;
     struct sim_condition changed;
     struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
@@ -141,6 +153,7 @@ int host_create(struct host **host, struct sim *sim, const struct host_spec *spe
     made->actor = (uint32_t)actor;
     made->memory = memory;
     made->memory_size = spec->memory;
+    made->attach_next = ATTACH_FIRST;
     *host = made;
     return 0;
 }
@@ -150,6 +163,7 @@ void host_destroy(struct host *host)
     if (!host)
         return;
     munmap(host->memory, host->memory_size);
+    free(host->attached);
     free(host);
 }
 
@@ -163,11 +177,64 @@ uint64_t host_memory_size(const struct host *host)
     return host->memory_size;
 }
 
+/* The attached range with this address in it; NULL if there is none. */
+static struct attached *attached_find(const struct host *host, uint64_t physical)
+{
+    uint32_t low = 0, high = host->attached_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (host->attached[middle].physical <= physical)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct attached *found = low > 0 ? &host->attached[low - 1] : NULL;
+    return found && physical - found->physical < found->length ? found : NULL;
+}
+
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
 {
-    assert(physical <= host->memory_size);
-    assert(length <= host->memory_size - physical);
-    return host->memory + physical;
+    if (physical < ATTACH_FIRST) {
+        assert(physical <= host->memory_size);
+        assert(length <= host->memory_size - physical);
+        return host->memory + physical;
+    }
+    const struct attached *range = attached_find(host, physical);
+    assert(range);
+    assert(length <= range->length - (physical - range->physical));
+    return range->base + (physical - range->physical);
+}
+
+int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
+{
+    uint64_t page = (uint64_t)host->constants.page_bytes, within = (uintptr_t)base % page;
+    if (host->attached_count == host->attached_capacity) {
+        uint32_t capacity = host->attached_capacity ? host->attached_capacity * 2 : 8;
+        struct attached *attached = realloc(host->attached, capacity * sizeof(*attached));
+        if (!attached)
+            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges", capacity);
+        host->attached = attached;
+        host->attached_capacity = capacity;
+    }
+    /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
+    uint64_t whole = (within + length + page - 1) / page * page;
+    *physical = host->attach_next + within;
+    host->attached[host->attached_count++] = (struct attached){host->attach_next, whole,
+                                                               (char *)base - within};
+    host->attach_next += whole + page; /* a page apart */
+    return 0;
+}
+
+int host_memory_detach(struct host *host, uint64_t physical)
+{
+    struct attached *range = attached_find(host, physical);
+    if (!range)
+        return error_set(-ENOENT, ERROR_NO_RANK, "no memory is attached at %llx",
+                         (unsigned long long)physical);
+    host->attached_count--;
+    memmove(range, range + 1,
+            (size_t)(host->attached + host->attached_count - range) * sizeof(*range));
+    return 0;
 }
 
 struct pio_wait {

@@ -29,8 +29,17 @@ void host_destroy(struct host *host);
 struct sim *host_sim(const struct host *host);
 uint64_t host_memory_size(const struct host *host);
 
-/* The byte at a physical address; the range must lie inside the memory. */
+/* The byte at a physical address; the range must lie inside the memory, or inside one attached
+ * range. */
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length);
+
+/* Gives memory that a program brings physical addresses of its own, so that it can be pinned and
+ * moved by DMA: *physical is that of its first byte, and keeps its place in the page. All pages
+ * that it touches are attached. It stays the caller's, who detaches it before it goes away and when
+ * no transfer uses it. -ENOMEM. */
+int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical);
+/* -ENOENT: nothing is attached there. */
+int host_memory_detach(struct host *host, uint64_t physical);
 
 enum pci_kind {
     PCI_READ,    /* DMA from memory */

@@ -160,11 +160,12 @@ static int window_use(struct process *process, const struct chip_header *header,
 {
     uint32_t window = process->window_next, words = (payload_length + 7) / 8;
     uint32_t number = process->spec.window_first + window;
-    uint64_t packed[CHIP_WINDOW_WORDS] = {0};
+    uint64_t packed[CHIP_WINDOW_WORDS];
     process->window_next = (window + 1) % process->spec.window_count;
     int result = window_wait(process, window);
     if (result < 0)
         return result;
+    packed[CHIP_HEADER_WORDS + words - 1] = 0; /* the last word may not be full */
     chip_header_pack(header, packed);
     if (payload_length > 0)
         memcpy(packed + CHIP_HEADER_WORDS, payload, payload_length);

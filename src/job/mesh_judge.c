@@ -20,7 +20,7 @@ static const char *host_of(const struct mesh *mesh, int seat)
 /* So that with what the judge needs to decide, all is over when the time-out is. */
 static int64_t patience_ns(const struct mesh *mesh)
 {
-    return mesh->silence_ns - 2 * mesh->beat_ns;
+    return mesh->silence_ns - 3 * mesh->beat_ns;
 }
 
 void judge_cut(struct mesh *mesh, const char *format, ...)
@@ -62,6 +62,7 @@ static void declare(struct mesh *mesh, int seat, const char *why)
     struct mesh_seat *one = &mesh->seats[seat];
     if (one->state == SEAT_LOST || one->state == SEAT_LEFT || mesh->is_leaving)
         return;
+    one->state = SEAT_LOST; /* from now on: a link that breaks while we tell is no news */
     snprintf(one->why, sizeof(one->why), "%s", why);
     if (one->link)
         send_lost(mesh, one->link, seat);

@@ -10,8 +10,13 @@
 
 void nodes_open(struct nodes *nodes, struct cluster_spec spec, bool is_warm)
 {
+    nodes_open_seeded(nodes, spec, is_warm, 1);
+}
+
+void nodes_open_seeded(struct nodes *nodes, struct cluster_spec spec, bool is_warm, uint64_t seed)
+{
     memset(nodes, 0, sizeof(*nodes));
-    nodes->sim = world_make(1);
+    nodes->sim = world_make(seed);
     spec.memory = NODE_MEMORY;
     if (spec.node_count == 0)
         spec.node_count = 2;
@@ -47,7 +52,7 @@ void nodes_run(struct nodes *nodes)
     assert_int_equal(sim_run(nodes->sim, SIM_NEVER, 0), SIM_IDLE);
     if (fiber_count(nodes->sim) > 0) {
         fiber_list_print(nodes->sim, stderr);
-        fail_msg("programs wait for ever");
+        fail_msg("seed %llu: programs wait for ever", (unsigned long long)sim_seed(nodes->sim));
     }
     if (network_check(cluster_network(nodes->cluster)) < 0)
         fail_msg("%s", rh_error_text());

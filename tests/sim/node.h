@@ -24,6 +24,7 @@ struct nodes {
 };
 
 void nodes_open(struct nodes *nodes, struct cluster_spec spec, bool is_warm);
+void nodes_open_seeded(struct nodes *nodes, struct cluster_spec spec, bool is_warm, uint64_t seed);
 void nodes_close(struct nodes *nodes);
 /* Starts a fiber with `nodes` as argument, and runs until all is over. */
 void nodes_start(struct nodes *nodes, const char *name, void (*body)(void *));

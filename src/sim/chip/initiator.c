@@ -174,10 +174,12 @@ void initiator_soft(struct chip *chip)
     struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
     chip->modules[CHIP_INITIATOR].is_suspended = false;
-    if (patlb_find(chip, job, part_virtual(initiator), &initiator->physical))
-        state_chk1(chip);
-    else
+    if (!patlb_find(chip, job, part_virtual(initiator), &initiator->physical)) {
         initiator_cancel(chip);
+        return;
+    }
+    module_rest(chip, CHIP_INITIATOR, I_CHK1); /* where it waits if the Send FIFO is full */
+    state_chk1(chip);
 }
 
 void initiator_room(struct chip *chip)

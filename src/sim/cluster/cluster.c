@@ -120,6 +120,7 @@ static int network_make(struct cluster *cluster, const struct cluster_spec *spec
     struct network_options options = {.kind = spec->kind,
                                       .constants = &cluster->constants,
                                       .metres = spec->metres,
+                                      .bit_error_rate = spec->bit_error_rate,
                                       .deliver = network_delivers,
                                       .sent = network_sent,
                                       .context = cluster,

@@ -18,6 +18,7 @@ struct cluster_spec {
     enum network_kind kind;
     uint32_t metres;                       /* of links that do not say */
     uint32_t mbps;                         /* of links back to back; 0: cluster_mbps */
+    double bit_error_rate;                 /* on every link */
     const struct sim_constants *constants; /* NULL: the default ones */
     struct trace *trace;                   /* may be NULL */
 };

@@ -181,6 +181,23 @@ static void copies_request(struct network *network, uint32_t stay)
     packet_give(network, original);
 }
 
+/* The first packet of a host's buffer leaves it, as the host has said before. */
+static void drain_begin(struct network *network, uint32_t index)
+{
+    const struct stay *stay = stay_at(network, index);
+    sim_time now = sim_now(network->sim), end = stay->end > now ? stay->end : now;
+    flow_leaves(network, stay->place, &(struct ramp){now, end - now, stay->flits});
+    network_post(network, end, EVENT_DRAIN, index);
+}
+
+void network_drain(struct network *network, uint32_t index, sim_time end)
+{
+    struct stay *stay = stay_at(network, index);
+    stay->end = end > 0 ? end : 1; /* 0: not said yet */
+    if (network->lanes[stay->place].first == index)
+        drain_begin(network, index);
+}
+
 static void buffer_pop(struct network *network, uint32_t stay);
 
 /* The first packet of a buffer asks for where it goes. */
@@ -228,6 +245,8 @@ static void buffer_pop(struct network *network, uint32_t index)
                 port_is_queue(network, port_of_place(network, place));
     if (lane->first != NONE && asks)
         stay_ask(network, lane->first);
+    else if (lane->first != NONE && stay_at(network, lane->first)->end > 0)
+        drain_begin(network, lane->first);
 }
 
 static void buffer_append(struct network *network, uint32_t index)
@@ -329,16 +348,6 @@ static void crossing_done(struct network *network, uint32_t port)
     if (is_host && network->options.sent)
         network->options.sent(network->options.context, output->node - network->plan.switch_count,
                               cookie);
-}
-
-void network_drain(struct network *network, uint32_t stay, sim_time end)
-{
-    sim_time now = sim_now(network->sim);
-    uint32_t place = stay_at(network, stay)->place;
-    assert(network->lanes[place].first == stay);
-    struct ramp ramp = {now, end - now, stay_at(network, stay)->flits};
-    flow_leaves(network, place, &ramp);
-    network_post(network, end, EVENT_DRAIN, stay);
 }
 
 void crossbar_event(void *context, uint32_t kind, uint64_t argument)

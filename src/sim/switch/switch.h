@@ -110,9 +110,8 @@ void network_destroy(struct network *network);
  * -ENOMEM. */
 int network_send(struct network *network, const struct network_packet *packet);
 
-/* With hosts_drain: the host takes the packet out of its buffer, from now until `end`. A lane's
- * packets are drained in order of arrival, one after the other; what is posted after this call for
- * the time `end` may drain the next. */
+/* With hosts_drain: the host takes the packet out of its buffer, from now until `end`. The buffer
+ * is freed in order of arrival: what was taken before one that came earlier is freed after that. */
 void network_drain(struct network *network, uint32_t stay, sim_time end);
 
 /* What a packet needs from host to host when nobody else is there, until its last flit has arrived:

@@ -2,8 +2,8 @@
  *
  * Jobs: who takes part.
  *
- * A job is a set of processes that may reach each other's memory. `rhinet run` starts one, and so do
- * mpirun, srun and mpiexec; each process then calls rh_join() and is known by its rank, 0 to
+ * A job is a set of processes that may reach each other's memory. `rhinet run` starts one, and so
+ * do mpirun, srun and mpiexec; each process then calls rh_join() and is known by its rank, 0 to
  * size - 1. A program started without a launcher is a job of one. Everything hangs off the
  * `struct rh_job`; there is no hidden state, and any thread of the process may use it.
  */

@@ -397,7 +397,7 @@ class RandomKills(harness.ClusterTest):
                 os.kill(victim, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            # A shell, guard or remote shell's shell may be replaced or not be missed: then we end it.
+            # A guard is replaced, and some shells are not missed: then we end the job.
             if not wait_until(lambda: job.process.poll() is not None, 1):
                 self.assertFalse(name.startswith(MEMBER), job.err)
                 os.kill(job.pid, signal.SIGTERM)

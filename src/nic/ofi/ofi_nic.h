@@ -198,8 +198,10 @@ struct ofi_nic {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
-    int cq_fd;   /* the completion queue's, or -1; it must be armed */
-    int sockets; /* the provider's, in an epoll of ours, or -1 */
+    int cq_fd; /* the completion queue's, or -1; it must be armed */
+    bool has_sockets;
+    struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
+    nfds_t socket_count, socket_room;
     int64_t sockets_young_ns, sockets_again_ns;
     bool has_local_mr, has_virtual_addresses, keeps_write_before_send, is_stream;
     size_t inject_most;

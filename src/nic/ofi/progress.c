@@ -163,7 +163,7 @@ static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
     struct fid *waited = &ofi->cq->fid;
     ofi_lock(ofi);
     bool agrees = ofi->cq_fd < 0 || fi_trywait(ofi->fabric, &waited, 1) == 0;
-    bool is_watched = ofi->cq_fd >= 0 || (ofi->sockets >= 0 && ofi_sockets_are_settled(ofi));
+    bool is_watched = ofi->cq_fd >= 0 || (ofi->has_sockets && ofi_sockets_are_settled(ofi));
     *timeout_ms = is_watched && !ofi->outgoing ? IDLE_MS : POLLING_MS;
     ofi_unlock(ofi);
     return agrees;
@@ -173,14 +173,19 @@ static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
 static bool sleep_on_network(struct ofi_nic *ofi)
 {
     int timeout_ms;
-    struct pollfd ready[] = {{.fd = ofi->agent_kick, .events = POLLIN},
-                             {.fd = ofi->cq_fd >= 0 ? ofi->cq_fd : ofi->sockets, .events = POLLIN}};
+    struct pollfd lent[2] = {{.fd = ofi->agent_kick, .events = POLLIN},
+                             {.fd = ofi->cq_fd, .events = POLLIN}};
     if (!may_sleep(ofi, &timeout_ms))
         return true;
-    poll(ready, 2, timeout_ms); /* leaves out a descriptor of -1 */
-    if (ready[0].revents & POLLIN)
+    bool is_listed = ofi->cq_fd < 0 && ofi->sockets; /* only this thread changes the list */
+    struct pollfd *ready = is_listed ? ofi->sockets : lent;
+    ready[0] = lent[0];
+    int count = poll(ready, is_listed ? ofi->socket_count : 2, timeout_ms);
+    if (count > 0 && (ready[0].revents & POLLIN)) {
         clear_kick(ofi);
-    return ready[1].revents & POLLIN;
+        count--;
+    }
+    return count > 0;
 }
 
 /* Look until nothing has come for a while: more often follows. Where ranks share cores, others may

@@ -13,10 +13,9 @@
 
 #include <dirent.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define YOUNG_NS (200 * NS_PER_MS) /* after a change more connections may come */
 #define AGAIN_NS (1 * NS_PER_S)    /* a look for what was missed */
@@ -57,19 +56,33 @@ static bool is_of_network(const struct ofi_nic *ofi, int fd)
            getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && is_peer(ofi, &peer);
 }
 
-static bool watch_new(struct ofi_nic *ofi)
+static bool make_room(struct ofi_nic *ofi)
 {
-    bool has_new = false;
+    if (ofi->socket_count < ofi->socket_room)
+        return true;
+    nfds_t room = ofi->socket_room * 2 + 16;
+    struct pollfd *list = realloc(ofi->sockets, room * sizeof(*list));
+    if (!list)
+        return false;
+    ofi->sockets = list;
+    ofi->socket_room = room;
+    return true;
+}
+
+/* Make the list anew; whether there are more than before. */
+static bool list_sockets(struct ofi_nic *ofi)
+{
+    nfds_t before = ofi->socket_count;
     DIR *folder = opendir("/proc/self/fd");
+    ofi->socket_count = 1;
     for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
         uint64_t fd;
-        struct epoll_event wanted = {.events = EPOLLIN};
-        if (text_to_u64(entry->d_name, &fd) && is_of_network(ofi, (int)fd))
-            has_new |= epoll_ctl(ofi->sockets, EPOLL_CTL_ADD, (int)fd, &wanted) == 0;
+        if (text_to_u64(entry->d_name, &fd) && is_of_network(ofi, (int)fd) && make_room(ofi))
+            ofi->sockets[ofi->socket_count++] = (struct pollfd){.fd = (int)fd, .events = POLLIN};
     }
     if (folder)
         closedir(folder);
-    return has_new;
+    return ofi->socket_count > before;
 }
 
 void ofi_sockets_open(struct ofi_nic *ofi)
@@ -77,13 +90,13 @@ void ofi_sockets_open(struct ofi_nic *ofi)
     uint32_t format = ofi->info->addr_format;
     bool has_places = format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 ||
                       format == FI_SOCKADDR;
-    ofi->sockets = ofi->is_stream && has_places ? epoll_create1(EPOLL_CLOEXEC) : -1;
+    ofi->has_sockets = ofi->is_stream && has_places;
+    make_room(ofi);
 }
 
 void ofi_sockets_close(struct ofi_nic *ofi)
 {
-    if (ofi->sockets >= 0)
-        close(ofi->sockets);
+    free(ofi->sockets);
 }
 
 void ofi_sockets_changed(struct ofi_nic *ofi)
@@ -96,7 +109,7 @@ bool ofi_sockets_are_settled(struct ofi_nic *ofi)
     int64_t now_ns = clock_now_ns();
     if (now_ns < ofi->sockets_young_ns || now_ns > ofi->sockets_again_ns) {
         ofi->sockets_again_ns = now_ns + AGAIN_NS;
-        if (watch_new(ofi))
+        if (list_sockets(ofi))
             ofi_sockets_changed(ofi);
     }
     return now_ns >= ofi->sockets_young_ns;

@@ -7,14 +7,11 @@
 #include "base/log.h"
 #include "nic/ofi/ofi_nic.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #define CQ_LENGTH 8192
-#define FDS_MOST  1024 /* of which one may be a provider's */
 
 int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
 {
@@ -104,51 +101,14 @@ static int open_buffers(struct ofi_nic *ofi)
 
 /* ---- The objects ---------------------------------------------------------------------------- */
 
-/* What the agent sleeps on. libfabric's way is to ask for the completion queue's descriptor, but
- * the tcp providers then pay two more system calls for every message, also while nobody sleeps.
- * They have descriptors of their own, though, on which they themselves look for traffic: the epoll
- * descriptors that appear while their objects are opened. It does no harm to sleep on one of
- * another thread that appeared meanwhile, since the agent only goes and looks. */
-static bool is_epoll(int fd)
-{
-    char path[64], target[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(path, target, sizeof(target) - 1);
-    if (length < 0)
-        return false;
-    target[length] = '\0';
-    return strstr(target, "[eventpoll]") != NULL;
-}
-
-static void epolls_list(bool is_there[FDS_MOST])
-{
-    for (int fd = 0; fd < FDS_MOST; fd++)
-        is_there[fd] = is_epoll(fd);
-}
-
-static void sleep_on(struct ofi_nic *ofi, int fd)
-{
-    if (ofi->waited_count < OFI_WAITED_MOST)
-        ofi->waited[ofi->waited_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-}
-
-static void sleep_on_new_epolls(struct ofi_nic *ofi, const bool were_there[FDS_MOST])
-{
-    for (int fd = 0; fd < FDS_MOST; fd++) {
-        if (!were_there[fd] && is_epoll(fd))
-            sleep_on(ofi, fd);
-    }
-}
-
 static ssize_t open_queue(struct ofi_nic *ofi)
 {
     struct fi_cq_attr attributes = {
         .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD, .size = CQ_LENGTH};
-    int fd;
+    ofi->cq_fd = -1;
     if (!ofi->is_stream && fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL) == 0) {
-        ofi->has_cq_fd = fi_control(&ofi->cq->fid, FI_GETWAIT, &fd) == 0;
-        if (ofi->has_cq_fd)
-            sleep_on(ofi, fd);
+        if (fi_control(&ofi->cq->fid, FI_GETWAIT, &ofi->cq_fd) != 0)
+            ofi->cq_fd = -1;
         return 0;
     }
     attributes.wait_obj = FI_WAIT_NONE;
@@ -193,6 +153,7 @@ static int make_card(struct ofi_nic *ofi)
     if (name_length >= sizeof(card->provider))
         return ofi_failed(ofi, "be used, for its long name", -FI_EINVAL);
     memcpy(card->provider, ofi->info->fabric_attr->prov_name, name_length + 1);
+    ofi_sockets_open(ofi);
     return broker->card_put(broker->context, card, sizeof(*card));
 }
 
@@ -215,9 +176,6 @@ int ofi_fabric_open(struct ofi_nic *ofi)
     if (found < 0)
         return found;
     note_traits(ofi);
-    bool were_there[FDS_MOST];
-    epolls_list(were_there);
-    ofi->waited_count = 1; /* the first one is for the agent's kick */
     ssize_t result = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
     if (result == 0)
         result = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL);
@@ -226,8 +184,6 @@ int ofi_fabric_open(struct ofi_nic *ofi)
     if (result < 0)
         return ofi_failed(ofi, "open its domain", result);
     int opened = open_endpoint(ofi);
-    if (ofi->is_stream)
-        sleep_on_new_epolls(ofi, were_there);
     if (opened == 0)
         opened = open_buffers(ofi);
     return opened < 0 ? opened : make_card(ofi);
@@ -242,6 +198,7 @@ static void close_object(struct fid *object)
 /* Also after a failure in the middle of opening. */
 void ofi_fabric_close(struct ofi_nic *ofi)
 {
+    ofi_sockets_close(ofi);
     close_object(ofi->ep ? &ofi->ep->fid : NULL);
     close_object(ofi->receives_mr ? &ofi->receives_mr->fid : NULL);
     close_object(ofi->sends_mr ? &ofi->sends_mr->fid : NULL);

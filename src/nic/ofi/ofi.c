@@ -73,7 +73,8 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
     ofi->is_mixed = ops == &mixed_ops;
     ofi->timeout_ns = (int64_t)setting_number(world->settings, SETTING_TIMEOUT);
     ofi->outgoing_end = &ofi->outgoing;
-    ofi->agent_kick = -1;
+    ofi->agent_kick = ofi->cq_fd = -1;
+    ofi->socket_count = 1;
     pthread_mutex_init(&ofi->lock, NULL);
     int result = open_parts(ofi);
     if (result < 0) {

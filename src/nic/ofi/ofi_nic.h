@@ -28,6 +28,7 @@
  *   provider.c  which provider, and why       peer.c     addresses, tokens, who is near
  *   fabric.c    libfabric's objects           control.c  sending messages, tasks and replies
  *   progress.c  completions and the agent     serve.c    what peers ask for
+ *   sockets.c   what the agent sleeps on
  *   segment.c   own segments                  view.c     peers' segments
  *   copy.c      push, pull, store, atomics    queue.c    append and receive
  */
@@ -46,6 +47,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <sys/socket.h>
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -58,7 +60,6 @@
 #define OFI_PUT_MOST      2048 /* bytes that travel in one message with their notice */
 #define OFI_LOST_NS       (8 * 1000000000LL) /* from a broken connection to the news of a death */
 #define OFI_PIECE_LENGTH  (1ULL << 30)
-#define OFI_WAITED_MOST   16
 #define OFI_DETACH_MOST_S 5 /* to wait for peers to let go of allocated memory */
 
 /* ---- What libfabric gives back to us -------------------------------------------------------- */
@@ -140,14 +141,15 @@ struct ofi_peer {
     fi_addr_t address;
     bool is_known; /* address is good */
     bool is_near;
-    bool is_buried;            /* its tasks have been ended */
-    bool has_unflushed;        /* messages without a reply were sent, and may be under way */
-    uint32_t oneway_count;     /* such messages */
-    uint32_t busy;             /* tasks */
-    _Atomic uint32_t space;    /* counts OFI_SPACE */
-    _Atomic uint32_t underway; /* transfers with a done flag */
-    uint64_t token_to;         /* in what we send to it */
-    uint64_t token_from;       /* in what it sends to us */
+    bool is_buried;                /* its tasks have been ended */
+    bool has_unflushed;            /* messages without a reply were sent, and may be under way */
+    uint32_t oneway_count;         /* such messages */
+    uint32_t busy;                 /* tasks */
+    _Atomic uint32_t space;        /* counts OFI_SPACE */
+    _Atomic uint32_t underway;     /* transfers with a done flag */
+    uint64_t token_to;             /* in what we send to it */
+    struct sockaddr_storage place; /* its address, where that is of the internet kind */
+    uint64_t token_from;           /* in what it sends to us */
 };
 
 /* A segment of this process. */
@@ -197,9 +199,11 @@ struct ofi_nic {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
-    struct pollfd waited[OFI_WAITED_MOST]; /* what the agent sleeps on; the first is its own */
-    nfds_t waited_count;
-    bool has_cq_fd; /* one of them is libfabric's own for this; it must be armed */
+    int cq_fd; /* the completion queue's, or -1; it must be armed */
+    bool has_sockets;
+    struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
+    nfds_t socket_count, socket_room;
+    int64_t sockets_young_ns, sockets_again_ns;
     bool has_local_mr, has_virtual_addresses, keeps_write_before_send, is_stream;
     size_t inject_most;
     struct ofi_card card; /* own */
@@ -343,6 +347,15 @@ static inline bool ofi_task_is_over(const struct ofi_task *task)
 {
     return atomic_load_explicit(&task->pending, memory_order_acquire) == 0;
 }
+
+/* ---- sockets.c ------------------------------------------------------------------------------ */
+
+void ofi_sockets_open(struct ofi_nic *ofi);
+void ofi_sockets_close(struct ofi_nic *ofi);
+/* Connections may have come. Under the lock. */
+void ofi_sockets_changed(struct ofi_nic *ofi);
+/* Whether all are watched, as far as one can tell. Under the lock. */
+bool ofi_sockets_are_settled(struct ofi_nic *ofi);
 
 /* ---- serve.c -------------------------------------------------------------------------------- */
 

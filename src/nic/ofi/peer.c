@@ -120,6 +120,8 @@ void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t l
     if (peer->is_known || length == 0)
         return;
     peer->is_known = fi_av_insert(ofi->av, address, 1, &peer->address, 0, NULL) == 1;
+    memcpy(&peer->place, address, length < sizeof(peer->place) ? length : sizeof(peer->place));
+    ofi_sockets_changed(ofi);
 }
 
 int ofi_peer_meet(struct ofi_nic *ofi, int rank)

@@ -157,30 +157,35 @@ static void park(struct ofi_nic *ofi)
     atomic_store(&ofi->agent_parked, false);
 }
 
-/* Whether the agent may sleep: libfabric must agree where it lent the descriptor. */
+/* Whether the agent may sleep, and how long: libfabric must agree where it lent the descriptor. */
 static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
 {
     struct fid *waited = &ofi->cq->fid;
     ofi_lock(ofi);
-    bool agrees = !ofi->has_cq_fd || fi_trywait(ofi->fabric, &waited, 1) == 0;
-    bool is_blind = ofi->waited_count < 2 || ofi->outgoing != NULL;
+    bool agrees = ofi->cq_fd < 0 || fi_trywait(ofi->fabric, &waited, 1) == 0;
+    bool is_watched = ofi->cq_fd >= 0 || (ofi->has_sockets && ofi_sockets_are_settled(ofi));
+    *timeout_ms = is_watched && !ofi->outgoing ? IDLE_MS : POLLING_MS;
     ofi_unlock(ofi);
-    *timeout_ms = is_blind ? POLLING_MS : IDLE_MS;
     return agrees;
 }
 
-/* Sleep until something comes from the network; true if it may have. */
+/* Sleep until something comes from the network; true if it has. */
 static bool sleep_on_network(struct ofi_nic *ofi)
 {
     int timeout_ms;
+    struct pollfd lent[2] = {{.fd = ofi->agent_kick, .events = POLLIN},
+                             {.fd = ofi->cq_fd, .events = POLLIN}};
     if (!may_sleep(ofi, &timeout_ms))
         return true;
-    int ready = poll(ofi->waited, ofi->waited_count, timeout_ms);
-    if (ready > 0 && (ofi->waited[0].revents & POLLIN)) {
+    bool is_listed = ofi->cq_fd < 0 && ofi->sockets; /* only this thread changes the list */
+    struct pollfd *ready = is_listed ? ofi->sockets : lent;
+    ready[0] = lent[0];
+    int count = poll(ready, is_listed ? ofi->socket_count : 2, timeout_ms);
+    if (count > 0 && (ready[0].revents & POLLIN)) {
         clear_kick(ofi);
-        ready--;
+        count--;
     }
-    return ready > 0 || ofi->waited_count < 2;
+    return count > 0;
 }
 
 /* Look until nothing has come for a while: more often follows. Where ranks share cores, others may
@@ -202,6 +207,18 @@ static unsigned look_for_more(struct ofi_nic *ofi)
     return handled;
 }
 
+/* Something was there, and yet nothing came of it: a connection, maybe, or data by RMA. A
+ * descriptor that is ready all the time tells nothing, and must not keep us busy. */
+static void came_in_vain(struct ofi_nic *ofi, unsigned times)
+{
+    struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
+    ofi_lock(ofi);
+    ofi_sockets_changed(ofi);
+    ofi_unlock(ofi);
+    if (times > IN_VAIN_MOST)
+        poll(&kicked, 1, POLLING_MS);
+}
+
 static void *agent_main(void *context)
 {
     struct ofi_nic *ofi = context;
@@ -216,14 +233,16 @@ static void *agent_main(void *context)
         }
         seen = looks;
         bool has_news = sleep_on_network(ofi);
-        unsigned handled = look_for_more(ofi);
+        ofi_lock(ofi);
+        unsigned handled = ofi_progress(ofi);
+        ofi_unlock(ofi);
+        if (handled > 0 || (has_news && in_vain <= IN_VAIN_MOST))
+            handled += look_for_more(ofi);
         /* what RMA has written raises no event, but the descriptor told that something came */
-        ring_if(ofi, has_news);
-        in_vain = handled > 0 || !has_news ? 0 : in_vain + 1;
-        if (in_vain > IN_VAIN_MOST) { /* a descriptor that is always ready tells nothing */
-            struct pollfd kicked = ofi->waited[0];
-            poll(&kicked, 1, POLLING_MS);
-        }
+        ring_if(ofi, handled + has_news);
+        in_vain = has_news && handled == 0 ? in_vain + 1 : 0;
+        if (in_vain > 0)
+            came_in_vain(ofi, in_vain);
     }
     return NULL;
 }
@@ -244,7 +263,6 @@ int ofi_agent_start(struct ofi_nic *ofi)
     ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ofi->agent_kick < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the agent thread");
-    ofi->waited[0] = (struct pollfd){.fd = ofi->agent_kick, .events = POLLIN};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */

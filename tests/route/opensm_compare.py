@@ -5,8 +5,8 @@
     ROUTE_PROGRAM_PATH=build/rhinet tests/route/opensm_compare.py joined --ports 16
 
 Every engine runs in the real OpenSM on a fabric that ibsim simulates. Its tables are dumped,
-checked and measured by `rhinet route check`. OpenSM's time is what its log says between the end of LID
-configuration and "tables configured"; ours is what compute reports for turns and tables."""
+checked and measured by `rhinet route check`. OpenSM's time is what its log says between the end of
+LID configuration and "tables configured"; ours is what compute reports for turns and tables."""
 
 import argparse
 import datetime

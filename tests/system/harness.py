@@ -222,4 +222,8 @@ def temporary_folder(test):
 
 
 def main():
+    """What our own starter ignores (nohup, a shell's background) the jobs must not."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     unittest.main(verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])

@@ -312,14 +312,14 @@ int rh_set_size(const struct rh_set *set)
 
 /* ---- The other members ---------------------------------------------------------------------- */
 
-/* Look a member up once. RH_EAGAIN: it has not made the set yet. */
+/* Look a member up once. RH_EAGAIN: it has not made the set yet, or the network failed us. */
 static int look_up(struct rh_set *set, int member)
 {
     struct set_name bucket[SET_BUCKET_NAMES];
     uint64_t offset = offsetof(struct set_directory, name) + set->id % SET_BUCKETS * sizeof(bucket);
     struct rh_remote remote = rh_at(set->ranks[member], MSG_SID_SETS, offset);
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
-    if (result == RH_ENOSEG)
+    if (result == RH_ENOSEG || result == RH_ETIMEOUT)
         return RH_EAGAIN;
     if (set_is_gone_code(result))
         return RH_EDEAD;

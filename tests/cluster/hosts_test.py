@@ -281,7 +281,7 @@ class Ends(harness.ClusterTest):
         status, out, err = self.finish(job)
         self.assertEqual(status, 128 + 6)
         for rank in range(3):
-            self.assertIn(f"rank {rank} sees: watch: rank 3 has died (signal 6, Aborted)",
+            self.assertIn(f"rank {rank} sees: watch: rank 3 on host b has died (signal 6, Aborted)",
                           out)
         self.assertIn("the others go on", err)
 

@@ -300,9 +300,7 @@ static inline bool lane_has_room(const struct mail *mail, int rank)
         return true;
     /* Only now, because the line comes from another core. acquire: the receiver is done with the
      * slot; pairs with its push of lane_done. */
-    uint64_t done = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
-    if (done > peer->lane_known) /* counts may overtake each other */
-        peer->lane_known = done;
+    peer->lane_known = __atomic_load_n(&mail->returns->peer[rank].lane_done, __ATOMIC_ACQUIRE);
     return peer->lane_next - peer->lane_known < LANE_SLOTS;
 }
 

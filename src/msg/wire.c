@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define RETURN_EVERY (LANE_SLOTS / 4)
+#define RETURN_EVERY (LANE_SLOTS / 2)
 
 /* Which word of struct returns a receiver gives back. */
 enum { RETURN_LANE = 0, RETURN_INBOX = 8, RETURN_BLOCKS = 16 };
@@ -226,11 +226,9 @@ static bool give_back(struct mail *mail, int source, uint64_t field, uint64_t co
 {
     uint64_t at = offsetof(struct returns, peer) +
                   (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field;
-    struct rh_remote word = rh_at(source, MSG_SID_RETURNS, at);
-    /* A lane's counts come four to a lane, so one that is overtaken by the one before does not stop
-     * the sender: the next follows. The others may be the last for long, and must stay. */
-    int result = field == RETURN_LANE ? rh_push_inline(mail->job, word, &count, sizeof(count))
-                                      : rh_push(mail->job, word, &count, sizeof(count));
+    /* Not inline: a count that an older one overtakes may be the last for long, and the sender
+     * would wait for room that it has. */
+    int result = rh_push(mail->job, rh_at(source, MSG_SID_RETURNS, at), &count, sizeof(count));
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }
 

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct {
     int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -33,8 +34,19 @@ static void find(void *handle, const char *name, void *pointer)
         snprintf(library.missing, sizeof(library.missing), "libfabric.so.1 has no %s", name);
 }
 
+/* tcp;ofi_rxm and verbs;ofi_rxm keep some four thousand buffers for messages, 16 KiB each by
+ * default:
+ * 71 MiB in every process. None of ours is longer than OFI_MESSAGE_MOST. */
+static void ask_for_short_buffers(void)
+{
+    char size[16];
+    snprintf(size, sizeof(size), "%d", OFI_MESSAGE_MOST);
+    setenv("FI_OFI_RXM_BUFFER_SIZE", size, 0); /* unless the user has said something else */
+}
+
 static void load(void)
 {
+    ask_for_short_buffers();
     void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         snprintf(library.missing, sizeof(library.missing),

@@ -221,8 +221,23 @@ static int make_view(struct shm_nic *shm, int rank, rh_sid sid, struct shm_view 
     return result;
 }
 
+/* Jobs of several hosts take another NIC by themselves; a user may have asked for this one. */
+static bool is_elsewhere(const struct shm_nic *shm, int rank, int *result)
+{
+    const struct nic_world *world = shm->nic.world;
+    if (world->roster->peer[rank].node == world->roster->peer[world->rank].node)
+        return false;
+    *result = error_set(RH_EUNSUP, rank,
+                        "NIC shm does not reach rank %d on host %s; use NIC mixed, the default for "
+                        "several hosts",
+                        rank, roster_node_of(world->roster, rank)->host);
+    return true;
+}
+
 struct shm_view *shm_view_make(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int *result)
 {
+    if (is_elsewhere(shm, rank, result))
+        return NULL;
     if (roster_state(shm->nic.world->roster, rank) >= RH_PEER_LEFT) {
         *result = nic_peer_gone(&shm->nic, rank, "remote access");
         return NULL;

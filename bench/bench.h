@@ -231,6 +231,8 @@ typedef int (*bench_chunk)(struct bench_run *run, unsigned count);
 
 /* Time per iteration in ns, of ranks that all do the same. */
 int bench_time_together(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns);
+/* The same for blocks of BENCH_BLOCK_LENGTH, as GB/s. */
+int bench_blocks_together(struct bench_run *run, bench_chunk chunk, unsigned count, double *rate);
 /* The same, of rank 0 alone. */
 int bench_time(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns);
 /* A ping-pong of ranks 0 and 1: half a round trip in ns. */

@@ -81,18 +81,12 @@ int ofi_push_words(struct bench_run *run, double *figure)
 
 int ofi_push_blocks(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, blocks_chunk, BENCH_OFI_BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_blocks_together(run, blocks_chunk, BENCH_OFI_BLOCKS, figure);
 }
 
 int ofi_push_stream(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, stream_chunk, BENCH_OFI_BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_blocks_together(run, stream_chunk, BENCH_OFI_BLOCKS, figure);
 }
 
 int ofi_send_open(struct bench_run *run)

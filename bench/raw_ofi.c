@@ -379,18 +379,12 @@ int raw_ofi_words(struct bench_run *run, double *figure)
 
 int raw_ofi_blocks(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, blocks_chunk, BENCH_OFI_BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_blocks_together(run, blocks_chunk, BENCH_OFI_BLOCKS, figure);
 }
 
 int raw_ofi_stream(struct bench_run *run, double *figure)
 {
-    double ns = 1;
-    int result = bench_time_together(run, stream_chunk, BENCH_OFI_BLOCKS, &ns);
-    *figure = BENCH_BLOCK_LENGTH / ns;
-    return result;
+    return bench_blocks_together(run, stream_chunk, BENCH_OFI_BLOCKS, figure);
 }
 
 int raw_ofi_inject(struct bench_run *run, double *figure)

@@ -53,7 +53,11 @@ int rma_store(struct bench_run *run, double *figure)
 
 /* ---- Push ----------------------------------------------------------------------------------- */
 
-static int push_chunk(struct bench_run *run, unsigned count)
+typedef int send_word(struct rh_job *job, struct rh_remote target, const void *source,
+                      size_t length);
+
+/* Inline, so that each use is a loop of its own around one call. */
+static inline int ping_word(struct bench_run *run, unsigned count, send_word *send)
 {
     struct rh_remote target = rh_at(run->peer, BENCH_SID, 0);
     bool leads = run->rank == 0;
@@ -61,12 +65,17 @@ static int push_chunk(struct bench_run *run, unsigned count)
     for (unsigned i = 0; i < count && result == 0; i++) {
         uint64_t number = ++run->sequence;
         if (leads)
-            result |= rh_push(run->job, target, &number, 8);
+            result |= send(run->job, target, &number, 8);
         result |= await_word(run, 0, number);
         if (!leads)
-            result |= rh_push(run->job, target, &number, 8);
+            result |= send(run->job, target, &number, 8);
     }
     return result;
+}
+
+static int push_chunk(struct bench_run *run, unsigned count)
+{
+    return ping_word(run, count, rh_push);
 }
 
 int rma_push(struct bench_run *run, double *figure)
@@ -124,18 +133,7 @@ int rma_inline(struct bench_run *run, double *figure)
 
 static int inline_word_chunk(struct bench_run *run, unsigned count)
 {
-    struct rh_remote target = rh_at(run->peer, BENCH_SID, 0);
-    bool leads = run->rank == 0;
-    int result = 0;
-    for (unsigned i = 0; i < count && result == 0; i++) {
-        uint64_t number = ++run->sequence;
-        if (leads)
-            result |= rh_push_inline(run->job, target, &number, 8);
-        result |= await_word(run, 0, number);
-        if (!leads)
-            result |= rh_push_inline(run->job, target, &number, 8);
-    }
-    return result;
+    return ping_word(run, count, rh_push_inline);
 }
 
 int rma_inline_word(struct bench_run *run, double *figure)

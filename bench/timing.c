@@ -34,6 +34,14 @@ int bench_time_together(struct bench_run *run, bench_chunk chunk, unsigned count
     return time_chunks(run, chunk, count, ns);
 }
 
+int bench_blocks_together(struct bench_run *run, bench_chunk chunk, unsigned count, double *rate)
+{
+    double ns = 1;
+    int result = bench_time_together(run, chunk, count, &ns);
+    *rate = BENCH_BLOCK_LENGTH / ns; /* bytes in a nanosecond */
+    return result;
+}
+
 int bench_time(struct bench_run *run, bench_chunk chunk, unsigned count, double *ns)
 {
     return run->rank == 0 ? time_chunks(run, chunk, count, ns) : 0;

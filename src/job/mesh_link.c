@@ -95,11 +95,6 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
     } /* else it was one of us, who has changed its mind and calls again */
 }
 
-bool link_is_flushed(const struct mesh_link *link)
-{
-    return link->phase == LINK_CLOSED || link->out_used == 0;
-}
-
 /* ---- Out ------------------------------------------------------------------------------------ */
 
 static void flush(struct mesh *mesh, struct mesh_link *link)

@@ -137,7 +137,6 @@ void link_finish(struct mesh *mesh, struct mesh_link *link);
 /* `why` is for people. Tells dial, or judge, what they have to know. */
 void link_close(struct mesh *mesh, struct mesh_link *link, const char *why);
 void link_free(struct mesh_link *link);
-bool link_is_flushed(const struct mesh_link *link);
 
 /* ---- mesh_dial.c ---------------------------------------------------------------------------- */
 

@@ -174,16 +174,24 @@ static void check_same(const struct orders *got, const struct orders *sent)
     assert_null(got->variables[3]);
 }
 
+/* Orders as they are sent, with something that follows them. */
+static char *make_bytes(struct orders *sent, size_t *length)
+{
+    char *bytes;
+    make_orders(sent);
+    assert_int_equal(orders_write(sent, 2, &bytes, length), 0);
+    bytes = realloc(bytes, *length + 4);
+    assert_non_null(bytes);
+    memcpy(bytes + *length, "rest", 4);
+    return bytes;
+}
+
 static void test_orders(void **state)
 {
     (void)state;
     struct orders sent, got;
-    char *bytes;
     size_t length;
-    make_orders(&sent);
-    assert_int_equal(orders_write(&sent, 2, &bytes, &length), 0);
-    bytes = realloc(bytes, length + 4);
-    memcpy(bytes + length, "rest", 4);
+    char *bytes = make_bytes(&sent, &length);
     assert_int_equal(read_bytes(&got, bytes, length + 4), 0);
     check_same(&got, &sent);
     orders_free(&got);
@@ -196,12 +204,8 @@ static void test_broken_orders(void **state)
 {
     (void)state;
     struct orders sent, got;
-    char *bytes;
     size_t length;
-    make_orders(&sent);
-    assert_int_equal(orders_write(&sent, 2, &bytes, &length), 0);
-    bytes = realloc(bytes, length + 4);
-    memcpy(bytes + length, "rest", 4);
+    char *bytes = make_bytes(&sent, &length);
     for (size_t cut = 0; cut < length; cut++)
         assert_true(read_bytes(&got, bytes, cut) < 0);
     size_t body = (size_t)(strchr(bytes, '\n') - bytes) + 1;

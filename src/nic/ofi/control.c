@@ -183,7 +183,7 @@ static int no_answer(const struct ofi_nic *ofi, int rank, const char *during)
                      (double)ofi->timeout_ns / 1e9);
 }
 
-static void cancel_calls(struct ofi_nic *ofi, const struct ofi_task *task)
+void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task)
 {
     for (uint32_t i = 0; i < OFI_CALLS; i++) {
         if (ofi->calls[i].id != 0 && ofi->calls[i].task == task)
@@ -205,7 +205,7 @@ int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer 
     if (answer)
         *answer = task->answer;
     if (!ofi_task_is_over(task))
-        cancel_calls(ofi, task);
+        ofi_calls_cancel(ofi, task);
     if (ofi_task_is_over(task))
         ofi_task_free(ofi, task);
     else

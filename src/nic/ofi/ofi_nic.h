@@ -323,6 +323,8 @@ int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer 
 bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank,
                   struct ofi_message *message);
 void ofi_call_cancel(struct ofi_nic *ofi, uint32_t id);
+/* All that a task still waits for. Under the lock. */
+void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task);
 void ofi_calls_bury(struct ofi_nic *ofi, int rank);
 void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, size_t length);
 /* Ask and wait for the answer. The result is the answer's code or why there is none. */

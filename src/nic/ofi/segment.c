@@ -173,10 +173,7 @@ static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, int64_t ti
     struct letting_go wait = {.ofi = ofi, .task = task};
     int result = ofi_wait_until(ofi, ofi->nic.world->rank, all_have_let_go, &wait, timeout_ns);
     ofi_lock(ofi);
-    for (uint32_t i = 0; i < OFI_CALLS; i++) {
-        if (ofi->calls[i].id != 0 && ofi->calls[i].task == task)
-            ofi_call_cancel(ofi, ofi->calls[i].id);
-    }
+    ofi_calls_cancel(ofi, task);
     ofi_task_free(ofi, task);
     ofi_unlock(ofi);
     return result == RH_EAGAIN ? RH_ETIMEOUT : result;

@@ -98,6 +98,13 @@ int ofi_pause(struct ofi_nic *ofi, int rank, int64_t deadline_ns)
                      node->host);
 }
 
+int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns)
+{
+    if (*deadline_ns == 0)
+        *deadline_ns = clock_deadline_ns(ofi->timeout_ns);
+    return ofi_pause(ofi, rank, *deadline_ns);
+}
+
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done)

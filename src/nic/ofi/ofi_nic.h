@@ -30,7 +30,8 @@
  *   progress.c  completions and the agent     serve.c    what peers ask for
  *   sockets.c   what the agent sleeps on
  *   segment.c   own segments                  view.c     peers' segments
- *   copy.c      push, pull, store, atomics    queue.c    append and receive
+ *   move.c      data by RMA                   push.c     push and store
+ *   pull.c      pull, atomics, flush          queue.c    append and receive
  */
 #ifndef NIC_OFI_OFI_NIC_H
 #define NIC_OFI_OFI_NIC_H
@@ -310,6 +311,8 @@ void ofi_send_waiting(struct ofi_nic *ofi);
 /* The network was full: make progress for a moment. Why not to go on, else 0. Not under the
  * lock. */
 int ofi_pause(struct ofi_nic *ofi, int rank, int64_t deadline_ns);
+/* The same in a loop: the deadline is 0 before the first pause, and counts from there. */
+int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns);
 
 /* A new task, or NULL. Under the lock. */
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
@@ -394,23 +397,14 @@ static inline void ofi_view_let_go(struct ofi_nic *ofi, struct ofi_view *view)
 }
 /* The refusal for a code that the owner answered with. */
 int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char *during);
+/* Refusals of our own; the first gives up the lock, which is held. */
+int ofi_refuse_queue(struct ofi_nic *ofi, const struct ofi_view *view);
+int ofi_refuse_alignment(struct rh_remote remote);
 int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view);
 void ofi_views_close(struct ofi_nic *ofi);
 
-/* ---- copy.c, queue.c ------------------------------------------------------------------------ */
-
-int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
-             const struct nic_extra *extra);
-int ofi_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
-             const struct nic_extra *extra);
-int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
-              unsigned width);
-int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
-               uint64_t *old);
-int ofi_flush(struct nic *nic, int rank);
-void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task);
-void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result);
+/* ---- move.c --------------------------------------------------------------------------------- */
 
 /* A move of data by RMA. */
 struct ofi_move {
@@ -424,7 +418,30 @@ struct ofi_move {
 /* Start what is left of it as parts of a task, and count that off. RH_EAGAIN: the network is full.
  * Under the lock. */
 int ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move);
+/* Start all of it, waiting for the network between its pieces. Under the lock, which is given up
+ * meanwhile. RH_EAGAIN only if nothing was started. */
+int ofi_move_start_all(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move);
+void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result);
 
+/* The task of a push or pull, or NULL: too many are under way. Under the lock. */
+struct ofi_task *ofi_transfer_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
+/* All of it that could be started was: *waited is the task if a thread is to wait for it, else
+ * NULL. An error only if nothing was started. Under the lock. */
+int ofi_transfer_started(struct ofi_nic *ofi, struct ofi_task *task, int result,
+                         struct ofi_task **waited);
+
+/* ---- push.c, pull.c, queue.c ---------------------------------------------------------------- */
+
+int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
+             const struct nic_extra *extra);
+int ofi_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
+             const struct nic_extra *extra);
+int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
+              unsigned width);
+int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
+               uint64_t *old);
+int ofi_flush(struct nic *nic, int rank);
+void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task);
 int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                int64_t timeout_ns);
 int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);

@@ -91,6 +91,21 @@ int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char 
     return code;
 }
 
+int ofi_refuse_queue(struct ofi_nic *ofi, const struct ofi_view *view)
+{
+    int rank = view->rank;
+    rh_sid sid = view->sid;
+    ofi_unlock(ofi);
+    return error_set(RH_EINVALID, rank, "segment %u of rank %d is a queue; use rh_append()", sid,
+                     rank);
+}
+
+int ofi_refuse_alignment(struct rh_remote remote)
+{
+    return error_set(RH_EINVALID, remote.rank, "offset %llu is not aligned to 8 bytes",
+                     (unsigned long long)remote.offset);
+}
+
 struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool counted, int *result)
 {
     for (int i = 0;; i++) {

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Push and store towards ranks that are not near. Words, and what comes with a notice and is short,
+ * go by message; the rest by RMA.
+ */
+#include "base/error.h"
+#include "nic/ofi/ofi_nic.h"
+
+#include <string.h>
+
+/* ---- Messages that write -------------------------------------------------------------------- */
+
+/* A notice whose place has been checked. */
+struct notice {
+    bool is_there;
+    struct ofi_far_place place;
+    uint64_t value;
+};
+
+static size_t put_build(struct ofi_message *message, const struct ofi_view *view, uint64_t offset,
+                        const struct notice *notice, const void *data, size_t length)
+{
+    struct ofi_head *head = &message->head;
+    unsigned char *at = message->body;
+    *head = ofi_head(OFI_PUT, view->sid, offset);
+    head->generation = view->info.generation;
+    head->length = (uint16_t)length;
+    if (notice->is_there) {
+        int64_t delta = (int64_t)(notice->place.offset - offset);
+        bool is_far = notice->place.sid != view->sid || delta != (int32_t)delta;
+        head->flags = OFI_HAS_NOTICE | (is_far ? OFI_FAR_NOTICE : 0);
+        head->notice_delta = (int32_t)delta;
+        if (is_far) {
+            memcpy(at, &notice->place, sizeof(notice->place));
+            at += sizeof(notice->place);
+        }
+        memcpy(at, &notice->value, sizeof(notice->value));
+        at += sizeof(notice->value);
+    }
+    if (length > 0)
+        memcpy(at, data, length);
+    return (size_t)(at - (unsigned char *)message) + length;
+}
+
+static size_t notice_build(struct ofi_message *message, const struct ofi_far_place *place,
+                           const uint64_t *value)
+{
+    message->head = ofi_head(OFI_PUT, place->sid, place->offset);
+    message->head.generation = place->generation;
+    message->head.length = sizeof(*value);
+    memcpy(message->body, value, sizeof(*value));
+    return sizeof(message->head) + sizeof(*value);
+}
+
+void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    struct ofi_message message;
+    size_t length = notice_build(&message, &task->late_place, &task->late_value);
+    task->has_late_notice = false;
+    if (ofi_call_add(ofi, task, task->rank, &message))
+        ofi_send_soon(ofi, task->rank, &message, length);
+    else
+        task->result = RH_EAGAIN;
+}
+
+/* The notice follows its data at once where the network keeps the two in order, else when the data
+ * has arrived. */
+static void start_notice(struct ofi_nic *ofi, struct ofi_task *task, const struct notice *notice)
+{
+    struct ofi_message message;
+    task->late_place = notice->place;
+    task->late_value = notice->value;
+    task->has_late_notice = true;
+    if (!ofi->keeps_write_before_send)
+        return;
+    size_t length = notice_build(&message, &notice->place, &notice->value);
+    if (!ofi_call_add(ofi, task, task->rank, &message))
+        return;
+    if (ofi_send(ofi, task->rank, &message, length) < 0)
+        ofi_call_cancel(ofi, message.head.request);
+    else
+        task->has_late_notice = false;
+}
+
+/* ---- Push ----------------------------------------------------------------------------------- */
+
+struct push {
+    struct rh_remote target;
+    const void *source;
+    size_t length;
+    struct rh_done *done;
+    bool is_inline;
+    struct notice notice;
+};
+
+/* Without waiting for anything but room in the network. Under the lock. */
+static int put_without_reply(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push)
+{
+    struct ofi_message message;
+    size_t length = put_build(&message, view, push->target.offset, &push->notice, push->source,
+                              push->length);
+    int result = ofi_send(ofi, view->rank, &message, length);
+    if (result == 0) {
+        ofi->peers[view->rank].has_unflushed = true;
+        ofi->peers[view->rank].oneway_count++;
+    }
+    return result;
+}
+
+/* Under the lock. */
+static int put_with_reply(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push,
+                          struct ofi_task *task)
+{
+    struct ofi_message message;
+    size_t length = put_build(&message, view, push->target.offset, &push->notice, push->source,
+                              push->length);
+    if (!ofi_call_add(ofi, task, view->rank, &message))
+        return RH_EAGAIN;
+    int result = ofi_send(ofi, view->rank, &message, length);
+    if (result < 0)
+        ofi_call_cancel(ofi, message.head.request);
+    return result;
+}
+
+/* Under the lock. */
+static int write_memory(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push,
+                        struct ofi_task *task)
+{
+    bool follows = push->notice.is_there && ofi->keeps_write_before_send;
+    struct ofi_move move = {.view = view,
+                            .offset = push->target.offset,
+                            .local = (char *)(uintptr_t)push->source,
+                            .length = push->length,
+                            .is_push = true,
+                            .needs_delivery = !follows};
+    view->underway++; /* so that it is not taken back between pieces */
+    int result = ofi_move_start_all(ofi, task, &move);
+    if (result == 0 && push->notice.is_there)
+        start_notice(ofi, task, &push->notice);
+    ofi_view_let_go(ofi, view);
+    return result;
+}
+
+/* A word must arrive whole. RMA over a stream may be cut anywhere, unless it is all that is under
+ * way to the peer: then it is one packet. A message is put into memory by the peer's processor. */
+static bool is_word_at_risk(const struct ofi_nic *ofi, const struct push *push)
+{
+    const struct ofi_peer *peer = &ofi->peers[push->target.rank];
+    bool is_word = push->length == 8 && push->target.offset % 8 == 0;
+    return is_word && ofi->is_stream && (peer->busy > 1 || peer->has_unflushed);
+}
+
+static bool goes_by_message(const struct ofi_nic *ofi, const struct push *push)
+{
+    if (push->is_inline || push->length == 0)
+        return true;
+    if (push->notice.is_there)
+        return push->length <= OFI_PUT_MOST;
+    return is_word_at_risk(ofi, push);
+}
+
+/* Start it; *waited is what to wait for, or NULL. The lock is held, and given up. */
+static int push_start(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push,
+                      struct ofi_task **waited)
+{
+    int result = RH_EAGAIN;
+    *waited = NULL;
+    if (push->is_inline) {
+        result = put_without_reply(ofi, view, push);
+    } else {
+        struct ofi_task *task = ofi_transfer_start(ofi, push->target.rank, push->done);
+        if (task) {
+            result = goes_by_message(ofi, push) ? put_with_reply(ofi, view, push, task)
+                                                : write_memory(ofi, view, push, task);
+            result = ofi_transfer_started(ofi, task, result, waited);
+        }
+    }
+    ofi_unlock(ofi);
+    return result;
+}
+
+static struct notice notice_in(const struct ofi_view *view, const struct rh_notice *notice)
+{
+    return (struct notice){.is_there = true,
+                           .place = {.sid = notice->word.sid,
+                                     .generation = view->info.generation,
+                                     .offset = notice->word.offset},
+                           .value = notice->value};
+}
+
+/* The usual case: it is in the same segment, and nothing is wrong with it. */
+static bool notice_is_beside(const struct ofi_view *view, const struct push *push,
+                             const struct rh_notice *notice)
+{
+    return notice->word.sid == push->target.sid && notice->word.offset % 8 == 0 &&
+           view->info.length >= 8 && notice->word.offset <= view->info.length - 8;
+}
+
+static int check_notice(struct ofi_nic *ofi, const struct rh_notice *notice, struct push *push)
+{
+    int result = 0;
+    struct ofi_view *view = ofi_view_check(ofi, notice->word, 8, RH_WRITE, &result);
+    if (!view)
+        return result;
+    if (view->info.kind == NIC_SEGMENT_QUEUE)
+        return ofi_refuse_queue(ofi, view);
+    push->notice = notice_in(view, notice);
+    ofi_unlock(ofi);
+    return notice->word.offset % 8 != 0 ? ofi_refuse_alignment(notice->word) : 0;
+}
+
+static int push_once(struct ofi_nic *ofi, struct push *push, const struct rh_notice *notice,
+                     struct ofi_task **waited)
+{
+    int result = 0;
+    struct ofi_view *view = ofi_view_check(ofi, push->target, push->length, RH_WRITE, &result);
+    if (!view)
+        return result;
+    if (view->info.kind == NIC_SEGMENT_QUEUE)
+        return ofi_refuse_queue(ofi, view);
+    if (notice && notice_is_beside(view, push, notice)) {
+        push->notice = notice_in(view, notice);
+    } else if (notice) {
+        ofi_unlock(ofi); /* its segment may have to be looked up */
+        result = check_notice(ofi, notice, push);
+        if (result < 0)
+            return result;
+        view = ofi_view_check(ofi, push->target, push->length, RH_WRITE, &result);
+        if (!view)
+            return result;
+    }
+    return push_start(ofi, view, push, waited);
+}
+
+int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
+             const struct nic_extra *extra)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, target.rank))
+        return ofi->inner->ops->push(ofi->inner, target, source, length, extra);
+    struct push push = {.target = target,
+                        .source = source,
+                        .length = length,
+                        .done = extra ? extra->done : NULL,
+                        .is_inline = extra && extra->is_inline};
+    struct ofi_task *task = NULL;
+    int64_t deadline_ns = 0;
+    int result;
+    while ((result = push_once(ofi, &push, extra ? extra->notice : NULL, &task)) == RH_EAGAIN) {
+        if (push.done)
+            return error_set(RH_EAGAIN, target.rank, "too many transfers are under way");
+        result = ofi_pause_again(ofi, target.rank, &deadline_ns);
+        if (result < 0)
+            return result;
+    }
+    if (result == -ENOTCONN)
+        return ofi_peer_lost(ofi, target.rank, "push");
+    if (result == 0 && task)
+        result = ofi_refused(ofi, target.rank, target.sid, ofi_task_wait(ofi, task, NULL, "push"),
+                             "push");
+    return result;
+}
+
+/* ---- Store ---------------------------------------------------------------------------------- */
+
+/* The SID may have come back: that is another segment, and not the one that was checked. */
+static int store_once(struct ofi_nic *ofi, const struct nic_view *view, const struct push *push)
+{
+    struct ofi_view *remote = view->handle;
+    int rank = remote->rank;
+    if (ofi_is_gone(ofi, rank))
+        return nic_peer_gone(&ofi->nic, rank, "store");
+    ofi_lock(ofi);
+    if (remote->info.kind == NIC_SEGMENT_QUEUE)
+        return ofi_refuse_queue(ofi, remote);
+    bool is_stale = remote->is_stale;
+    int result = is_stale ? RH_ESTALE : put_without_reply(ofi, remote, push);
+    ofi_unlock(ofi);
+    return is_stale ? shm_inside_refuse(ofi->inner, rank, view->remote.sid, true, RH_ESTALE)
+                    : result;
+}
+
+int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
+              unsigned width)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, view->remote.rank))
+        return ofi->inner->ops->store(ofi->inner, view, offset, value, width);
+    struct push push = {
+        .target = view->remote, .source = &value, .length = width, .is_inline = true};
+    int64_t deadline_ns = 0;
+    int result;
+    push.target.offset += offset;
+    while ((result = store_once(ofi, view, &push)) == RH_EAGAIN) {
+        result = ofi_pause_again(ofi, view->remote.rank, &deadline_ns);
+        if (result < 0)
+            return result;
+    }
+    return result == -ENOTCONN ? ofi_peer_lost(ofi, view->remote.rank, "store") : result;
+}

@@ -16,6 +16,10 @@ import time
 import unittest
 import uuid
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import processes
+from processes import command_of, name_of, read_proc
+
 RHINET = os.environ["TEST_RHINET"]
 MEMBER = os.environ["TEST_MEMBER"]
 NETNS_CLUSTER = os.environ["TEST_NETNS_CLUSTER"]
@@ -33,36 +37,12 @@ exec env -i PATH="$PATH" HOME=/ {MARKER}="${MARKER}" PRETENDED_HOST="$host" sh -
 """
 
 
-def read_proc(pid, name):
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def marked(marker):
-    wanted = f"{MARKER}={marker}".encode()
-    return [int(pid) for pid in os.listdir("/proc")
-            if pid.isdigit() and wanted in read_proc(pid, "environ").split(b"\0")]
-
-
-def command_of(pid):
-    return read_proc(pid, "cmdline").decode(errors="replace").replace("\0", " ").strip()
-
-
-def name_of(pid):
-    return read_proc(pid, "comm").decode(errors="replace").strip()
+    return processes.marked(MARKER, marker)
 
 
 def wait_until(condition, limit_s=HANG_S):
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.005)
-    return condition()
+    return processes.wait_until(condition, limit_s)
 
 
 class Job:
@@ -105,11 +85,7 @@ class Job:
                 if name_of(pid).startswith("rhinet")]
 
     def end(self):
-        for pid in marked(self.marker):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        processes.kill_all(marked(self.marker))
         self.process.wait()
 
 

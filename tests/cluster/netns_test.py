@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 
 import cluster_harness as harness
 from cluster_harness import NETNS_CLUSTER, wait_until
@@ -54,7 +55,7 @@ class Netns(harness.ClusterTest):
         self.assertEqual((status, out), (0, "x\n"))
 
     def test_cut_and_mend(self):
-        status, out, err = self.run_tool("3", "--", harness.sys.executable, "-c", TALK)
+        status, out, err = self.run_tool("3", "--", sys.executable, "-c", TALK)
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out, "True True\nFalse True\nTrue False\nTrue True\n")
 

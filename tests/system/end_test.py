@@ -3,6 +3,8 @@
 ranks that ignore signals, ranks behind shells, descendants that went their own way."""
 import os
 import signal
+import subprocess
+import time
 
 import harness
 from harness import children, guard_of, program, ranks_of, stat_fields, wait_until
@@ -52,7 +54,7 @@ class Interrupted(harness.SystemTest):
     def test_nobody_reads_the_output(self):
         job = self.start("-n", 2, "--label", "yes")
         wait_until(lambda: len(ranks_of(job.pid)) == 2)
-        harness.time.sleep(0.3)
+        time.sleep(0.3)
         os.kill(job.pid, signal.SIGINT)
         job.process.wait(harness.HANG_S)
         self.assertEqual(job.process.returncode, 130)
@@ -99,7 +101,7 @@ class LeftBehind(harness.SystemTest):
     def test_ended_ranks_keep_their_number(self):
         script = 'read x; sleep 0.2; [ "$x" ] && exec sleep 1000; true'
         job = self.start("-n", 4, "sh", "-c", script,
-                         stdin=harness.subprocess.PIPE)
+                         stdin=subprocess.PIPE)
         job.process.stdin.write("stay\n")
         job.process.stdin.flush()
         states = lambda: sorted(stat_fields(pid)[0] for pid in children(job.pid))
@@ -112,7 +114,7 @@ class LauncherKilled(harness.SystemTest):
     def check_killed(self, *words):
         job = self.start("-n", 4, *words)
         wait_until(lambda: len(ranks_of(job.pid)) == 4 and guard_of(job.pid))
-        harness.time.sleep(0.1)
+        time.sleep(0.1)
         os.kill(job.pid, signal.SIGKILL)
         job.finish()
         self.check_job_gone(job)
@@ -133,7 +135,7 @@ class LauncherKilled(harness.SystemTest):
     def test_at_any_moment_of_the_start(self):
         for delay_ms in range(0, 40, 2):
             job = self.start("-n", 16, "sh", "-c", WRAPPED)
-            harness.time.sleep(delay_ms / 1000)
+            time.sleep(delay_ms / 1000)
             os.kill(job.pid, signal.SIGKILL)
             job.finish()
             self.check_job_gone(job)
@@ -148,7 +150,7 @@ class GuardKilled(harness.SystemTest):
             os.kill(first[0], signal.SIGKILL)
             self.assertTrue(wait_until(lambda: guard_of(job.pid) not in ([], first)))
         self.assertEqual(len(ranks_of(job.pid)), 2)
-        harness.time.sleep(0.05)
+        time.sleep(0.05)
         os.kill(job.pid, signal.SIGKILL)
         job.finish()
         self.check_job_gone(job)

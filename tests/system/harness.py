@@ -14,9 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import processes
+from processes import all_pids, name_of, read_proc
 
 RHINET = os.environ["TEST_RHINET"]
 PROGRAMS = os.environ["TEST_PROGRAMS"]  # folder of the helper programs
@@ -60,18 +63,6 @@ def named_sockets():
     return {row[7] for row in rows if len(row) > 7 and "rhinet" in row[7]}
 
 
-def read_proc(pid, name):
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def all_pids():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
 def stat_fields(pid):
     """State, parent, group, session of a process, or None."""
     text = read_proc(pid, "stat").decode(errors="replace")
@@ -81,10 +72,6 @@ def stat_fields(pid):
 
 def children(pid):
     return [one for one in all_pids() if (stat_fields(one) or (0, 0))[1] == pid]
-
-
-def name_of(pid):
-    return read_proc(pid, "comm").decode(errors="replace").strip()
 
 
 def ranks_of(launcher):
@@ -103,18 +90,11 @@ def guard_of(launcher):
 
 
 def marked(marker):
-    wanted = f"{MARKER}={marker}".encode()
-    return [pid for pid in all_pids() if wanted in read_proc(pid, "environ").split(b"\0")]
+    return processes.marked(MARKER, marker)
 
 
 def wait_until(condition, limit_s=HANG_S):
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.002)
-    return condition()
+    return processes.wait_until(condition, limit_s)
 
 
 def hang(*_):
@@ -149,11 +129,7 @@ class Job:
         return self
 
     def __exit__(self, *_):
-        for pid in marked(self.marker):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        processes.kill_all(marked(self.marker))
         if self.terminal is not None:
             os.close(self.terminal)
             try:

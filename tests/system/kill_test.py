@@ -5,6 +5,7 @@ SYSTEM_TEST_SEED replays a run."""
 import os
 import random
 import signal
+import time
 
 import harness
 from harness import program, ranks_of, wait_until
@@ -37,11 +38,11 @@ class Kill(harness.SystemTest):
                          environment={"RHINET_TIMEOUT": "20s"})
         if self.dice.random() < 0.75:
             pids = sorted(self.read_ready(job, size))
-            harness.time.sleep(self.dice.uniform(0, DELAY_MAX_S))
+            time.sleep(self.dice.uniform(0, DELAY_MAX_S))
         else:
             wait_until(lambda: len(ranks_of(job.pid)) == size)
             pids = ranks_of(job.pid)
-            harness.time.sleep(self.dice.uniform(0, START_MAX_S))
+            time.sleep(self.dice.uniform(0, START_MAX_S))
         victim = self.dice.choice(pids)
         os.kill(victim, signal.SIGKILL)
         return job, victim
@@ -81,7 +82,7 @@ class Kill(harness.SystemTest):
             job = self.start("-n", size, "--survive", program("blocked"),
                              environment={"RHINET_TIMEOUT": "100s"})
             ready = self.read_ready(job, size)
-            harness.time.sleep(self.dice.uniform(0, 0.1))
+            time.sleep(self.dice.uniform(0, 0.1))
             victim = next(pid for pid, rank in ready.items() if rank == 0)
             os.kill(victim, signal.SIGKILL)
             status, out, err = job.finish()

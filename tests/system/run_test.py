@@ -7,6 +7,7 @@ import resource
 import signal
 import stat
 import subprocess
+import time
 
 import harness
 from harness import program
@@ -173,7 +174,7 @@ class Output(harness.SystemTest):
 
     def test_label_with_a_slow_reader(self):
         job = self.start("-n", 8, "--label", "sh", "-c", f"awk -v who=$$ '{LINES}'")
-        harness.time.sleep(0.5)  # all pipes and buffers are full by now
+        time.sleep(0.5)  # all pipes and buffers are full by now
         status, out, _ = job.finish()
         self.assertEqual(status, 0)
         self.check_lines(out, 8)

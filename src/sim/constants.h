@@ -38,7 +38,9 @@
     X(pio_ps, 324000, "ps", "6.1.2", "C T6.2 accept", "store leaves the CPU until it is on PCI")   \
     X(pio_word_ps, 66000, "ps", "6.1.2", "C T6.2 accept", "each 64-bit word of it")                \
     X(combine_bytes, 32, "B", "-", "K P-III", "write-combining buffer: one burst on PCI")          \
-    X(see_cycles, 23, "clk", "6.1.2", "C T6.2 complete", "DMA write on PCI until a poll sees it")  \
+    X(post_cycles, 18, "clk", "6.1.2", "C T6.2 complete",                                          \
+      "DMA write on PCI until it is in memory")                                                    \
+    X(see_cycles, 5, "clk", "8.3.2", "C R4", "from there until a poll sees it: a cache miss")      \
     X(pci_arbitrate_cycles, 2, "clk", "-", "assumed", "PCI: request to start, on an idle bus")     \
     X(pci_address_cycles, 1, "clk", "-", "K PCI", "PCI: address phase")                            \
     X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
@@ -89,7 +91,7 @@
     X(cpu_vpush_replier_cycles, 193, "clk", "7.5.3", "C T10", "VPUSH: replier handler")            \
     /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
     X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \
-    X(dimm_swi_rx_cycles, 20, "clk", "DIMMnet 4.1", "C D7", "SWI to RFend: Unknown of the paper")  \
+    X(dimm_unknown_cycles, 20, "clk", "DIMMnet 4.1", "C D7", "SWI to RFend: more, not in the RTL") \
     X(dimm_read_cycles, 6, "clk", "-", "assumed", "SO-DIMM: address to first word of a read")      \
     X(dimm_pio_ps, 60000, "ps", "-", "assumed", "store leaves the CPU until it is in the slot")    \
     X(dimm_pio_word_ps, 10000, "ps", "-", "assumed", "each word of it, write combining at 100 MHz")

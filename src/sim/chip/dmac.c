@@ -67,7 +67,8 @@ static void pci_ended(void *context, struct pci_request *request)
         memcpy(dma->packet->payload + dma->at, host_memory(chip->host, dma->physical, dma->length),
                dma->length);
     else
-        chip_post(chip, chip->constants.see_cycles, EVENT_SEEN, dma->number);
+        chip_post(chip, chip->constants.post_cycles + chip->constants.see_cycles, EVENT_SEEN,
+                  dma->number);
     if (dma->ended)
         dma->ended(chip, dma);
     if (request->kind == PCI_READ)

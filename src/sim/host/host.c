@@ -38,6 +38,7 @@ struct host {
     struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
     sim_time free_at; /* the bus rests until then */
+    sim_time posted;  /* until then DMA writes are on their way through the bridge */
     struct trace *trace;
     uint32_t track;
 };
@@ -77,6 +78,13 @@ void pci_ask(struct host *host, struct pci_request *request)
     bus_next(host, sim_now(host->sim) + cycles(host, wait));
 }
 
+/* A read must not pass what was posted before it (the standard's rule for bridges): the bridge
+ * fetches only when that is in memory. */
+static sim_time posted_wait(const struct host *host, sim_time fetch)
+{
+    return host->posted > fetch ? host->posted - fetch : 0;
+}
+
 /* The time on the bus, from the address to the last word. */
 static sim_time duration(const struct host *host, const struct pci_request *request)
 {
@@ -89,8 +97,11 @@ static sim_time duration(const struct host *host, const struct pci_request *requ
         int64_t each = c->pci_address_cycles + c->pci_write_cycles + c->pci_turn_cycles;
         return cycles(host, lines * each + words);
     }
-    int64_t wait = request->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
-    return cycles(host, c->pci_address_cycles + wait + (words > 0 ? words : 1));
+    sim_time address = cycles(host, c->pci_address_cycles), data = cycles(host, words ? words : 1);
+    if (request->kind == PCI_WRITE)
+        return address + cycles(host, c->pci_write_cycles) + data;
+    return address + posted_wait(host, request->start + address) +
+           cycles(host, c->pci_read_cycles) + data;
 }
 
 static void bus_start(struct host *host)
@@ -111,6 +122,8 @@ static void bus_end(struct host *host)
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
     host->current = NULL;
     host->free_at = request->end + cycles(host, host->constants.pci_turn_cycles);
+    if (request->kind == PCI_WRITE)
+        host->posted = request->end + cycles(host, host->constants.post_cycles);
     bus_next(host, host->free_at);
     request->ended(request->context, request);
 }

@@ -331,9 +331,9 @@ static int dimm(struct session *session)
     if (result < 0)
         return result;
     double period = image.size / botf * (double)SIM_US / (double)constants.core_ps;
-    int64_t unknown = constants.swi_rx_cycles;
+    int64_t unknown = constants.dimm_unknown_cycles;
     constants.double_buffer = 1;
-    constants.swi_rx_cycles = 0;
+    constants.swi_rx_cycles -= unknown;
     result = measure_throughput(&setup, &image, &hidden);
     if (result < 0)
         return result;

@@ -7,25 +7,38 @@
 
 static const enum chip_module order[] = {CHIP_RFEND, CHIP_REPLIER, CHIP_RBEND, CHIP_INITIATOR};
 
+/* What the handler does besides looking at the module's registers. */
+static int64_t action_cycles(const struct chip *chip, enum chip_module module)
+{
+    const struct sim_constants *c = &chip->constants;
+    switch (chip->modules[module].cause) {
+    case CHIP_PATLB_MISS:
+        return c->cpu_patlb_cycles +
+               (module == CHIP_INITIATOR && c->soft_push ? c->cpu_soft_push_cycles : 0);
+    case CHIP_RVATLB_MISS:
+        if (vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
+            return vpush_rfend_cycles(chip);
+        return c->cpu_rvatlb_cycles;
+    case CHIP_BREAKPOINT:
+        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
+            return c->cpu_vpush_replier_cycles;
+        return c->cpu_discard_cycles;
+    default:
+        return c->cpu_discard_cycles;
+    }
+}
+
+/* As often as the CPU is faster than it was, it needs fewer cycles of the core. */
+static int64_t cpu_cycles(const struct chip *chip, int64_t cycles)
+{
+    return cycles * 100 / chip->constants.cpu_percent;
+}
+
 static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
 {
     const struct sim_constants *c = &chip->constants;
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
-    switch (chip->modules[module].cause) {
-    case CHIP_PATLB_MISS:
-        return registers + c->cpu_patlb_cycles +
-               (module == CHIP_INITIATOR && c->soft_push ? c->cpu_soft_push_cycles : 0);
-    case CHIP_RVATLB_MISS:
-        if (vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
-            return registers + c->cpu_vpush_rfend_cycles;
-        return registers + c->cpu_rvatlb_cycles;
-    case CHIP_BREAKPOINT:
-        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
-            return registers + c->cpu_vpush_replier_cycles;
-        return registers + c->cpu_discard_cycles;
-    default:
-        return registers + c->cpu_discard_cycles;
-    }
+    return registers + cpu_cycles(chip, action_cycles(chip, module));
 }
 
 /* The module to serve next, CHIP_MODULES if there is none. */
@@ -47,11 +60,10 @@ void firmware_interrupt(struct chip *chip)
         return;
     chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
     module_go(chip, CHIP_CPU, C_HANDLER,
-              chip->constants.cpu_poll_cycles + handler_cycles(chip, module));
+              cpu_cycles(chip, chip->constants.cpu_poll_cycles) + handler_cycles(chip, module));
 }
 
-/* Page table to PATLB; a page that is not in the table is not pinned: refused. */
-static bool page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
+bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
 {
     uint64_t page = virtual / (uint64_t)chip->constants.page_bytes, physical;
     if (!table_find(&chip->pages, job, page, &physical))
@@ -64,11 +76,13 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
 {
     const struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
+    bool is_miss = cause == CHIP_PATLB_MISS;
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_INITIATOR, chip->modules[CHIP_INITIATOR].last_state);
-    else if (cause != CHIP_PATLB_MISS ||
-             !page_refill(chip, job, initiator->header.local + initiator->sent))
-        initiator_cancel(chip);
+    else if (!is_miss ||
+             !firmware_page_refill(chip, job, initiator->header.local + initiator->sent))
+        is_miss && chip->constants.miss_loops ? module_resume(chip, CHIP_INITIATOR, I_IDLE)
+                                              : initiator_cancel(chip);
     else if (chip->constants.soft_push)
         initiator_soft(chip);
     else
@@ -84,7 +98,7 @@ static void replier_serve(struct chip *chip, enum chip_exception cause)
         vpush_replier(chip);
     else if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_REPLIER, chip->modules[CHIP_REPLIER].last_state);
-    else if (page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
+    else if (firmware_page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
         module_resume(chip, CHIP_REPLIER, R_RPA);
     else
         replier_cancel(chip);
@@ -114,7 +128,7 @@ static void rbend_serve(struct chip *chip, enum chip_exception cause)
     uint32_t job = job_key(header->pgid, header->target_pid);
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_RBEND, chip->modules[CHIP_RBEND].last_state);
-    else if (page_refill(chip, job, rbend->virtual + rbend->done))
+    else if (firmware_page_refill(chip, job, rbend->virtual + rbend->done))
         module_resume(chip, CHIP_RBEND, B_PATLB);
     else
         rbend_discard(chip);
@@ -143,7 +157,8 @@ void firmware_step(struct chip *chip, uint32_t state)
     else
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
-        module_go(chip, CHIP_CPU, C_HANDLER, chip->constants.cpu_vpush_tail_cycles);
+        module_go(chip, CHIP_CPU, C_HANDLER,
+                  cpu_cycles(chip, chip->constants.cpu_vpush_tail_cycles));
     else
         firmware_interrupt(chip);
 }

@@ -141,11 +141,12 @@ struct table {
 
 /* The firmware's own memory. */
 struct firmware {
-    bool is_in_tail;       /* of a handler: what it does after it let a module go on */
-    struct chip_ring ring; /* size 0: none */
-    uint64_t received, released;
-    bool waits_for_room; /* RFend is stopped until the host releases */
-    bool is_delivering;  /* a VPUSH is between RFend and Replier */
+    bool is_in_tail;             /* of a handler: what it does after it let a module go on */
+    struct chip_ring ring;       /* size 0: none */
+    uint64_t received, released; /* bytes, ever: given a slot; taken by the host */
+    uint64_t delivered;          /* hardware VPUSH: in memory */
+    bool waits_for_room;         /* RFend is stopped until the host releases */
+    bool is_delivering;          /* a VPUSH is between RFend and Replier, or the CPU moves it */
 };
 
 struct store {
@@ -250,6 +251,7 @@ void rfend_step(struct chip *chip, uint32_t state);
 void rfend_hand(struct chip *chip);
 void rfend_next(struct chip *chip); /* hands the next packet over, if it may */
 void rfend_discard(struct chip *chip);
+void rfend_done(struct chip *chip);  /* the firmware has done what hardware would have */
 void rfend_retry(struct chip *chip); /* RBend or Replier is free again */
 
 /* rbend.c */
@@ -308,11 +310,17 @@ static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, ui
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header);
 /* Is this what the Replier was stopped for? */
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job);
+int64_t vpush_rfend_cycles(const struct chip *chip);
 void vpush_rfend(struct chip *chip);   /* RFend has stopped at RVA */
 void vpush_replier(struct chip *chip); /* Replier has stopped: the data is in memory */
+/* In hardware, as a what-if. The slot's address; false: the ring is full. */
+bool vpush_slot(struct chip *chip, uint64_t *virtual);
+void vpush_deliver(struct chip *chip); /* RBend: the data is in memory */
 
 /* firmware.c */
 void firmware_step(struct chip *chip, uint32_t state);
 void firmware_interrupt(struct chip *chip);
+/* Page table to PATLB; false: the page is not in the table, so it is not pinned. */
+bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual);
 
 #endif

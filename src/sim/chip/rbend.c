@@ -71,7 +71,9 @@ void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t valu
 static void packet_conclude(struct chip *chip)
 {
     const struct chip_header *header = &chip->rbend.arrival->packet->header;
-    if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
+    if (chip->constants.hardware_vpush && vpush_is_for_ring(chip, header)) {
+        vpush_deliver(chip);
+    } else if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
         if (!replier_take(chip, header, 0)) {
             module_rest(chip, CHIP_RBEND, B_FLAG); /* Replier calls when it has room */
             return;

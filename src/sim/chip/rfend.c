@@ -109,6 +109,16 @@ void rfend_discard(struct chip *chip)
     rfend_end(chip);
 }
 
+void rfend_done(struct chip *chip)
+{
+    struct arrival *arrival = chip->rfend.current;
+    chip->modules[CHIP_RFEND].is_suspended = false;
+    chip_packet_free(chip, arrival->packet);
+    arrival->next = chip->free_arrivals;
+    chip->free_arrivals = arrival;
+    rfend_end(chip);
+}
+
 /* Hands over, or waits in SET4 until RBend or Replier has room. */
 static void hand_over(struct chip *chip)
 {
@@ -163,12 +173,25 @@ static bool rva_find(struct chip *chip)
     return true;
 }
 
+/* What if hardware knew the ring: it looks whether there is room, and else waits for it. */
+static void ring_enter(struct chip *chip)
+{
+    if (vpush_slot(chip, &chip->rfend.virtual))
+        module_go(chip, CHIP_RFEND, F_SET2,
+                  chip->constants.set_cycles + chip->constants.ring_check_cycles);
+    else
+        module_rest(chip, CHIP_RFEND, F_RVA);
+}
+
 static void state_rva(struct chip *chip)
 {
     /* one state fewer to set than without a look-up */
     const struct module_path path[] = {{F_SET2, chip->constants.set_cycles},
                                        {F_SET3, chip->constants.set_cycles}};
-    if (rva_find(chip))
+    if (chip->constants.hardware_vpush &&
+        vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
+        ring_enter(chip);
+    else if (rva_find(chip))
         module_pass(chip, CHIP_RFEND, path, 2);
     else
         module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);

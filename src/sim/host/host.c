@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
-static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
+enum host_event { EVENT_START, EVENT_END, EVENT_STORED, EVENT_COUNT };
+static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end", "pci-stored"};
 /* Physical addresses of attached memory begin here: no simulated host has so much of its own. */
 #define ATTACH_FIRST (1ULL << 40)
 
@@ -37,8 +37,9 @@ struct host {
     struct sim_condition changed;
     struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
-    sim_time free_at; /* the bus rests until then */
-    sim_time posted;  /* until then DMA writes are on their way through the bridge */
+    struct pci_request *inside, *inside_last; /* stores that cut into it */
+    sim_time free_at;                         /* the bus rests until then */
+    sim_time posted; /* until then DMA writes are on their way through the bridge */
     struct trace *trace;
     uint32_t track;
 };
@@ -67,17 +68,6 @@ static void bus_next(struct host *host, sim_time when)
     post(host, when, EVENT_START);
 }
 
-void pci_ask(struct host *host, struct pci_request *request)
-{
-    /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
-    bool is_store = request->kind == PCI_PIO || request->kind == PCI_COMBINED;
-    sim_time wait = is_store ? 0 : host->constants.pci_arbitrate_cycles;
-    request->next = NULL;
-    *(host->last ? &host->last->next : &host->first) = request;
-    host->last = request;
-    bus_next(host, sim_now(host->sim) + cycles(host, wait));
-}
-
 /* A read must not pass what was posted before it (the standard's rule for bridges): the bridge
  * fetches only when that is in memory. */
 static sim_time posted_wait(const struct host *host, sim_time fetch)
@@ -100,8 +90,53 @@ static sim_time duration(const struct host *host, const struct pci_request *requ
     sim_time address = cycles(host, c->pci_address_cycles), data = cycles(host, words ? words : 1);
     if (request->kind == PCI_WRITE)
         return address + cycles(host, c->pci_write_cycles) + data;
+    int64_t lines = (request->bytes - 1) / c->combine_bytes;
     return address + posted_wait(host, request->start + address) +
-           cycles(host, c->pci_read_cycles) + data;
+           cycles(host, c->pci_read_cycles + lines * c->pci_line_cycles) + data;
+}
+
+static bool is_store(const struct pci_request *request)
+{
+    return request->kind == PCI_PIO || request->kind == PCI_COMBINED;
+}
+
+/* A transfer that has had the bus for as long as its latency timer says gives way to stores of the
+ * CPU, and goes on with a new address. (Who was told when it ends is not told again.) */
+static bool store_cuts_in(struct host *host, struct pci_request *store)
+{
+    const struct sim_constants *c = &host->constants;
+    struct pci_request *dma = host->current;
+    if (!dma || is_store(dma) || dma->end == 0)
+        return false;
+    sim_time begin = dma->start + cycles(host, c->pci_latency_cycles), now = sim_now(host->sim);
+    begin = begin > now ? begin : now;
+    if (host->inside && host->inside_last->end > begin)
+        begin = host->inside_last->end;
+    if (begin >= dma->end)
+        return false;
+    int64_t again = dma->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
+    store->start = begin + cycles(host, c->pci_turn_cycles);
+    store->end = store->start + duration(host, store);
+    dma->end += store->end - begin +
+                cycles(host, c->pci_turn_cycles + c->pci_address_cycles + again);
+    store->next = NULL;
+    *(host->inside ? &host->inside_last->next : &host->inside) = store;
+    host->inside_last = store;
+    post(host, store->end, EVENT_STORED);
+    return true;
+}
+
+void pci_ask(struct host *host, struct pci_request *request)
+{
+    /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
+    sim_time wait = is_store(request) ? 0 : host->constants.pci_arbitrate_cycles;
+    request->next = NULL;
+    request->end = 0;
+    if (is_store(request) && store_cuts_in(host, request))
+        return;
+    *(host->last ? &host->last->next : &host->first) = request;
+    host->last = request;
+    bus_next(host, sim_now(host->sim) + cycles(host, wait));
 }
 
 static void bus_start(struct host *host)
@@ -119,6 +154,10 @@ static void bus_start(struct host *host)
 static void bus_end(struct host *host)
 {
     struct pci_request *request = host->current;
+    if (request->end > sim_now(host->sim)) { /* a store has cut in */
+        post(host, request->end, EVENT_END);
+        return;
+    }
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
     host->current = NULL;
     host->free_at = request->end + cycles(host, host->constants.pci_turn_cycles);
@@ -128,14 +167,24 @@ static void bus_end(struct host *host)
     request->ended(request->context, request);
 }
 
+static void store_end(struct host *host)
+{
+    struct pci_request *store = host->inside;
+    trace_span(host->trace, host->track, kind_names[store->kind], store->start, store->end);
+    host->inside = store->next;
+    store->ended(store->context, store);
+}
+
 static void host_event(void *context, uint32_t kind, uint64_t argument)
 {
     struct host *host = context;
     (void)argument;
     if (kind == EVENT_START)
         bus_start(host);
-    else
+    else if (kind == EVENT_END)
         bus_end(host);
+    else
+        store_end(host);
 }
 
 int host_create(struct host **host, struct sim *sim, const struct host_spec *spec)

@@ -5,9 +5,23 @@
  */
 #include "sim/chip/parts.h"
 
+#include <string.h>
+
 static const enum chip_module order[] = {CHIP_RFEND, CHIP_REPLIER, CHIP_RBEND, CHIP_INITIATOR};
 
-static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
+void chip_cpu_slow(struct chip *chip, uint32_t factor)
+{
+    chip->cpu_factor = factor > 0 ? factor : 1;
+}
+
+static int64_t special_packet_cycles(const struct chip *chip)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    return header->type == CHIP_PACKET_ATOMIC ? chip->constants.cpu_atomic_cycles
+                                              : chip->constants.cpu_discard_cycles;
+}
+
+static int64_t cause_cycles(const struct chip *chip, enum chip_module module)
 {
     const struct sim_constants *c = &chip->constants;
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
@@ -23,9 +37,16 @@ static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
         if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
             return registers + c->cpu_vpush_replier_cycles;
         return registers + c->cpu_discard_cycles;
+    case CHIP_SPECIAL_PACKET:
+        return registers + special_packet_cycles(chip);
     default:
         return registers + c->cpu_discard_cycles;
     }
+}
+
+static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
+{
+    return cause_cycles(chip, module) * chip->cpu_factor;
 }
 
 /* The module to serve next, CHIP_MODULES if there is none. */
@@ -102,9 +123,26 @@ static void rfend_serve(struct chip *chip, enum chip_exception cause)
     } else if (cause == CHIP_RVATLB_MISS && table_find(&chip->segments, job, header->sid, &start)) {
         tlb_put(&chip->rvatlb, job, header->sid, start);
         module_resume(chip, CHIP_RFEND, F_RVACHK2);
+    } else if (cause == CHIP_SPECIAL_PACKET && header->type == CHIP_PACKET_ATOMIC) {
+        atomic_serve(chip);
     } else {
         rfend_discard(chip);
     }
+}
+
+void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
+                     uint32_t count)
+{
+    struct chip_packet *packet = asked->flag ? chip_packet_make(chip) : NULL;
+    if (!packet)
+        return;
+    header_answer(asked, &packet->header);
+    packet->header.type = CHIP_PACKET_ACK;
+    packet->header.local = asked->flag;
+    packet->header.length = count * (uint32_t)sizeof(words[0]);
+    memcpy(packet->payload, words, packet->header.length);
+    packet->origin = CHIP_CPU;
+    send_join(chip, packet, chip->constants.swi_tx_cycles);
 }
 
 static void rbend_serve(struct chip *chip, enum chip_exception cause)
@@ -143,7 +181,8 @@ void firmware_step(struct chip *chip, uint32_t state)
     else
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
-        module_go(chip, CHIP_CPU, C_HANDLER, chip->constants.cpu_vpush_tail_cycles);
+        module_go(chip, CHIP_CPU, C_HANDLER,
+                  chip->constants.cpu_vpush_tail_cycles * chip->cpu_factor);
     else
         firmware_interrupt(chip);
 }

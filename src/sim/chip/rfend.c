@@ -101,12 +101,17 @@ static void rfend_end(struct chip *chip)
     rfend_next(chip);
 }
 
-void rfend_discard(struct chip *chip)
+void rfend_consume(struct chip *chip)
 {
     chip->modules[CHIP_RFEND].is_suspended = false;
-    chip->count.discarded++;
     arrival_drop(chip, chip->rfend.current);
     rfend_end(chip);
+}
+
+void rfend_discard(struct chip *chip)
+{
+    chip->count.discarded++;
+    rfend_consume(chip);
 }
 
 /* Hands over, or waits in SET4 until RBend or Replier has room. */

@@ -88,6 +88,7 @@
     X(cpu_patlb_cycles, 1008, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
     X(cpu_rvatlb_cycles, 1008, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
     X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
+    X(cpu_atomic_cycles, 300, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
     X(miss_loops, 0, "", "7.5.2", "switch", "what if: 1, a refused miss goes to IDLE, not CONT")   \
     X(cpu_soft_push_cycles, 337, "clk", "7.5.2", "C T4", "SOFT: the rest of a PUSH in software")   \
     X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \

@@ -5,7 +5,27 @@
  */
 #include "sim/chip/parts.h"
 
+#include <string.h>
+
 static const enum chip_module order[] = {CHIP_RFEND, CHIP_REPLIER, CHIP_RBEND, CHIP_INITIATOR};
+
+void chip_cpu_slow(struct chip *chip, uint32_t factor)
+{
+    chip->cpu_factor = factor > 0 ? factor : 1;
+}
+
+/* In cycles of the core, by how fast the CPU is. */
+static int64_t cpu_cycles(const struct chip *chip, int64_t cycles)
+{
+    return cycles * chip->cpu_factor * 100 / chip->constants.cpu_percent;
+}
+
+static int64_t special_packet_cycles(const struct chip *chip)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    return header->type == CHIP_PACKET_ATOMIC ? chip->constants.cpu_atomic_cycles
+                                              : chip->constants.cpu_discard_cycles;
+}
 
 /* What the handler does besides looking at the module's registers. */
 static int64_t action_cycles(const struct chip *chip, enum chip_module module)
@@ -23,15 +43,11 @@ static int64_t action_cycles(const struct chip *chip, enum chip_module module)
         if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
             return c->cpu_vpush_replier_cycles;
         return c->cpu_discard_cycles;
+    case CHIP_SPECIAL_PACKET:
+        return special_packet_cycles(chip);
     default:
         return c->cpu_discard_cycles;
     }
-}
-
-/* As often as the CPU is faster than it was, it needs fewer cycles of the core. */
-static int64_t cpu_cycles(const struct chip *chip, int64_t cycles)
-{
-    return cycles * 100 / chip->constants.cpu_percent;
 }
 
 static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
@@ -116,9 +132,26 @@ static void rfend_serve(struct chip *chip, enum chip_exception cause)
     } else if (cause == CHIP_RVATLB_MISS && table_find(&chip->segments, job, header->sid, &start)) {
         tlb_put(&chip->rvatlb, job, header->sid, start);
         module_resume(chip, CHIP_RFEND, F_RVACHK2);
+    } else if (cause == CHIP_SPECIAL_PACKET && header->type == CHIP_PACKET_ATOMIC) {
+        atomic_serve(chip);
     } else {
         rfend_discard(chip);
     }
+}
+
+void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
+                     uint32_t count)
+{
+    struct chip_packet *packet = asked->flag ? chip_packet_make(chip) : NULL;
+    if (!packet)
+        return;
+    header_answer(asked, &packet->header);
+    packet->header.type = CHIP_PACKET_ACK;
+    packet->header.local = asked->flag;
+    packet->header.length = count * (uint32_t)sizeof(words[0]);
+    memcpy(packet->payload, words, packet->header.length);
+    packet->origin = CHIP_CPU;
+    send_join(chip, packet, chip->constants.swi_tx_cycles);
 }
 
 static void rbend_serve(struct chip *chip, enum chip_exception cause)

@@ -101,15 +101,20 @@ static void rfend_end(struct chip *chip)
     rfend_next(chip);
 }
 
-void rfend_discard(struct chip *chip)
+void rfend_consume(struct chip *chip)
 {
     chip->modules[CHIP_RFEND].is_suspended = false;
-    chip->count.discarded++;
     arrival_drop(chip, chip->rfend.current);
     rfend_end(chip);
 }
 
-void rfend_done(struct chip *chip)
+void rfend_discard(struct chip *chip)
+{
+    chip->count.discarded++;
+    rfend_consume(chip);
+}
+
+void rfend_delivered(struct chip *chip)
 {
     struct arrival *arrival = chip->rfend.current;
     chip->modules[CHIP_RFEND].is_suspended = false;
@@ -176,11 +181,14 @@ static bool rva_find(struct chip *chip)
 /* What if hardware knew the ring: it looks whether there is room, and else waits for it. */
 static void ring_enter(struct chip *chip)
 {
-    if (vpush_slot(chip, &chip->rfend.virtual))
+    enum vpush_slot slot = vpush_slot(chip, &chip->rfend.virtual);
+    if (slot == VPUSH_GIVEN)
         module_go(chip, CHIP_RFEND, F_SET2,
                   chip->constants.set_cycles + chip->constants.ring_check_cycles);
-    else
+    else if (slot == VPUSH_WAITS)
         module_rest(chip, CHIP_RFEND, F_RVA);
+    else
+        module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);
 }
 
 static void state_rva(struct chip *chip)

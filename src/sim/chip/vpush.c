@@ -17,44 +17,96 @@
  */
 #include "sim/chip/parts.h"
 
-#include <assert.h>
+#include "base/error.h"
 
-void chip_ring_open(struct chip *chip, const struct chip_ring *ring)
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
 {
+    struct firmware *firmware = &chip->firmware;
+    uint32_t number = 0;
     assert(ring->size % CHIP_RING_SLOT == 0);
-    chip->firmware.ring = *ring;
-    chip->firmware.received = chip->firmware.released = chip->firmware.delivered = 0;
+    while (number < firmware->ring_count && firmware->rings[number].shape.size > 0)
+        number++;
+    if (number == firmware->ring_count) {
+        struct ring *rings = realloc(firmware->rings, (number + 1) * sizeof(*rings));
+        if (!rings)
+            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ring %u of a NIC", number);
+        firmware->rings = rings;
+        firmware->ring_count++;
+    }
+    firmware->rings[number] = (struct ring){.shape = *ring};
+    return (int)number;
+}
+
+void chip_ring_close(struct chip *chip, int ring)
+{
+    chip->firmware.rings[ring].shape.size = 0;
+}
+
+/* The ring of a packet; NULL: none. */
+static struct ring *ring_find(const struct chip *chip, const struct chip_header *header)
+{
+    const struct firmware *firmware = &chip->firmware;
+    for (uint32_t i = 0; i < firmware->ring_count; i++) {
+        const struct chip_ring *ring = &firmware->rings[i].shape;
+        if (ring->size > 0 && header->sid == ring->sid && header->pgid == ring->pgid &&
+            header->target_pid == ring->pid)
+            return &firmware->rings[i];
+    }
+    return NULL;
 }
 
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header)
 {
-    const struct chip_ring *ring = &chip->firmware.ring;
-    return ring->size > 0 && header->type == CHIP_PACKET_PUSH && header->sid == ring->sid &&
-           header->pgid == ring->pgid && header->target_pid == ring->pid;
+    return header->type == CHIP_PACKET_PUSH && ring_find(chip, header);
 }
 
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job)
 {
-    return chip->firmware.is_delivering && vpush_is_for_ring(chip, job);
+    return chip->firmware.is_delivering && job->type == CHIP_PACKET_PUSH &&
+           job->sid == chip->firmware.delivering_sid;
 }
 
-static bool ring_has_room(const struct chip *chip)
+static bool ring_has_room(const struct ring *ring)
 {
-    const struct firmware *firmware = &chip->firmware;
-    return firmware->received - firmware->released + CHIP_RING_SLOT <= firmware->ring.size;
+    return ring->received - ring->released + CHIP_RING_SLOT <= ring->shape.size;
 }
 
-static uint64_t ring_tail(const struct chip *chip)
+static uint64_t ring_tail(const struct ring *ring)
 {
-    const struct firmware *firmware = &chip->firmware;
-    return firmware->ring.start + firmware->received % firmware->ring.size;
+    return ring->shape.start + ring->received % ring->shape.size;
 }
 
-static void pointer_write(struct chip *chip, uint64_t value)
+/* A full ring says so to a sender that can hear it, else it stops RFend: chip_ring_release() calls
+ * again. */
+static void ring_is_full(struct chip *chip, const struct ring *ring)
 {
-    const struct chip_ring *ring = &chip->firmware.ring;
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    if (!ring->shape.refuses || !header->wants_ack) {
+        chip->firmware.waits_for_room = true;
+        return;
+    }
+    firmware_answer(chip, header, &(uint64_t){CHIP_ANSWER_FULL}, 1);
+    rfend_discard(chip);
+}
+
+/* The host learns of the message. */
+static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source, uint32_t length)
+{
+    const struct chip_ring *shape = &ring->shape;
+    uint64_t number = ring->delivered / CHIP_RING_SLOT, slots = shape->size / CHIP_RING_SLOT;
     chip->count.vpushes++;
-    flag_write(chip, job_key(ring->pgid, ring->pid), ring->pointer, value);
+    if (shape->size == 0) /* closed meanwhile */
+        return;
+    ring->delivered += CHIP_RING_SLOT;
+    if (shape->has_table)
+        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer + number % slots * 8,
+                   CHIP_RING_WORD(number, source, length));
+    else
+        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer, ring->delivered);
 }
 
 int64_t vpush_rfend_cycles(const struct chip *chip)
@@ -72,34 +124,44 @@ static void soft_started(struct chip *chip, struct dma *dma)
 static void soft_ended(struct chip *chip, struct dma *dma)
 {
     struct firmware *firmware = &chip->firmware;
+    const struct chip_header *header = &dma->packet->header;
     if (!dma->is_last)
         return;
     firmware->is_delivering = false;
-    firmware->received += CHIP_RING_SLOT;
-    pointer_write(chip, firmware->received);
-    rfend_done(chip);
+    ring_advance(chip, &firmware->rings[firmware->delivering], header->source_pid, header->length);
+    if (header->wants_ack && header->flag)
+        firmware_answer(chip, header, &(uint64_t){CHIP_ANSWER_DONE}, 1);
+    rfend_delivered(chip);
     firmware_interrupt(chip);
 }
 
+/* A part of the payload, up to the end of a page. NULL: the page is not pinned. */
+static struct dma *soft_part(struct chip *chip, const struct ring *ring, uint64_t virtual)
+{
+    uint32_t job = job_key(ring->shape.pgid, ring->shape.pid);
+    uint64_t physical;
+    if (!patlb_find(chip, job, virtual, &physical) &&
+        !(firmware_page_refill(chip, job, virtual) && patlb_find(chip, job, virtual, &physical)))
+        return NULL;
+    struct dma *dma = dma_make(chip, PCI_WRITE);
+    if (dma)
+        dma->physical = physical;
+    return dma;
+}
+
 /* The CPU does what RVA, RBend and Replier do: addresses, and a DMA for each page. */
-static void soft_deliver(struct chip *chip)
+static void soft_deliver(struct chip *chip, struct ring *ring)
 {
     const struct arrival *arrival = chip->rfend.current;
-    const struct chip_ring *ring = &chip->firmware.ring;
-    uint32_t job = job_key(ring->pgid, ring->pid), length = arrival->packet->header.length;
-    uint64_t start = ring_tail(chip);
+    uint32_t length = arrival->packet->header.length;
+    uint64_t start = ring_tail(ring);
     for (uint32_t done = 0; done < length;) {
-        uint64_t physical;
-        bool is_pinned = patlb_find(chip, job, start + done, &physical) ||
-                         (firmware_page_refill(chip, job, start + done) &&
-                          patlb_find(chip, job, start + done, &physical));
-        struct dma *dma = is_pinned ? dma_make(chip, PCI_WRITE) : NULL;
+        struct dma *dma = soft_part(chip, ring, start + done);
         if (!dma) {
             rfend_discard(chip);
             return;
         }
         dma->packet = arrival->packet;
-        dma->physical = physical;
         dma->at = done;
         dma->length = part_length(chip, start + done, length - done);
         done += dma->length;
@@ -109,24 +171,24 @@ static void soft_deliver(struct chip *chip)
         dma->ended = soft_ended;
         dma_begin(chip, dma);
     }
+    ring->received += CHIP_RING_SLOT;
+    chip->firmware.delivering = (uint32_t)(ring - chip->firmware.rings);
     chip->firmware.is_delivering = true;
 }
 
-void vpush_rfend(struct chip *chip)
+/* Hardware is told where the ring's tail is, and goes on; the Replier will stop. */
+static void take_over(struct chip *chip, struct ring *ring)
 {
     struct firmware *firmware = &chip->firmware;
     struct chip_header *header = &chip->rfend.current->packet->header;
-    if (!ring_has_room(chip)) {
-        firmware->waits_for_room = true; /* chip_ring_release() calls again */
-        return;
-    }
-    if (chip->constants.soft_vpush) {
-        soft_deliver(chip);
-        return;
-    }
-    header->offset = ring_tail(chip);
+    firmware->ack = header->wants_ack ? header->flag : 0;
+    firmware->length = header->length;
+    firmware->delivering = (uint32_t)(ring - firmware->rings);
+    firmware->delivering_sid = header->sid;
+    header->offset = ring_tail(ring);
     header->wants_ack = true; /* makes RBend call the Replier */
-    header->flag = firmware->ring.pointer;
+    header->flag = ring->shape.pointer;
+    ring->received += CHIP_RING_SLOT;
     chip->rfend.skips_rvatlb = true;
     firmware->is_delivering = true;
     firmware->is_in_tail = true;
@@ -135,14 +197,29 @@ void vpush_rfend(struct chip *chip)
     module_resume(chip, CHIP_RFEND, F_RVA);
 }
 
-void chip_ring_release(struct chip *chip, uint64_t released)
+void vpush_rfend(struct chip *chip)
+{
+    struct ring *ring = ring_find(chip, &chip->rfend.current->packet->header);
+    if (!ring) /* closed since */
+        rfend_discard(chip);
+    else if (!ring_has_room(ring))
+        ring_is_full(chip, ring);
+    else if (chip->constants.hardware_vpush) /* it refused, but there is room now */
+        module_resume(chip, CHIP_RFEND, F_RVA);
+    else if (chip->constants.soft_vpush)
+        soft_deliver(chip, ring);
+    else
+        take_over(chip, ring);
+}
+
+void chip_ring_release(struct chip *chip, int ring, uint64_t released)
 {
     struct firmware *firmware = &chip->firmware;
-    firmware->released = released;
+    firmware->rings[ring].released = released;
     if (!firmware->waits_for_room)
         return;
     firmware->waits_for_room = false;
-    if (chip->constants.hardware_vpush) {
+    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
         module_step(chip, CHIP_RFEND);
         return;
     }
@@ -153,26 +230,47 @@ void chip_ring_release(struct chip *chip, uint64_t released)
 void vpush_replier(struct chip *chip)
 {
     struct firmware *firmware = &chip->firmware;
+    struct chip_header *job = &chip->replier.jobs[chip->replier.first];
     firmware->is_delivering = false;
-    firmware->received += CHIP_RING_SLOT;
     chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
-    pointer_write(chip, firmware->received);
-    replier_drop(chip);
+    ring_advance(chip, &firmware->rings[firmware->delivering], job->source_pid,
+                 (uint32_t)firmware->length);
+    job->flag = firmware->ack;
+    if (firmware->ack)
+        module_resume(chip, CHIP_REPLIER, R_IDLE);
+    else
+        replier_drop(chip);
 }
 
-bool vpush_slot(struct chip *chip, uint64_t *virtual)
+void vpush_lost(struct chip *chip, const struct chip_header *header)
 {
-    struct firmware *firmware = &chip->firmware;
-    firmware->waits_for_room = !ring_has_room(chip);
-    if (firmware->waits_for_room)
-        return false;
-    *virtual = ring_tail(chip);
-    firmware->received += CHIP_RING_SLOT;
-    return true;
+    struct ring *ring = header->type == CHIP_PACKET_PUSH ? ring_find(chip, header) : NULL;
+    if (!ring)
+        return;
+    ring->received = ring->delivered; /* the slot is free again */
+    if (chip->firmware.is_delivering)
+        chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
+    chip->firmware.is_delivering = false;
 }
 
-void vpush_deliver(struct chip *chip)
+enum vpush_slot vpush_slot(struct chip *chip, uint64_t *virtual)
 {
-    chip->firmware.delivered += CHIP_RING_SLOT;
-    pointer_write(chip, chip->firmware.delivered);
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    struct ring *ring = ring_find(chip, header);
+    if (!ring_has_room(ring)) {
+        if (ring->shape.refuses && header->wants_ack)
+            return VPUSH_REFUSES;
+        chip->firmware.waits_for_room = true;
+        return VPUSH_WAITS;
+    }
+    *virtual = ring_tail(ring);
+    ring->received += CHIP_RING_SLOT;
+    return VPUSH_GIVEN;
+}
+
+void vpush_deliver(struct chip *chip, const struct chip_header *header)
+{
+    struct ring *ring = header->type == CHIP_PACKET_PUSH ? ring_find(chip, header) : NULL;
+    if (ring)
+        ring_advance(chip, ring, header->source_pid, header->length);
 }

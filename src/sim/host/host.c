@@ -22,7 +22,8 @@ static const char *const kind_names[] = {"DMA read", "DMA write", "PIO", "PIO co
 /* Memory that a program brought. */
 struct attached {
     uint64_t physical, length;
-    char *base;
+    char *base;                     /* or, with reach, an address there */
+    const struct host_reach *reach; /* NULL: our own address space */
 };
 
 struct host {
@@ -267,9 +268,8 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
     return range->base + (physical - range->physical);
 }
 
-int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
+static int range_add(struct host *host, const struct attached *range)
 {
-    uint64_t page = (uint64_t)host->constants.page_bytes, within = (uintptr_t)base % page;
     if (host->attached_count == host->attached_capacity) {
         uint32_t capacity = host->attached_capacity ? host->attached_capacity * 2 : 8;
         struct attached *attached = realloc(host->attached, capacity * sizeof(*attached));
@@ -278,13 +278,40 @@ int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t 
         host->attached = attached;
         host->attached_capacity = capacity;
     }
-    /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
-    uint64_t whole = (within + length + page - 1) / page * page;
-    *physical = host->attach_next + within;
-    host->attached[host->attached_count++] = (struct attached){host->attach_next, whole,
-                                                               (char *)base - within};
-    host->attach_next += whole + page; /* a page apart */
+    host->attached[host->attached_count++] = *range;
+    host->attach_next += range->length + (uint64_t)host->constants.page_bytes; /* a page apart */
     return 0;
+}
+
+static uint64_t whole_pages(const struct host *host, uint64_t length)
+{
+    uint64_t page = (uint64_t)host->constants.page_bytes;
+    return (length + page - 1) / page * page;
+}
+
+int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
+{
+    uint64_t within = (uintptr_t)base % (uint64_t)host->constants.page_bytes;
+    /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
+    struct attached range = {.physical = host->attach_next,
+                             .length = whole_pages(host, within + length),
+                             .base = (char *)base - within};
+    int result = range_add(host, &range);
+    if (result == 0)
+        *physical = range.physical + within;
+    return result;
+}
+
+int host_memory_lend(struct host *host, const struct host_loan *loan, uint64_t *physical)
+{
+    struct attached range = {.physical = host->attach_next,
+                             .length = whole_pages(host, loan->length),
+                             .base = (char *)(uintptr_t)loan->address,
+                             .reach = loan->reach};
+    int result = range_add(host, &range);
+    if (result == 0)
+        *physical = range.physical;
+    return result;
 }
 
 int host_memory_detach(struct host *host, uint64_t physical)
@@ -297,6 +324,29 @@ int host_memory_detach(struct host *host, uint64_t physical)
     memmove(range, range + 1,
             (size_t)(host->attached + host->attached_count - range) * sizeof(*range));
     return 0;
+}
+
+void host_memory_read(const struct host *host, uint64_t physical, void *target, uint64_t length)
+{
+    const struct attached *range = physical < ATTACH_FIRST ? NULL : attached_find(host, physical);
+    if (!range || !range->reach) {
+        memcpy(target, host_memory(host, physical, length), length);
+        return;
+    }
+    uint64_t address = (uintptr_t)range->base + (physical - range->physical);
+    if (range->reach->read(range->reach->context, address, target, length) < 0)
+        memset(target, 0, length);
+}
+
+void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length)
+{
+    const struct attached *range = physical < ATTACH_FIRST ? NULL : attached_find(host, physical);
+    if (!range || !range->reach) {
+        memcpy(host_memory(host, physical, length), source, length);
+        return;
+    }
+    uint64_t address = (uintptr_t)range->base + (physical - range->physical);
+    (void)range->reach->write(range->reach->context, address, source, length);
 }
 
 struct pio_wait {
@@ -333,6 +383,11 @@ void host_pio(struct host *host, uint32_t words, bool is_combining)
 void host_memory_changed(struct host *host)
 {
     sim_condition_signal(host->sim, &host->changed);
+}
+
+int host_wait(struct host *host, sim_time deadline)
+{
+    return fiber_wait(host->sim, &host->changed, deadline);
 }
 
 int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not, sim_time deadline)

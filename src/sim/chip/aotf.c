@@ -11,14 +11,20 @@ void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t
 {
     struct aotf *aotf = &chip->aotf;
     chip_moment_note(chip, CHIP_ACCEPTED);
-    if (aotf->count == AOTF_STORES) { /* the bus would hold the CPU up; stores are not lost there */
+    if (aotf->count ==
+        CHIP_AOTF_STORES) { /* the bus would hold the CPU up; stores are not lost there */
         chip->count.refused++;
         return;
     }
-    uint32_t at = (aotf->first + aotf->count) % AOTF_STORES;
+    uint32_t at = (aotf->first + aotf->count) % CHIP_AOTF_STORES;
     aotf->stores[at] = (struct store){page, offset, value};
     if (aotf->count++ == 0)
         module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants.aotf_queue_cycles);
+}
+
+uint32_t chip_aotf_pending(const struct chip *chip)
+{
+    return chip->aotf.count;
 }
 
 static void store_send(struct chip *chip)
@@ -39,7 +45,7 @@ static void store_send(struct chip *chip)
     } else {
         chip->count.refused++;
     }
-    aotf->first = (aotf->first + 1) % AOTF_STORES;
+    aotf->first = (aotf->first + 1) % CHIP_AOTF_STORES;
     aotf->count--;
     if (aotf->count > 0)
         module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants.aotf_queue_cycles);

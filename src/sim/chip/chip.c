@@ -116,6 +116,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     made->wire = spec->wire;
     made->constants = *spec->constants;
     made->trace = spec->trace;
+    made->cpu_factor = 1;
     snprintf(name, sizeof(name), "chip-%u", spec->number);
     int result = memory_make(made);
     int actor = result < 0 ? result
@@ -163,6 +164,7 @@ void chip_destroy(struct chip *chip)
     for (uint32_t i = 0; i < chip->dma_count; i++)
         free(chip->dmas[i]);
     free(chip->dmas);
+    free(chip->firmware.rings);
     free(chip->pages.slots);
     free(chip->segments.slots);
     if (chip->room)
@@ -255,6 +257,11 @@ void chip_segment_remove(struct chip *chip, const struct chip_segment *segment)
     uint32_t job = job_key(segment->pgid, segment->pid);
     tlb_drop(&chip->rvatlb, job, segment->sid);
     table_drop(&chip->segments, job, segment->sid);
+}
+
+void chip_page_warm(struct chip *chip, const struct chip_page *page)
+{
+    tlb_put(&chip->patlb, job_key(page->pgid, page->pid), page->virtual_page, page->physical_page);
 }
 
 static void tlb_fill(struct tlb *tlb, const struct table *table)

@@ -12,7 +12,7 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c.
+ * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c.
  */
 #ifndef SIM_CHIP_CHIP_H
 #define SIM_CHIP_CHIP_H
@@ -40,7 +40,8 @@ enum chip_type {
     CHIP_PACKET_PULL_REQUEST,
     CHIP_PACKET_PULL_REPLY,
     CHIP_PACKET_CONTROL, /* recognised at FLIT1 */
-    CHIP_PACKET_OTHER    /* anything from here on is for the firmware, recognised at FLIT3 */
+    CHIP_PACKET_OTHER,   /* anything from here on is for the firmware, recognised at FLIT3 */
+    CHIP_PACKET_ATOMIC = 64
 };
 
 /* A packet's header, and what a window takes as a request. 6 words on the wire and in windows. */
@@ -117,6 +118,7 @@ int chip_segment_add(struct chip *chip, const struct chip_segment *segment); /* 
 void chip_segment_remove(struct chip *chip, const struct chip_segment *segment);
 /* Fills the TLBs from the tables, as if all had been missed before. */
 void chip_tlb_warm(struct chip *chip);
+void chip_page_warm(struct chip *chip, const struct chip_page *page); /* one page of PATLB */
 /* A checked header for stores to an AOTF page. */
 void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_header *header);
 
@@ -125,21 +127,63 @@ void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64
 void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick);
 /* A store of 64 bits to an AOTF page: sends a push of one word. offset: of the page, 0 … 4095. */
 void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t value);
+/* Stores that have not become packets yet; the queue holds CHIP_AOTF_STORES. */
+#define CHIP_AOTF_STORES 64
+uint32_t chip_aotf_pending(const struct chip *chip);
 
 /* VPUSH: a ring in a process's memory into which packets to one SID go, in order of arrival. The
  * SID must be one that no segment has: its packets miss RVATLB, and the firmware takes over. The
  * receive pointer (bytes put in, ever) is written to memory after each message, the release pointer
  * (bytes taken out, ever) is a register that the host stores to. Every message takes a slot of
- * CHIP_RING_SLOT bytes. */
+ * CHIP_RING_SLOT bytes. A message that asks for an ack gets one, after the pointer. */
 #define CHIP_RING_SLOT 2048
 struct chip_ring {
     uint16_t pgid, pid;
     uint32_t sid;
     uint64_t start, size; /* virtual; size: whole slots */
     uint64_t pointer;     /* virtual address of the receive pointer */
+    /* The pointer is a table instead, of a word for each slot: CHIP_RING_WORD() of the message. */
+    bool has_table;
+    /* When it is full: a message that asks for an ack is dropped and answered with
+     * CHIP_ANSWER_FULL, instead of stopping RFend until there is room. */
+    bool refuses;
 };
-void chip_ring_open(struct chip *chip, const struct chip_ring *ring);
-void chip_ring_release(struct chip *chip, uint64_t released);
+#define CHIP_RING_WORD(number, pid, length)                                                        \
+    (((uint64_t)(number) + 1) << 32 | (uint64_t)(pid) << 16 | (length))
+/* Returns the ring's number, or -ENOMEM. */
+int chip_ring_open(struct chip *chip, const struct chip_ring *ring);
+/* What is being delivered may still be written: see chip_touches(). */
+void chip_ring_close(struct chip *chip, int ring);
+void chip_ring_release(struct chip *chip, int ring, uint64_t released);
+
+/* Atomic operations, which the thesis's chip has not: a packet of type CHIP_PACKET_ATOMIC with
+ * these three words, sent as an image, which the firmware carries out by DMA. It answers at the
+ * header's flag with two words: enum chip_answer, and the value before. */
+enum chip_atomic {
+    CHIP_FETCH_ADD,
+    CHIP_FETCH_OR,
+    CHIP_FETCH_AND,
+    CHIP_SWAP,
+    CHIP_COMPARE_SWAP,
+    /* A queue's slot: the words are tail, head, and CHIP_CLAIM_TABLE bytes behind the first a table
+     * of `operand` words. If less than so many are between head and tail, `expected` goes to the
+     * table at tail, which moves on; the value before is tail, or CHIP_CLAIM_NONE. */
+    CHIP_CLAIM
+};
+struct chip_operands {
+    uint64_t operation, operand, expected;
+};
+#define CHIP_CLAIM_TABLE 64
+#define CHIP_CLAIM_NONE  UINT64_MAX
+
+/* What acks and the firmware's answers write. */
+enum chip_answer { CHIP_ANSWER_DONE = 1, CHIP_ANSWER_FULL, CHIP_ANSWER_REFUSED };
+
+/* Is there a transfer under way that uses a part of this? Physical address. */
+bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length);
+
+/* The on-chip CPU takes so many times as long for everything. */
+void chip_cpu_slow(struct chip *chip, uint32_t factor);
 
 /* What contflag becomes. */
 #define CHIP_CONT_DONE    1
@@ -179,7 +223,7 @@ struct chip_count {
     uint64_t received, discarded;
     uint64_t exceptions[CHIP_EXCEPTIONS];
     uint64_t refused; /* requests cancelled by the firmware */
-    uint64_t vpushes; /* messages put into the ring */
+    uint64_t vpushes; /* messages put into rings */
     sim_time cpu;     /* time that handlers took */
 };
 const struct chip_count *chip_count(const struct chip *chip);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool dmas_grow(struct chip *chip)
 {
@@ -46,6 +45,7 @@ struct dma *dma_make(struct chip *chip, enum pci_kind kind)
 
 static void dma_give(struct chip *chip, struct dma *dma)
 {
+    dma->length = 0; /* see chip_touches() */
     dma->next = chip->free_dmas;
     chip->free_dmas = dma;
 }
@@ -64,10 +64,10 @@ static void pci_ended(void *context, struct pci_request *request)
     struct dma *dma = context;
     struct chip *chip = dma->chip;
     if (request->kind == PCI_READ)
-        memcpy(dma->packet->payload + dma->at, host_memory(chip->host, dma->physical, dma->length),
-               dma->length);
+        host_memory_read(chip->host, dma->physical, dma->packet->payload + dma->at, dma->length);
     else
-        chip_post(chip, chip->constants.see_cycles, EVENT_SEEN, dma->number);
+        chip_post(chip, chip->constants.post_cycles + chip->constants.see_cycles, EVENT_SEEN,
+                  dma->number);
     if (dma->ended)
         dma->ended(chip, dma);
     if (request->kind == PCI_READ)
@@ -76,15 +76,23 @@ static void pci_ended(void *context, struct pci_request *request)
 
 static void dma_seen(struct chip *chip, struct dma *dma)
 {
-    void *place = host_memory(chip->host, dma->physical, dma->length);
-    if (dma->packet)
-        memcpy(place, dma->packet->payload + dma->at, dma->length);
-    else
-        memcpy(place, &dma->flag, dma->length);
+    const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
+    host_memory_write(chip->host, dma->physical, source, dma->length);
     host_memory_changed(chip->host);
     if (dma->packet)
         chip_packet_free(chip, dma->packet);
     dma_give(chip, dma);
+}
+
+bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length)
+{
+    for (uint32_t i = 0; i < chip->dma_count; i++) {
+        const struct dma *dma = chip->dmas[i];
+        if (dma->length > 0 && dma->physical < physical + length &&
+            physical < dma->physical + dma->length)
+            return true;
+    }
+    return false;
 }
 
 void dma_begin(struct chip *chip, struct dma *dma)

@@ -5,27 +5,56 @@
  */
 #include "sim/chip/parts.h"
 
+#include <string.h>
+
 static const enum chip_module order[] = {CHIP_RFEND, CHIP_REPLIER, CHIP_RBEND, CHIP_INITIATOR};
+
+void chip_cpu_slow(struct chip *chip, uint32_t factor)
+{
+    chip->cpu_factor = factor > 0 ? factor : 1;
+}
+
+/* In cycles of the core, by how fast the CPU is. */
+static int64_t cpu_cycles(const struct chip *chip, int64_t cycles)
+{
+    return cycles * chip->cpu_factor * 100 / chip->constants.cpu_percent;
+}
+
+static int64_t special_packet_cycles(const struct chip *chip)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    return header->type == CHIP_PACKET_ATOMIC ? chip->constants.cpu_atomic_cycles
+                                              : chip->constants.cpu_discard_cycles;
+}
+
+/* What the handler does besides looking at the module's registers. */
+static int64_t action_cycles(const struct chip *chip, enum chip_module module)
+{
+    const struct sim_constants *c = &chip->constants;
+    switch (chip->modules[module].cause) {
+    case CHIP_PATLB_MISS:
+        return c->cpu_patlb_cycles +
+               (module == CHIP_INITIATOR && c->soft_push ? c->cpu_soft_push_cycles : 0);
+    case CHIP_RVATLB_MISS:
+        if (vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
+            return vpush_rfend_cycles(chip);
+        return c->cpu_rvatlb_cycles;
+    case CHIP_BREAKPOINT:
+        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
+            return c->cpu_vpush_replier_cycles;
+        return c->cpu_discard_cycles;
+    case CHIP_SPECIAL_PACKET:
+        return special_packet_cycles(chip);
+    default:
+        return c->cpu_discard_cycles;
+    }
+}
 
 static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
 {
     const struct sim_constants *c = &chip->constants;
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
-    switch (chip->modules[module].cause) {
-    case CHIP_PATLB_MISS:
-        return registers + c->cpu_patlb_cycles +
-               (module == CHIP_INITIATOR && c->soft_push ? c->cpu_soft_push_cycles : 0);
-    case CHIP_RVATLB_MISS:
-        if (vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
-            return registers + c->cpu_vpush_rfend_cycles;
-        return registers + c->cpu_rvatlb_cycles;
-    case CHIP_BREAKPOINT:
-        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
-            return registers + c->cpu_vpush_replier_cycles;
-        return registers + c->cpu_discard_cycles;
-    default:
-        return registers + c->cpu_discard_cycles;
-    }
+    return registers + cpu_cycles(chip, action_cycles(chip, module));
 }
 
 /* The module to serve next, CHIP_MODULES if there is none. */
@@ -47,11 +76,10 @@ void firmware_interrupt(struct chip *chip)
         return;
     chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
     module_go(chip, CHIP_CPU, C_HANDLER,
-              chip->constants.cpu_poll_cycles + handler_cycles(chip, module));
+              cpu_cycles(chip, chip->constants.cpu_poll_cycles) + handler_cycles(chip, module));
 }
 
-/* Page table to PATLB; a page that is not in the table is not pinned: refused. */
-static bool page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
+bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
 {
     uint64_t page = virtual / (uint64_t)chip->constants.page_bytes, physical;
     if (!table_find(&chip->pages, job, page, &physical))
@@ -64,11 +92,13 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
 {
     const struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
+    bool is_miss = cause == CHIP_PATLB_MISS;
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_INITIATOR, chip->modules[CHIP_INITIATOR].last_state);
-    else if (cause != CHIP_PATLB_MISS ||
-             !page_refill(chip, job, initiator->header.local + initiator->sent))
-        initiator_cancel(chip);
+    else if (!is_miss ||
+             !firmware_page_refill(chip, job, initiator->header.local + initiator->sent))
+        is_miss && chip->constants.miss_loops ? module_resume(chip, CHIP_INITIATOR, I_IDLE)
+                                              : initiator_cancel(chip);
     else if (chip->constants.soft_push)
         initiator_soft(chip);
     else
@@ -84,7 +114,7 @@ static void replier_serve(struct chip *chip, enum chip_exception cause)
         vpush_replier(chip);
     else if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_REPLIER, chip->modules[CHIP_REPLIER].last_state);
-    else if (page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
+    else if (firmware_page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
         module_resume(chip, CHIP_REPLIER, R_RPA);
     else
         replier_cancel(chip);
@@ -102,9 +132,26 @@ static void rfend_serve(struct chip *chip, enum chip_exception cause)
     } else if (cause == CHIP_RVATLB_MISS && table_find(&chip->segments, job, header->sid, &start)) {
         tlb_put(&chip->rvatlb, job, header->sid, start);
         module_resume(chip, CHIP_RFEND, F_RVACHK2);
+    } else if (cause == CHIP_SPECIAL_PACKET && header->type == CHIP_PACKET_ATOMIC) {
+        atomic_serve(chip);
     } else {
         rfend_discard(chip);
     }
+}
+
+void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
+                     uint32_t count)
+{
+    struct chip_packet *packet = asked->flag ? chip_packet_make(chip) : NULL;
+    if (!packet)
+        return;
+    header_answer(asked, &packet->header);
+    packet->header.type = CHIP_PACKET_ACK;
+    packet->header.local = asked->flag;
+    packet->header.length = count * (uint32_t)sizeof(words[0]);
+    memcpy(packet->payload, words, packet->header.length);
+    packet->origin = CHIP_CPU;
+    send_join(chip, packet, chip->constants.swi_tx_cycles);
 }
 
 static void rbend_serve(struct chip *chip, enum chip_exception cause)
@@ -114,7 +161,7 @@ static void rbend_serve(struct chip *chip, enum chip_exception cause)
     uint32_t job = job_key(header->pgid, header->target_pid);
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_RBEND, chip->modules[CHIP_RBEND].last_state);
-    else if (page_refill(chip, job, rbend->virtual + rbend->done))
+    else if (firmware_page_refill(chip, job, rbend->virtual + rbend->done))
         module_resume(chip, CHIP_RBEND, B_PATLB);
     else
         rbend_discard(chip);
@@ -143,7 +190,8 @@ void firmware_step(struct chip *chip, uint32_t state)
     else
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
-        module_go(chip, CHIP_CPU, C_HANDLER, chip->constants.cpu_vpush_tail_cycles);
+        module_go(chip, CHIP_CPU, C_HANDLER,
+                  cpu_cycles(chip, chip->constants.cpu_vpush_tail_cycles));
     else
         firmware_interrupt(chip);
 }

@@ -139,22 +139,30 @@ struct table {
     uint32_t count, capacity; /* capacity: a power of two */
 };
 
+/* A ring of VPUSH. */
+struct ring {
+    struct chip_ring shape;      /* size 0: closed */
+    uint64_t received, released; /* bytes, ever: given a slot; taken by the host */
+    uint64_t delivered;          /* that the host knows of */
+};
+
 /* The firmware's own memory. */
 struct firmware {
-    bool is_in_tail;       /* of a handler: what it does after it let a module go on */
-    struct chip_ring ring; /* size 0: none */
-    uint64_t received, released;
+    bool is_in_tail; /* of a handler: what it does after it let a module go on */
+    struct ring *rings;
+    uint32_t ring_count;
     bool waits_for_room; /* RFend is stopped until the host releases */
-    bool is_delivering;  /* a VPUSH is between RFend and Replier */
+    bool is_delivering;  /* a VPUSH is between RFend and Replier, or the CPU moves it */
+    uint32_t delivering, delivering_sid; /* into this ring */
+    uint64_t ack, length; /* where its sender wants the ack, 0: nowhere; its length */
 };
 
 struct store {
     uint32_t page, offset;
     uint64_t value;
 };
-#define AOTF_STORES 64
 struct aotf {
-    struct store stores[AOTF_STORES];
+    struct store stores[CHIP_AOTF_STORES];
     uint32_t first, count;
     struct chip_header *headers; /* [page]; type 0: not registered */
 };
@@ -178,6 +186,7 @@ struct chip {
     struct tlb patlb, rvatlb;
     struct table pages, segments;
     struct firmware firmware;
+    uint32_t cpu_factor; /* how slow the CPU is */
     uint32_t interrupts; /* modules that the firmware has to serve, by bit */
     struct chip_packet *free_packets;
     struct request *free_requests;
@@ -244,13 +253,17 @@ bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t sta
 void replier_cancel(struct chip *chip);
 void replier_drop(struct chip *chip); /* the job is done by others */
 void replier_room(struct chip *chip);
+/* From target to requester, as the request told. */
+void header_answer(const struct chip_header *asked, struct chip_header *answer);
 
 /* rfend.c */
 void rfend_step(struct chip *chip, uint32_t state);
 void rfend_hand(struct chip *chip);
 void rfend_next(struct chip *chip); /* hands the next packet over, if it may */
 void rfend_discard(struct chip *chip);
-void rfend_retry(struct chip *chip); /* RBend or Replier is free again */
+void rfend_consume(struct chip *chip);   /* the firmware has done what the packet asked */
+void rfend_delivered(struct chip *chip); /* the firmware has moved its payload by DMA */
+void rfend_retry(struct chip *chip);     /* RBend or Replier is free again */
 
 /* rbend.c */
 void rbend_step(struct chip *chip, uint32_t state);
@@ -308,11 +321,26 @@ static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, ui
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header);
 /* Is this what the Replier was stopped for? */
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job);
+int64_t vpush_rfend_cycles(const struct chip *chip);
 void vpush_rfend(struct chip *chip);   /* RFend has stopped at RVA */
 void vpush_replier(struct chip *chip); /* Replier has stopped: the data is in memory */
+/* RBend could not write it. */
+void vpush_lost(struct chip *chip, const struct chip_header *header);
+/* In hardware, as a what-if. */
+enum vpush_slot { VPUSH_GIVEN, VPUSH_WAITS, VPUSH_REFUSES };
+enum vpush_slot vpush_slot(struct chip *chip, uint64_t *virtual);
+void vpush_deliver(struct chip *chip, const struct chip_header *header); /* it is in memory */
+
+/* atomic.c: RFend has stopped at FLIT3 with such a packet. */
+void atomic_serve(struct chip *chip);
 
 /* firmware.c */
+/* Sends these words to where the packet wanted its ack. */
+void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
+                     uint32_t count);
 void firmware_step(struct chip *chip, uint32_t state);
 void firmware_interrupt(struct chip *chip);
+/* Page table to PATLB; false: the page is not in the table, so it is not pinned. */
+bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual);
 
 #endif

@@ -40,6 +40,7 @@ void rbend_discard(struct chip *chip)
     sim_time now = sim_now(chip->sim);
     chip->modules[CHIP_RBEND].is_suspended = false;
     chip->count.discarded++;
+    vpush_lost(chip, &arrival->packet->header);
     chip->wire.drain(chip->wire.context, chip, arrival->stay,
                      arrival->tail > now ? arrival->tail : now);
     rbend_end(chip);
@@ -71,6 +72,8 @@ void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t valu
 static void packet_conclude(struct chip *chip)
 {
     const struct chip_header *header = &chip->rbend.arrival->packet->header;
+    if (chip->constants.hardware_vpush)
+        vpush_deliver(chip, header);
     if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
         if (!replier_take(chip, header, 0)) {
             module_rest(chip, CHIP_RBEND, B_FLAG); /* Replier calls when it has room */

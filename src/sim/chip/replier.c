@@ -52,8 +52,7 @@ void replier_cancel(struct chip *chip)
     replier_drop(chip);
 }
 
-/* From target to requester, as the request told. */
-static void header_answer(const struct chip_header *asked, struct chip_header *answer)
+void header_answer(const struct chip_header *asked, struct chip_header *answer)
 {
     *answer = *asked;
     answer->source_node = asked->target_node;

@@ -101,11 +101,26 @@ static void rfend_end(struct chip *chip)
     rfend_next(chip);
 }
 
-void rfend_discard(struct chip *chip)
+void rfend_consume(struct chip *chip)
 {
     chip->modules[CHIP_RFEND].is_suspended = false;
-    chip->count.discarded++;
     arrival_drop(chip, chip->rfend.current);
+    rfend_end(chip);
+}
+
+void rfend_discard(struct chip *chip)
+{
+    chip->count.discarded++;
+    rfend_consume(chip);
+}
+
+void rfend_delivered(struct chip *chip)
+{
+    struct arrival *arrival = chip->rfend.current;
+    chip->modules[CHIP_RFEND].is_suspended = false;
+    chip_packet_free(chip, arrival->packet);
+    arrival->next = chip->free_arrivals;
+    chip->free_arrivals = arrival;
     rfend_end(chip);
 }
 
@@ -163,12 +178,28 @@ static bool rva_find(struct chip *chip)
     return true;
 }
 
+/* What if hardware knew the ring: it looks whether there is room, and else waits for it. */
+static void ring_enter(struct chip *chip)
+{
+    enum vpush_slot slot = vpush_slot(chip, &chip->rfend.virtual);
+    if (slot == VPUSH_GIVEN)
+        module_go(chip, CHIP_RFEND, F_SET2,
+                  chip->constants.set_cycles + chip->constants.ring_check_cycles);
+    else if (slot == VPUSH_WAITS)
+        module_rest(chip, CHIP_RFEND, F_RVA);
+    else
+        module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);
+}
+
 static void state_rva(struct chip *chip)
 {
     /* one state fewer to set than without a look-up */
     const struct module_path path[] = {{F_SET2, chip->constants.set_cycles},
                                        {F_SET3, chip->constants.set_cycles}};
-    if (rva_find(chip))
+    if (chip->constants.hardware_vpush &&
+        vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
+        ring_enter(chip);
+    else if (rva_find(chip))
         module_pass(chip, CHIP_RFEND, path, 2);
     else
         module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum host_event { EVENT_START, EVENT_END, EVENT_COUNT };
-static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end"};
+enum host_event { EVENT_START, EVENT_END, EVENT_STORED, EVENT_COUNT };
+static const char *const event_names[EVENT_COUNT] = {"pci-start", "pci-end", "pci-stored"};
 /* Physical addresses of attached memory begin here: no simulated host has so much of its own. */
 #define ATTACH_FIRST (1ULL << 40)
 
@@ -22,7 +22,8 @@ static const char *const kind_names[] = {"DMA read", "DMA write", "PIO", "PIO co
 /* Memory that a program brought. */
 struct attached {
     uint64_t physical, length;
-    char *base;
+    char *base;                     /* or, with reach, an address there */
+    const struct host_reach *reach; /* NULL: our own address space */
 };
 
 struct host {
@@ -37,7 +38,9 @@ struct host {
     struct sim_condition changed;
     struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
-    sim_time free_at; /* the bus rests until then */
+    struct pci_request *inside, *inside_last; /* stores that cut into it */
+    sim_time free_at;                         /* the bus rests until then */
+    sim_time posted; /* until then DMA writes are on their way through the bridge */
     struct trace *trace;
     uint32_t track;
 };
@@ -66,15 +69,11 @@ static void bus_next(struct host *host, sim_time when)
     post(host, when, EVENT_START);
 }
 
-void pci_ask(struct host *host, struct pci_request *request)
+/* A read must not pass what was posted before it (the standard's rule for bridges): the bridge
+ * fetches only when that is in memory. */
+static sim_time posted_wait(const struct host *host, sim_time fetch)
 {
-    /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
-    bool is_store = request->kind == PCI_PIO || request->kind == PCI_COMBINED;
-    sim_time wait = is_store ? 0 : host->constants.pci_arbitrate_cycles;
-    request->next = NULL;
-    *(host->last ? &host->last->next : &host->first) = request;
-    host->last = request;
-    bus_next(host, sim_now(host->sim) + cycles(host, wait));
+    return host->posted > fetch ? host->posted - fetch : 0;
 }
 
 /* The time on the bus, from the address to the last word. */
@@ -89,8 +88,56 @@ static sim_time duration(const struct host *host, const struct pci_request *requ
         int64_t each = c->pci_address_cycles + c->pci_write_cycles + c->pci_turn_cycles;
         return cycles(host, lines * each + words);
     }
-    int64_t wait = request->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
-    return cycles(host, c->pci_address_cycles + wait + (words > 0 ? words : 1));
+    sim_time address = cycles(host, c->pci_address_cycles), data = cycles(host, words ? words : 1);
+    if (request->kind == PCI_WRITE)
+        return address + cycles(host, c->pci_write_cycles) + data;
+    int64_t lines = (request->bytes - 1) / c->combine_bytes;
+    return address + posted_wait(host, request->start + address) +
+           cycles(host, c->pci_read_cycles + lines * c->pci_line_cycles) + data;
+}
+
+static bool is_store(const struct pci_request *request)
+{
+    return request->kind == PCI_PIO || request->kind == PCI_COMBINED;
+}
+
+/* A transfer that has had the bus for as long as its latency timer says gives way to stores of the
+ * CPU, and goes on with a new address. (Who was told when it ends is not told again.) */
+static bool store_cuts_in(struct host *host, struct pci_request *store)
+{
+    const struct sim_constants *c = &host->constants;
+    struct pci_request *dma = host->current;
+    if (!dma || is_store(dma) || dma->end == 0)
+        return false;
+    sim_time begin = dma->start + cycles(host, c->pci_latency_cycles), now = sim_now(host->sim);
+    begin = begin > now ? begin : now;
+    if (host->inside && host->inside_last->end > begin)
+        begin = host->inside_last->end;
+    if (begin >= dma->end)
+        return false;
+    int64_t again = dma->kind == PCI_READ ? c->pci_read_cycles : c->pci_write_cycles;
+    store->start = begin + cycles(host, c->pci_turn_cycles);
+    store->end = store->start + duration(host, store);
+    dma->end += store->end - begin +
+                cycles(host, c->pci_turn_cycles + c->pci_address_cycles + again);
+    store->next = NULL;
+    *(host->inside ? &host->inside_last->next : &host->inside) = store;
+    host->inside_last = store;
+    post(host, store->end, EVENT_STORED);
+    return true;
+}
+
+void pci_ask(struct host *host, struct pci_request *request)
+{
+    /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
+    sim_time wait = is_store(request) ? 0 : host->constants.pci_arbitrate_cycles;
+    request->next = NULL;
+    request->end = 0;
+    if (is_store(request) && store_cuts_in(host, request))
+        return;
+    *(host->last ? &host->last->next : &host->first) = request;
+    host->last = request;
+    bus_next(host, sim_now(host->sim) + cycles(host, wait));
 }
 
 static void bus_start(struct host *host)
@@ -108,11 +155,25 @@ static void bus_start(struct host *host)
 static void bus_end(struct host *host)
 {
     struct pci_request *request = host->current;
+    if (request->end > sim_now(host->sim)) { /* a store has cut in */
+        post(host, request->end, EVENT_END);
+        return;
+    }
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
     host->current = NULL;
     host->free_at = request->end + cycles(host, host->constants.pci_turn_cycles);
+    if (request->kind == PCI_WRITE)
+        host->posted = request->end + cycles(host, host->constants.post_cycles);
     bus_next(host, host->free_at);
     request->ended(request->context, request);
+}
+
+static void store_end(struct host *host)
+{
+    struct pci_request *store = host->inside;
+    trace_span(host->trace, host->track, kind_names[store->kind], store->start, store->end);
+    host->inside = store->next;
+    store->ended(store->context, store);
 }
 
 static void host_event(void *context, uint32_t kind, uint64_t argument)
@@ -121,8 +182,10 @@ static void host_event(void *context, uint32_t kind, uint64_t argument)
     (void)argument;
     if (kind == EVENT_START)
         bus_start(host);
-    else
+    else if (kind == EVENT_END)
         bus_end(host);
+    else
+        store_end(host);
 }
 
 int host_create(struct host **host, struct sim *sim, const struct host_spec *spec)
@@ -205,9 +268,8 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
     return range->base + (physical - range->physical);
 }
 
-int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
+static int range_add(struct host *host, const struct attached *range)
 {
-    uint64_t page = (uint64_t)host->constants.page_bytes, within = (uintptr_t)base % page;
     if (host->attached_count == host->attached_capacity) {
         uint32_t capacity = host->attached_capacity ? host->attached_capacity * 2 : 8;
         struct attached *attached = realloc(host->attached, capacity * sizeof(*attached));
@@ -216,13 +278,40 @@ int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t 
         host->attached = attached;
         host->attached_capacity = capacity;
     }
-    /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
-    uint64_t whole = (within + length + page - 1) / page * page;
-    *physical = host->attach_next + within;
-    host->attached[host->attached_count++] = (struct attached){host->attach_next, whole,
-                                                               (char *)base - within};
-    host->attach_next += whole + page; /* a page apart */
+    host->attached[host->attached_count++] = *range;
+    host->attach_next += range->length + (uint64_t)host->constants.page_bytes; /* a page apart */
     return 0;
+}
+
+static uint64_t whole_pages(const struct host *host, uint64_t length)
+{
+    uint64_t page = (uint64_t)host->constants.page_bytes;
+    return (length + page - 1) / page * page;
+}
+
+int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
+{
+    uint64_t within = (uintptr_t)base % (uint64_t)host->constants.page_bytes;
+    /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
+    struct attached range = {.physical = host->attach_next,
+                             .length = whole_pages(host, within + length),
+                             .base = (char *)base - within};
+    int result = range_add(host, &range);
+    if (result == 0)
+        *physical = range.physical + within;
+    return result;
+}
+
+int host_memory_lend(struct host *host, const struct host_loan *loan, uint64_t *physical)
+{
+    struct attached range = {.physical = host->attach_next,
+                             .length = whole_pages(host, loan->length),
+                             .base = (char *)(uintptr_t)loan->address,
+                             .reach = loan->reach};
+    int result = range_add(host, &range);
+    if (result == 0)
+        *physical = range.physical;
+    return result;
 }
 
 int host_memory_detach(struct host *host, uint64_t physical)
@@ -235,6 +324,29 @@ int host_memory_detach(struct host *host, uint64_t physical)
     memmove(range, range + 1,
             (size_t)(host->attached + host->attached_count - range) * sizeof(*range));
     return 0;
+}
+
+void host_memory_read(const struct host *host, uint64_t physical, void *target, uint64_t length)
+{
+    const struct attached *range = physical < ATTACH_FIRST ? NULL : attached_find(host, physical);
+    if (!range || !range->reach) {
+        memcpy(target, host_memory(host, physical, length), length);
+        return;
+    }
+    uint64_t address = (uintptr_t)range->base + (physical - range->physical);
+    if (range->reach->read(range->reach->context, address, target, length) < 0)
+        memset(target, 0, length);
+}
+
+void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length)
+{
+    const struct attached *range = physical < ATTACH_FIRST ? NULL : attached_find(host, physical);
+    if (!range || !range->reach) {
+        memcpy(host_memory(host, physical, length), source, length);
+        return;
+    }
+    uint64_t address = (uintptr_t)range->base + (physical - range->physical);
+    (void)range->reach->write(range->reach->context, address, source, length);
 }
 
 struct pio_wait {
@@ -271,6 +383,11 @@ void host_pio(struct host *host, uint32_t words, bool is_combining)
 void host_memory_changed(struct host *host)
 {
     sim_condition_signal(host->sim, &host->changed);
+}
+
+int host_wait(struct host *host, sim_time deadline)
+{
+    return fiber_wait(host->sim, &host->changed, deadline);
 }
 
 int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not, sim_time deadline)

@@ -30,7 +30,7 @@ struct sim *host_sim(const struct host *host);
 uint64_t host_memory_size(const struct host *host);
 
 /* The byte at a physical address; the range must lie inside the memory, or inside one attached
- * range. */
+ * range of this address space. */
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length);
 
 /* Gives memory that a program brings physical addresses of its own, so that it can be pinned and
@@ -40,6 +40,27 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length);
 int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical);
 /* -ENOENT: nothing is attached there. */
 int host_memory_detach(struct host *host, uint64_t physical);
+
+/* How memory of another address space is reached. A failure (its process has ended) reads zeros and
+ * writes nothing. */
+struct host_reach {
+    void *context;
+    int (*read)(void *context, uint64_t address, void *target, size_t length);
+    int (*write)(void *context, uint64_t address, const void *source, size_t length);
+};
+
+/* The same for memory whose place must not matter, because where malloc puts it differs from run to
+ * run: *physical is the start of a page, whatever the address. reach: NULL if the address is a
+ * pointer of ours; else it outlives the loan. Ended by host_memory_detach(). -ENOMEM. */
+struct host_loan {
+    uint64_t address, length;
+    const struct host_reach *reach;
+};
+int host_memory_lend(struct host *host, const struct host_loan *loan, uint64_t *physical);
+
+/* What DMA does. The range lies inside the memory, or inside one attached or lent range. */
+void host_memory_read(const struct host *host, uint64_t physical, void *target, uint64_t length);
+void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length);
 
 enum pci_kind {
     PCI_READ,    /* DMA from memory */
@@ -69,6 +90,9 @@ void host_pio(struct host *host, uint32_t words, bool is_combining);
 
 /* A DMA write becomes visible: wakes those who poll. */
 void host_memory_changed(struct host *host);
+
+/* Only in a fiber: waits until memory changes or somebody calls the above. 0, or -ETIMEDOUT. */
+int host_wait(struct host *host, sim_time deadline);
 
 /* Only in a fiber: waits until the word at a physical address is `value` (or, with is_not, is not).
  * 0, or -ETIMEDOUT. */

@@ -21,6 +21,7 @@ struct process {
     struct process_spec spec;
     uint32_t window_next;
     bool is_kicked[PROCESS_WINDOWS]; /* and not waited for */
+    int ring;                        /* of process_ring_open() */
 };
 
 /* Words of the library's page. */
@@ -266,7 +267,7 @@ void process_ring_open(struct process *process, uint64_t offset, uint32_t slots)
                              .size = (uint64_t)slots * CHIP_RING_SLOT,
                              .pointer = VIRTUAL + offset - 8};
     *own_word(process, offset - 8) = 0;
-    chip_ring_open(process->chip, &ring);
+    process->ring = chip_ring_open(process->chip, &ring);
 }
 
 int process_ring_wait(struct process *process, uint64_t offset, uint64_t taken, sim_time deadline)
@@ -277,7 +278,7 @@ int process_ring_wait(struct process *process, uint64_t offset, uint64_t taken, 
 void process_ring_release(struct process *process, uint64_t taken)
 {
     host_pio(process->host, 1, false);
-    chip_ring_release(process->chip, taken);
+    chip_ring_release(process->chip, process->ring, taken);
 }
 
 void process_page_forget(struct process *process, uint64_t offset)

@@ -40,6 +40,19 @@ struct measure_stream {
 int measure_throughput(const struct measure_setup *setup, const struct measure_stream *stream,
                        double *mbps);
 
+/* The patterns of figure 7.7, among three nodes on a switch: who sends PUSHes of this size. MB/s of
+ * those that arrive. */
+enum measure_pattern {
+    PATTERN_1_TO_1,
+    PATTERN_1_TO_2, /* in turn */
+    PATTERN_2_TO_1,
+    PATTERN_RFEND_STOPS,    /* as 1 to 1; packets to the sender are dropped by its firmware */
+    PATTERN_REQUESTS_END,   /* as 2 to 1; the receiver's own requests are cancelled */
+    PATTERN_INITIATOR_LOOPS /* as 2 to 1; the receiver's request misses again and again */
+};
+int measure_pattern(const struct sim_constants *constants, enum measure_pattern pattern,
+                    uint32_t size, double *mbps);
+
 /* A stream of VPUSHes of this size: time for each packet, and of the on-chip CPU for each, in
  * us. */
 int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COST_NONE (1ull << 62) /* has no way; above all costs, and can still be added to */
+#define COST_NONE  (1ull << 62) /* has no way; above all costs, and can still be added to */
+#define COST_ASIDE (1ull << 61) /* passes by the hub */
 
 static bool grow_allocate(struct grow *grow)
 {
@@ -41,7 +42,8 @@ int grow_create(struct grow **out, const struct turns *turns, const struct reach
         grow->load = load;
     }
     if (!grow || !grow_allocate(grow) || rescue_create(&grow->rescue, net) < 0 ||
-        ways_create(&grow->ways, turns) < 0 || price_create(&grow->price, load, turns) < 0) {
+        ways_create(&grow->ways, turns) < 0 || hub_create(&grow->hub, grow->ways, load) < 0 ||
+        price_create(&grow->price, load, turns) < 0) {
         grow_destroy(grow);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to grow trees over %u switches",
                          net->switch_count);
@@ -63,6 +65,7 @@ void grow_destroy(struct grow *grow)
     free(grow->scratch);
     for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
         free(grow->flow[k]);
+    hub_destroy(grow->hub);
     ways_destroy(grow->ways);
     rescue_destroy(grow->rescue);
     free(grow);
@@ -75,6 +78,12 @@ static void join(struct grow *grow, uint32_t at, uint32_t level, uint64_t cost)
     grow->order[grow->order_count++] = at;
 }
 
+/* What a switch pays to go on by another: the hub's privilege counts inside a group only. */
+static uint64_t cost_mask(const struct grow *grow, uint32_t at)
+{
+    return grow->price_at[at] == grow->price->of[0] ? UINT64_MAX : ~COST_ASIDE;
+}
+
 /* The cheapest choice of a switch, all of which are allowed. The innermost loop of all. */
 static uint32_t cheapest_find(const struct grow *grow, uint32_t at, uint64_t *cost)
 {
@@ -82,12 +91,12 @@ static uint32_t cheapest_find(const struct grow *grow, uint32_t at, uint64_t *co
     const uint64_t *choice = ways_choice(grow->ways, at);
     const uint64_t *price = grow->price_at[at] + net->first[at];
     const uint32_t *head = net->head + net->first[at];
-    uint64_t least = COST_NONE;
+    uint64_t least = COST_NONE, mask = cost_mask(grow, at);
     uint32_t best = LFT_NONE;
     for (uint32_t w = 0; w < grow->turns->words; w++) {
         for (uint64_t bits = choice[w]; bits; bits &= bits - 1) {
             uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
-            uint64_t through = grow->cost[head[slot]] + price[slot];
+            uint64_t through = (grow->cost[head[slot]] & mask) + price[slot];
             best = through < least ? slot : best;
             least = through < least ? through : least;
         }
@@ -102,13 +111,13 @@ static uint32_t cheapest_fitting_find(const struct grow *grow, uint32_t at, cons
 {
     const struct net *net = grow->net;
     const uint64_t *choice = ways_choice(grow->ways, at);
-    uint64_t least = COST_NONE;
+    uint64_t least = COST_NONE, mask = cost_mask(grow, at);
     uint32_t best = LFT_NONE;
     for (uint32_t w = 0; w < grow->turns->words; w++) {
         for (uint64_t bits = choice[w]; bits; bits &= bits - 1) {
             uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
             uint32_t out = net->first[at] + slot, to = net->head[out];
-            uint64_t through = grow->cost[to] + grow->price_at[at][out];
+            uint64_t through = (grow->cost[to] & mask) + grow->price_at[at][out];
             if (through >= least)
                 continue;
             if (to != grow->ways->root &&
@@ -141,13 +150,30 @@ static uint32_t dealt_find(const struct grow *grow, uint32_t at, const uint8_t *
     return LFT_NONE;
 }
 
+/* The candidates have chosen their ways: one of them is favoured from here on. */
+static void hub_favour(struct grow *grow, const uint8_t *next)
+{
+    struct hub *hub = grow->hub;
+    hub_choose(hub, next);
+    for (uint32_t i = 0; i < hub->count; i++) {
+        uint32_t at = hub->candidates[i];
+        if (!hub->chosen[at])
+            grow->cost[at] |= COST_ASIDE;
+    }
+}
+
 /* Every switch chooses, nearest first. Those that have no choice left must wait. */
 static void choices_make(struct grow *grow, uint8_t *next)
 {
     const struct ways *ways = grow->ways;
+    bool waiting = !grow->bare && grow->hub->level > 0;
     for (uint32_t i = 1; i < ways->order_count; i++) {
         uint32_t at = ways->order[i];
         uint64_t cost;
+        if (waiting && ways->level[at] > grow->hub->level) {
+            waiting = false;
+            hub_favour(grow, next);
+        }
         uint32_t slot = grow->bare          ? dealt_find(grow, at, next, &cost)
                         : ways->depends[at] ? cheapest_fitting_find(grow, at, next, &cost)
                                             : cheapest_find(grow, at, &cost);
@@ -254,7 +280,10 @@ void grow_tree(struct grow *grow, uint32_t target, uint8_t *next)
     uint32_t root = net->target_switch[target];
     grow_start(grow, target, next);
     grow->bare = !net_has_hosts(net, root);
-    ways_find(grow->ways, root);
+    if (grow->ways->root != root) {
+        ways_find(grow->ways, root);
+        hub_candidates_find(grow->hub, target);
+    }
     choices_make(grow, next);
     waiting_join(grow, next);
     if (grow->order_count < net->switch_count && grow_stragglers_join(grow, target, next) &&

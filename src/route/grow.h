@@ -10,6 +10,7 @@
 #ifndef ROUTE_GROW_H
 #define ROUTE_GROW_H
 
+#include "route/hub.h"
 #include "route/load.h"
 #include "route/price.h"
 #include "route/reach.h"
@@ -29,6 +30,7 @@ struct grow {
     uint32_t *order; /* switches as they joined */
     uint32_t order_count;
     struct ways *ways;
+    struct hub *hub;
     uint32_t *waiting; /* switches that had no choice left when their turn came */
     uint32_t waiting_count;
     bool bare;   /* the target at hand is a switch without hosts */

@@ -406,7 +406,7 @@ static int balance(struct repair *repair, struct lft *lft, struct load *load,
                             rounds);
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
-        .work_max = TUNE_PASSES * (uint64_t)lft->net->host_count * lft->net->switch_count,
+        .rounds_max = TUNE_PASSES,
         .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 2,
         .looks_max = TUNE_TARGETS,
         .longer = true,

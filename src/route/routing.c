@@ -50,29 +50,49 @@ static uint32_t lanes_raised(const struct routing *routing, const uint8_t *next,
     return count;
 }
 
+/* Longest way from a switch with hosts to a host. */
+static uint32_t tree_hops(const struct routing *routing, uint32_t target, uint32_t *hops)
+{
+    const struct net *net = routing->net;
+    const uint8_t *next = lft_tree(routing->lft, target);
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < net->switch_count; s++)
+        hops[s] = LFT_UNKNOWN;
+    hops[net->target_switch[target]] = 0;
+    for (uint32_t s = 0; s < net->switch_count; s++) {
+        if (!net_has_hosts(net, s) || next[s] >= LFT_HERE)
+            continue;
+        uint32_t length = lft_hops(net, next, s, hops);
+        if (length != UINT32_MAX && length > most)
+            most = length;
+    }
+    return most;
+}
+
+/* Most changes of lane on a way to a target, from wherever. */
+static uint32_t tree_lanes(const struct routing *routing, uint32_t target)
+{
+    const uint8_t *next = lft_tree(routing->lft, target);
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < routing->net->switch_count; s++) {
+        uint32_t raised = next[s] < LFT_HERE ? lanes_raised(routing, next, s) : 0;
+        most = raised > most ? raised : most;
+    }
+    return most;
+}
+
 static void part_measure(void *context, uint32_t part)
 {
     struct measure *measure = context;
     const struct routing *routing = measure->routing;
     const struct net *net = routing->net;
+    bool has_lanes = routing->algorithm->lanes != ALGORITHM_ONE_LANE;
     uint32_t *hops = malloc(net->switch_count * sizeof(*hops)), hops_most = 0, lane_most = 0;
-    for (uint32_t t = part; hops && t < net->host_count; t += MEASURE_PARTS) {
-        const uint8_t *next = lft_tree(routing->lft, t);
-        for (uint32_t s = 0; s < net->switch_count; s++)
-            hops[s] = LFT_UNKNOWN;
-        hops[net->target_switch[t]] = 0;
-        for (uint32_t s = 0; s < net->switch_count; s++) {
-            if (!net_has_hosts(net, s) || next[s] >= LFT_HERE)
-                continue;
-            uint32_t length = lft_hops(net, next, s, hops);
-            if (length == UINT32_MAX)
-                continue;
-            hops_most = length > hops_most ? length : hops_most;
-            if (routing->algorithm->lanes == ALGORITHM_ONE_LANE)
-                continue;
-            uint32_t lane = lanes_raised(routing, next, s);
-            lane_most = lane > lane_most ? lane : lane_most;
-        }
+    for (uint32_t t = part; hops && t < net->target_count; t += MEASURE_PARTS) {
+        uint32_t length = t < net->host_count ? tree_hops(routing, t, hops) : 0;
+        uint32_t lane = has_lanes ? tree_lanes(routing, t) : 0;
+        hops_most = length > hops_most ? length : hops_most;
+        lane_most = lane > lane_most ? lane : lane_most;
     }
     if (!hops)
         measure->failed = true;
@@ -81,7 +101,7 @@ static void part_measure(void *context, uint32_t part)
     free(hops);
 }
 
-/* Hops of the longest way from a switch with hosts to a host, and lanes needed by the rule. */
+/* The longest way, and the lanes that are needed by the rule. */
 static int ways_measure(struct routing *routing)
 {
     struct measure measure = {.routing = routing};

@@ -18,11 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRANDS_MAX     2
-#define BATCHES         32
-#define SMALL_WORK      (1ull << 26) /* targets x channels below which one strand is quick enough */
-#define TUNE_WORK_LARGE 50000000ull  /* table entries looked at while tuning */
-#define TUNE_ROUNDS     100
+#define STRANDS_MAX 2
+#define BATCHES     32
+#define SMALL_WORK  (1ull << 26) /* targets x channels below which one strand is quick enough */
+#define TUNE_WORK   50000000ull  /* table entries to look at while tuning */
 
 struct strand {
     struct grow *grow;
@@ -142,9 +141,7 @@ static int build_prepare(struct trees *build)
 
 static int tune(struct routing *routing)
 {
-    uint64_t entries = (uint64_t)routing->net->host_count * routing->net->switch_count;
-    uint64_t work = TUNE_ROUNDS * entries;
-    struct tune_options options = {.work_max = work < TUNE_WORK_LARGE ? work : TUNE_WORK_LARGE,
+    struct tune_options options = {.looks_max = TUNE_WORK / routing->net->switch_count + 1,
                                    .longer = routing->algorithm->lanes == ALGORITHM_ONE_LANE &&
                                              routing->algorithm->loop_free};
     return tune_table(routing->lft, routing->turns, routing->load, &options);

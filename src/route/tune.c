@@ -11,12 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY_GAIN  0.9999f /* a gain, not noise */
-#define TUNE_IDLE 4       /* rounds without a gain after which it is enough */
+#define TUNE_ROUNDS  100
+#define ANY_GAIN     0.9999f /* a gain, not noise */
+#define TUNE_IDLE    4       /* rounds without a gain after which it is enough */
+#define OUTLYING     1.08    /* so much busier than the rest stands out */
+#define FEW_OF       2048    /* one channel in so many may stand out */
+#define FEW_LEAST    8
+#define LOAD_BUCKETS 1024
 
 /* A switch whose way leads over a busy channel. */
 struct offender {
     uint32_t depth, at;
+};
+
+struct busy {
+    uint32_t channel;
+    bool inside; /* with traffic inside its group, and not between groups */
 };
 
 struct tune {
@@ -34,15 +44,16 @@ struct tune {
     uint8_t *marked;
     struct offender *offenders;
     uint32_t offender_count;
-    uint32_t *busy_list; /* channels above the limit */
+    struct busy *busy_list; /* channels above the limit */
     uint32_t busy_count;
     uint8_t *next;
     uint32_t root;
     bool longer;
+    bool gaining; /* the last round was some good */
     float worth;
     const float *goal;
     uint64_t moves, moves_max;
-    uint32_t looks, looks_max;
+    uint64_t looks, looks_max;
 };
 
 static void tune_free(struct tune *tune)
@@ -73,7 +84,7 @@ static bool tune_allocate(struct tune *tune)
     tune->path = malloc(switches * sizeof(uint32_t));
     tune->marked = malloc(switches);
     tune->offenders = malloc(switches * sizeof(*tune->offenders));
-    tune->busy_list = malloc((tune->net->channel_count + 1) * sizeof(uint32_t));
+    tune->busy_list = malloc((tune->net->channel_count + 1) * sizeof(*tune->busy_list));
     return enough && tune->joined && tune->hops && tune->path && tune->marked && tune->offenders &&
            tune->busy_list;
 }
@@ -287,19 +298,43 @@ static void offenders_find(struct tune *tune)
     qsort(tune->offenders, tune->offender_count, sizeof(*tune->offenders), nearer_first);
 }
 
+/* The load that only a few channels exceed, so that what stands out can be told from the rest. */
+static double common_load(const struct tune *tune, uint32_t class, double most)
+{
+    uint32_t count[LOAD_BUCKETS] = {0}, channels = tune->net->channel_count, above = 0;
+    uint32_t few = channels / FEW_OF > FEW_LEAST ? channels / FEW_OF : FEW_LEAST;
+    const float *load = tune->load->channel[class];
+    for (uint32_t c = 0; c < channels; c++)
+        count[load[c] > 0 ? (uint32_t)(load[c] / most * (LOAD_BUCKETS - 1)) : 0]++; /* rounding */
+    uint32_t bucket = LOAD_BUCKETS;
+    while (bucket > 0 && above + count[bucket - 1] <= few)
+        above += count[--bucket];
+    return most * bucket / (LOAD_BUCKETS - 1);
+}
+
+/* Which channels are worth a look: those near the busiest. Where a few stand out from the rest,
+ * as after a failure, these come first, by themselves, and are brought down quickly. */
 static void limits_set(struct tune *tune, float share)
 {
+    bool outlying[TRAFFIC_CLASSES] = {false}, any = false;
     for (uint32_t k = 0; k < tune->classes; k++) {
-        double most = 0;
+        double most = 0, host = traffic_host_load(tune->load->traffic, k);
         for (uint32_t c = 0; c < tune->net->channel_count; c++)
             most = fmax(most, tune->load->channel[k][c]);
+        double common = most > 0 ? common_load(tune, k, most) : 0;
+        outlying[k] = tune->gaining && most > fmax(common, host) * OUTLYING;
+        any = any || outlying[k];
         tune->most[k] = most;
         tune->unit[k] = most > 0 ? (float)(1 / most) : 1;
-        double host = traffic_host_load(tune->load->traffic, k);
         /* below the load of host cables nothing is gained any more */
-        tune->busy[k] = (float)fmax(most * share, host * 1.0001);
+        double limit = outlying[k] ? common + (most - common) / 4 : most * share;
+        tune->busy[k] = (float)fmax(limit, host * 1.0001);
+    }
+    for (uint32_t k = 0; k < tune->classes; k++) {
         if (tune->goal && tune->goal[k] > 0)
             tune->busy[k] = tune->goal[k];
+        else if (any && !outlying[k])
+            tune->busy[k] = INFINITY;
     }
 }
 
@@ -307,36 +342,43 @@ static void busy_list_fill(struct tune *tune)
 {
     tune->busy_count = 0;
     for (uint32_t c = 0; c < tune->net->channel_count; c++) {
-        bool busy = false;
-        for (uint32_t k = 0; k < tune->classes; k++)
-            busy = busy || tune->load->channel[k][c] > tune->busy[k];
-        if (busy)
-            tune->busy_list[tune->busy_count++] = c;
+        bool inside = tune->load->channel[0][c] > tune->busy[0];
+        bool between = tune->classes > 1 && tune->load->channel[1][c] > tune->busy[1];
+        if (inside || between)
+            tune->busy_list[tune->busy_count++] = (struct busy){c, !between};
     }
 }
 
-/* Does a tree use a busy channel at all? Spares most targets the closer look. */
-static bool uses_busy(const struct tune *tune, const uint8_t *next)
+/* Does a target's tree use a busy channel at all? Spares most targets the closer look. */
+static bool uses_busy(const struct tune *tune, const struct lft *table, uint32_t target)
 {
     const struct net *net = tune->net;
+    const uint8_t *next = lft_tree(table, target);
     for (uint32_t i = 0; i < tune->busy_count; i++) {
-        uint32_t c = tune->busy_list[i];
-        if (net->first[net->tail[c]] + next[net->tail[c]] == c)
+        struct busy busy = tune->busy_list[i];
+        uint32_t at = net->tail[busy.channel];
+        if (net->first[at] + next[at] == busy.channel &&
+            (!busy.inside || traffic_class(tune->load->traffic, at, target) == 0))
             return true;
     }
     return false;
 }
 
+static bool is_spent(const struct tune *tune)
+{
+    return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max;
+}
+
+/* Looks at the trees that use busy channels. */
 static void pass(struct tune *tune, const struct lft *table, float share)
 {
     const struct net *net = tune->net;
     limits_set(tune, share);
     busy_list_fill(tune);
-    for (uint32_t t = 0; t < net->host_count; t++) {
-        if (!uses_busy(tune, lft_tree(table, t)))
+    for (uint32_t t = 0; t < net->host_count && !is_spent(tune); t++) {
+        if (!uses_busy(tune, table, t))
             continue;
-        if (tune->moves >= tune->moves_max || tune->looks++ >= tune->looks_max)
-            return;
+        tune->looks++;
         target_take(tune, table, t);
         offenders_find(tune);
         for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
@@ -355,27 +397,27 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .goal = options->goal,
                         .worth = options->worth > 0 ? options->worth : ANY_GAIN,
                         .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
-                        .looks_max = options->looks_max ? options->looks_max : UINT32_MAX,
+                        .looks_max = options->looks_max ? options->looks_max : UINT64_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {
         tune_free(&tune);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
     }
-    uint64_t entries = (uint64_t)net->host_count * net->switch_count, work = 0;
-    uint32_t idle = 0;
+    uint32_t idle = 0, rounds_max = options->rounds_max ? options->rounds_max : TUNE_ROUNDS;
     double best = INFINITY; /* the product of the busiest loads of the classes */
-    for (uint32_t round = 0; idle < TUNE_IDLE && work + entries <= options->work_max; round++) {
+    for (uint32_t round = 0; round < rounds_max && idle < TUNE_IDLE && !is_spent(&tune); round++) {
         uint64_t before = tune.moves;
+        tune.gaining = idle == 0;
         pass(&tune, table, idle ? 0.8f : 0.95f);
-        work += entries;
         if (tune.busy_count == 0)
             break;
         double product = tune.most[0] * (tune.classes > 1 ? tune.most[1] : 1);
         bool gained = product < best * 0.999;
         best = gained ? product : best;
         idle = gained ? 0 : idle + 1;
-        log_debug("tuning round %u: %llu moves, busiest %.4f %.4f", round,
-                  (unsigned long long)(tune.moves - before), tune.most[0], tune.most[1]);
+        log_debug("tuning round %u: %llu moves, %llu looks, busiest was %.4f %.4f", round,
+                  (unsigned long long)(tune.moves - before), (unsigned long long)tune.looks,
+                  tune.most[0], tune.most[1]);
     }
     options->moves = tune.moves;
     tune_free(&tune);

@@ -11,8 +11,8 @@
 #include "route/turns.h"
 
 struct tune_options {
-    uint64_t work_max;           /* about how many table entries to look at before giving up */
-    uint32_t looks_max;          /* trees to look at closely at most; 0: no limit */
+    uint32_t rounds_max;         /* times to go through the table; 0: 100 */
+    uint64_t looks_max;          /* trees to look at closely at most; 0: no limit */
     uint64_t moves_max;          /* entries to change at most; 0: no limit */
     uint64_t moves;              /* entries changed; filled in */
     bool longer;                 /* may use ways that are longer */

@@ -78,3 +78,13 @@ uint32_t world_channel(const struct world *world, const char *from, const char *
     fail_msg("no cable from %s to %s", from, to);
     return 0;
 }
+
+void world_cut(struct world *world, const char *from, const char *to)
+{
+    uint32_t channel = world_channel(world, from, to);
+    struct fabric_end end = {fabric_node_find(world->fabric, from), world->net->port[channel]};
+    fabric_link_cut(world->fabric, end);
+    traffic_destroy(world->traffic);
+    net_destroy(world->net);
+    world_finish(world);
+}

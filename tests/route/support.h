@@ -36,4 +36,7 @@ uint32_t world_switch(const struct world *world, const char *name);
 /* The first channel from one switch to another. */
 uint32_t world_channel(const struct world *world, const char *from, const char *to);
 
+/* Takes a cable between two switches away. */
+void world_cut(struct world *world, const char *from, const char *to);
+
 #endif

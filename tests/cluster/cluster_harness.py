@@ -160,14 +160,24 @@ def main():
     unittest.main(verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])
 
 
-def run_inside(count, path):
+def skip(reason):
+    print(f"SKIP: {reason}")
+    sys.exit(77)
+
+
+def run_inside(count, path, needs=()):
     """Run this test again as a command on the first of so many hosts, unless that is where we are;
-    skipped, with the reason, where there can be none."""
+    skipped, with the reason, where there can be none, or programs are missing, most of which want
+    to be root."""
     if os.environ.get("NETNS_CLUSTER"):
         return
+    missing = [name for name in needs if not shutil.which(name)]
+    if missing:
+        skip(f"{', '.join(missing)} not here; see `services` in tools/setup")
+    if needs and os.geteuid() != 0:
+        skip(f"{needs[0]} wants to be root")
     probe = subprocess.run([NETNS_CLUSTER, "2", "--", "true"], capture_output=True, text=True,
                            check=False)
     if probe.returncode != 0:
-        print(f"SKIP: {probe.stderr.strip()}")
-        sys.exit(77)
+        skip(probe.stderr.strip())
     os.execv(NETNS_CLUSTER, [NETNS_CLUSTER, str(count), "--", sys.executable, path, *sys.argv[1:]])

@@ -116,8 +116,7 @@ static int stage_write(const struct repair_work *work, const char *path)
 {
     const struct net *net = work->input.net;
     struct lft *old = NULL;
-    uint32_t ignored;
-    int result = formats_lft_import(&old, net, &work->old_dump, &ignored);
+    int result = formats_lft_import(&old, net, &work->old_dump);
     if (result < 0)
         return route_fail();
     size_t size = (size_t)net->target_count * net->switch_count;
@@ -201,10 +200,9 @@ static bool arguments_take(struct repair_arguments *arguments, int argc, char **
 
 static int repair(struct repair_work *work, const struct repair_arguments *arguments)
 {
-    uint32_t dead = 0;
     int result = formats_lft_read(&work->old_dump, work->input.fabric, arguments->table);
     if (result == 0)
-        result = formats_lft_import(&work->lft, work->input.net, &work->old_dump, &dead);
+        result = formats_lft_import(&work->lft, work->input.net, &work->old_dump);
     if (result == 0)
         result = mend(work);
     if (result < 0)

@@ -50,10 +50,8 @@ int formats_lft_read(struct lft_dump *dump, const struct fabric *fabric, const c
 int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source);
 void formats_lft_free(struct lft_dump *dump);
 
-/* Turns a dump into a table of the net. Entries that lead nowhere become LFT_NONE; *ignored counts
- * those that named a port without a cable. */
-int formats_lft_import(struct lft **lft, const struct net *net, const struct lft_dump *dump,
-                       uint32_t *ignored);
+/* Turns a dump into a table of the net. Entries that lead nowhere become LFT_NONE. */
+int formats_lft_import(struct lft **lft, const struct net *net, const struct lft_dump *dump);
 /* The other way round, as if the table had been written and read again. */
 int formats_lft_export(struct lft_dump *dump, const struct lft *lft);
 

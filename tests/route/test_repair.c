@@ -62,11 +62,10 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
     struct lft *lft;
     struct turns *turns = NULL;
     struct load *load;
-    uint32_t dead;
     if (net_create(&net, world->fabric) == -ENETUNREACH)
         return true; /* the cable was the only one: nothing to mend */
     assert_int_equal(traffic_groups(&traffic, net, 0.01), 0);
-    assert_int_equal(formats_lft_import(&lft, net, &old->table, &dead), 0);
+    assert_int_equal(formats_lft_import(&lft, net, &old->table), 0);
     int64_t *rank = old->turns ? ranks_carry(old, net) : NULL;
     int code = repair_turns(&turns, lft, traffic, rank);
     if (code == 0) {

@@ -98,6 +98,37 @@ static int entry_read(struct lft_reader *reader, const char *at)
     return 0;
 }
 
+/* Takes entries as they are commonly written, straight from the text; leaves the first line that
+ * looks different to the careful reader. Tables of large fabrics have a hundred million lines. */
+static void entries_take(struct lft_reader *reader)
+{
+    struct source *source = reader->source;
+    uint8_t *row = reader->dump->port + (size_t)reader->at * reader->dump->lid_count;
+    const char *text = source->text, *end = text + source->length, *at = text + source->at;
+    while (end - at > 10 && at[0] == '0' && at[1] == 'x') {
+        uint32_t lid = 0, port = 0, digits = 0;
+        const char *from = at + 2;
+        for (int digit; from < end && (digit = source_hex_digit(*from)) >= 0; from++, digits++)
+            lid = lid << 4 | (uint32_t)digit;
+        if (digits == 0 || digits > 6 || from >= end || *from != ' ')
+            break;
+        for (from++, digits = 0; from < end && *from >= '0' && *from <= '9'; from++, digits++)
+            port = port * 10 + (uint32_t)(*from - '0');
+        if (digits == 0 || digits > 3 || port > 255 || from >= end ||
+            (*from != ' ' && *from != '\n'))
+            break;
+        if (*from == ' ')
+            from = memchr(from, '\n', (size_t)(end - from));
+        if (!from)
+            break;
+        if (!reader->skip && lid < reader->dump->lid_count)
+            row[lid] = (uint8_t)port;
+        at = from + 1;
+        source->line_number++;
+    }
+    source->at = (size_t)(at - text);
+}
+
 int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
 {
     struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
@@ -116,6 +147,8 @@ int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct
                  strncmp(at, "Port", 4) != 0 && strncmp(at, "Info", 4) != 0 &&
                  strncmp(at, "Multicast", 9) != 0)
             result = source_error(source, "neither 'Unicast lids …' nor 'LID PORT': '%.40s'", at);
+        if (result == 0 && reader.at != FABRIC_NONE)
+            entries_take(&reader);
     }
     if (result == 0 && reader.at == FABRIC_NONE)
         result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
@@ -141,70 +174,4 @@ void formats_lft_free(struct lft_dump *dump)
 {
     free(dump->port);
     dump->port = NULL;
-}
-
-#define PORTS 256
-
-/* Slot of each port of each switch, LFT_NONE where no switch is behind it. */
-static uint8_t *slots_fill(const struct net *net)
-{
-    uint8_t *slots = malloc((size_t)net->switch_count * PORTS);
-    if (!slots)
-        return NULL;
-    memset(slots, LFT_NONE, (size_t)net->switch_count * PORTS);
-    for (uint32_t c = 0; c < net->channel_count; c++)
-        slots[(size_t)net->tail[c] * PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);
-    return slots;
-}
-
-int formats_lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump,
-                       uint32_t *ignored)
-{
-    struct lft *lft = NULL;
-    uint8_t *slots = slots_fill(net);
-    int result = slots ? lft_create(&lft, net)
-                       : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports");
-    *ignored = 0;
-    for (uint32_t t = 0; result == 0 && t < net->target_count; t++) {
-        uint32_t lid = net->target_lid[t], root = net->target_switch[t];
-        uint8_t *next = lft_tree(lft, t);
-        for (uint32_t s = 0; lid != 0 && lid < dump->lid_count && s < net->switch_count; s++) {
-            uint8_t port = dump->port[(size_t)s * dump->lid_count + lid];
-            if (port == 255)
-                continue;
-            next[s] = slots[(size_t)s * PORTS + port];
-            if (s == root)
-                next[s] = port == net->target_port[t] ? LFT_HERE : LFT_NONE;
-            *ignored += next[s] == LFT_NONE;
-        }
-    }
-    free(slots);
-    if (result == 0)
-        *out = lft;
-    return result;
-}
-
-int formats_lft_export(struct lft_dump *dump, const struct lft *lft)
-{
-    const struct net *net = lft->net;
-    uint32_t lid_last = 0;
-    for (uint32_t t = 0; t < net->target_count; t++)
-        lid_last = net->target_lid[t] > lid_last ? net->target_lid[t] : lid_last;
-    *dump = (struct lft_dump){.lid_count = lid_last + 1, .switch_count = net->switch_count};
-    size_t size = (size_t)dump->switch_count * dump->lid_count;
-    dump->port = malloc(size + 1);
-    if (!dump->port)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
-    memset(dump->port, 255, size);
-    for (uint32_t t = 0; t < net->target_count; t++) {
-        const uint8_t *next = lft_tree(lft, t);
-        for (uint32_t s = 0; net->target_lid[t] != 0 && s < net->switch_count; s++) {
-            uint8_t *port = &dump->port[(size_t)s * dump->lid_count + net->target_lid[t]];
-            if (next[s] == LFT_HERE)
-                *port = net->target_port[t];
-            else if (next[s] != LFT_NONE)
-                *port = net->port[net->first[s] + next[s]];
-        }
-    }
-    return 0;
 }

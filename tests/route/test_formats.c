@@ -84,7 +84,7 @@ static void test_lft_round_trip(void **state)
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
     FILE *out = open_memstream(&text, &length);
-    assert_int_equal(formats_lft_write(routing->lft, out), 0);
+    assert_int_equal(formats_lft_write(routing->lft, out, NULL), 0);
     fclose(out);
     assert_int_equal(source_from(&source, "t", text, length), 0);
     assert_int_equal(formats_lft_parse(&dump, world.fabric, &source), 0);

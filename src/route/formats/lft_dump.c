@@ -11,20 +11,6 @@
 #include <string.h>
 
 #define BLOCK 64
-#define PORTS 256
-
-/* Slot of each port of each switch, LFT_NONE where no switch is behind it. */
-static uint8_t *slots_fill(const struct net *net)
-{
-    uint8_t *slots = malloc((size_t)net->switch_count * PORTS);
-    if (!slots)
-        return NULL;
-    memset(slots, LFT_NONE, (size_t)net->switch_count * PORTS);
-    for (uint32_t c = 0; c < net->channel_count; c++)
-        slots[(size_t)net->tail[c] * PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);
-    return slots;
-}
-
 static void block_import(struct lft *lft, const struct lft_dump *dump, const uint8_t *slots,
                          uint32_t from)
 {
@@ -32,7 +18,7 @@ static void block_import(struct lft *lft, const struct lft_dump *dump, const uin
     uint32_t end = from + BLOCK < net->target_count ? from + BLOCK : net->target_count;
     for (uint32_t s = 0; s < net->switch_count; s++) {
         const uint8_t *row = dump->port + (size_t)s * dump->lid_count;
-        const uint8_t *slot = slots + (size_t)s * PORTS;
+        const uint8_t *slot = slots + (size_t)s * NET_PORTS;
         for (uint32_t t = from; t < end; t++) {
             uint32_t lid = net->target_lid[t];
             if (lid != 0 && lid < dump->lid_count)
@@ -56,9 +42,10 @@ static void roots_import(struct lft *lft, const struct lft_dump *dump)
 int formats_lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump)
 {
     struct lft *lft = NULL;
-    uint8_t *slots = slots_fill(net);
-    int result = slots ? lft_create(&lft, net)
-                       : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports");
+    uint8_t *slots = NULL;
+    int result = net_port_slots(net, &slots);
+    if (result == 0)
+        result = lft_create(&lft, net);
     for (uint32_t t = 0; result == 0 && t < net->target_count; t += BLOCK)
         block_import(lft, dump, slots, t);
     if (result == 0) {

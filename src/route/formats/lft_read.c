@@ -9,53 +9,38 @@
  */
 #include "base/error.h"
 #include "route/formats.h"
+#include "route/guids.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct guid_index {
-    uint64_t guid;
-    uint32_t at;
-};
-
 struct lft_reader {
     struct lft_dump *dump;
     struct source *source;
-    struct guid_index *guids;
-    uint32_t at;      /* switch whose table this is, FABRIC_NONE before the first */
-    bool skip;        /* a switch that the fabric does not have */
-    uint32_t unknown; /* how many such there were */
+    struct guids guids;
+    uint32_t at;    /* switch whose table this is, FABRIC_NONE before the first */
+    bool skip;      /* a switch that the fabric does not have */
+    uint64_t print; /* of the entries of this switch */
 };
 
-static int guid_compare(const void *a, const void *b)
+static int reader_prepare(struct lft_reader *reader, const struct fabric *fabric)
 {
-    const struct guid_index *x = a, *y = b;
-    return x->guid < y->guid ? -1 : x->guid > y->guid;
-}
-
-static int guids_fill(struct lft_reader *reader, const struct fabric *fabric)
-{
-    uint32_t count = 0, lid_last = 0;
-    reader->guids = malloc((fabric->node_count + 1) * sizeof(*reader->guids));
-    if (!reader->guids)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u GUIDs", fabric->node_count);
+    uint32_t lid_last = 0;
+    int result = guids_create(&reader->guids, fabric);
+    if (result < 0)
+        return result;
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         for (uint32_t p = 0; p <= node->port_count; p++) {
             if (node->ports[p].lid > lid_last)
                 lid_last = node->ports[p].lid;
         }
-        if (node->kind != FABRIC_SWITCH)
-            continue;
-        reader->guids[count] = (struct guid_index){.guid = node->guid, .at = count};
-        count++;
     }
-    qsort(reader->guids, count, sizeof(*reader->guids), guid_compare);
-    reader->dump->switch_count = count;
+    reader->dump->switch_count = reader->guids.count;
     reader->dump->lid_count = lid_last + 1;
-    size_t size = (size_t)count * reader->dump->lid_count;
+    size_t size = (size_t)reader->guids.count * reader->dump->lid_count;
     reader->dump->port = malloc(size + 1);
     if (!reader->dump->port)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
@@ -71,12 +56,11 @@ static int switch_begin(struct lft_reader *reader)
         at += 5;
     if (!at || !source_take_hex(&at, &guid))
         return source_error(reader->source, "the switch's GUID is missing ('guid 0x…')");
-    struct guid_index key = {.guid = guid};
-    const struct guid_index *found = bsearch(&key, reader->guids, reader->dump->switch_count,
-                                             sizeof(*reader->guids), guid_compare);
-    reader->skip = !found;
-    reader->unknown += !found;
-    reader->at = found ? found->at : 0;
+    uint32_t found = guids_find(&reader->guids, guid);
+    reader->skip = found == FABRIC_NONE;
+    reader->at = reader->skip ? 0 : found;
+    reader->dump->fingerprint += reader->print;
+    reader->print = guid;
     return 0;
 }
 
@@ -93,6 +77,7 @@ static int entry_read(struct lft_reader *reader, const char *at)
         return source_error(reader->source, "a port number must follow the LID: '%.40s'", at);
     if (lid > 0xffffff || port > 255)
         return source_error(reader->source, "LID 0x%" PRIx64 ", port %u: out of range", lid, port);
+    reader->print = formats_fingerprint_add(reader->print, (uint32_t)lid, port);
     if (!reader->skip && lid < reader->dump->lid_count)
         reader->dump->port[(size_t)reader->at * reader->dump->lid_count + lid] = (uint8_t)port;
     return 0;
@@ -123,6 +108,7 @@ static void entries_take(struct lft_reader *reader)
             break;
         if (!reader->skip && lid < reader->dump->lid_count)
             row[lid] = (uint8_t)port;
+        reader->print = formats_fingerprint_add(reader->print, lid, port);
         at = from + 1;
         source->line_number++;
     }
@@ -133,7 +119,7 @@ int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct
 {
     struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
     memset(dump, 0, sizeof(*dump));
-    int more, result = guids_fill(&reader, fabric);
+    int more, result = reader_prepare(&reader, fabric);
     while (result == 0 && (more = source_next(source)) != 0) {
         const char *at = source->line;
         source_skip_blanks(&at);
@@ -153,7 +139,8 @@ int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct
     if (result == 0 && reader.at == FABRIC_NONE)
         result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
                            source->name);
-    free(reader.guids);
+    dump->fingerprint += reader.print;
+    guids_destroy(&reader.guids);
     if (result < 0)
         formats_lft_free(dump);
     return result;

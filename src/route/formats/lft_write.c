@@ -30,7 +30,8 @@ static char *entry_put(char *at, uint32_t lid, uint32_t port)
 }
 
 /* One switch's entries. */
-static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *chunk, FILE *out)
+static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *chunk, FILE *out,
+                              uint64_t *fingerprint)
 {
     const uint8_t *port = dump->port + (size_t)at * dump->lid_count;
     uint32_t count = 0;
@@ -39,6 +40,7 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
         if (port[lid] == 255)
             continue;
         end = entry_put(end, lid, port[lid]);
+        *fingerprint = formats_fingerprint_add(*fingerprint, lid, port[lid]);
         count++;
         if (end + ENTRY_MOST > chunk + CHUNK) {
             fwrite(chunk, 1, (size_t)(end - chunk), out);
@@ -49,10 +51,11 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
     return count;
 }
 
-int formats_lft_write(const struct lft *lft, FILE *out)
+int formats_lft_write(const struct lft *lft, FILE *out, uint64_t *fingerprint)
 {
     const struct net *net = lft->net;
     struct lft_dump dump;
+    uint64_t sum = 0;
     int result = formats_lft_export(&dump, lft);
     if (result < 0)
         return result;
@@ -63,11 +66,15 @@ int formats_lft_write(const struct lft *lft, FILE *out)
         const struct fabric_node *node = &net->fabric->nodes[net->node[s]];
         fprintf(out, "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
                 dump.lid_count - 1, node->ports[0].lid, node->guid, node->name);
-        uint32_t count = entries_write(&dump, s, chunk, out);
+        uint64_t print = node->guid;
+        uint32_t count = entries_write(&dump, s, chunk, out, &print);
+        sum += print;
         fprintf(out, "%u valid lids dumped\n", count);
     }
     free(chunk);
     formats_lft_free(&dump);
+    if (fingerprint)
+        *fingerprint = sum;
     return result < 0 ? result : ferror(out) ? -EIO : 0;
 }
 

@@ -106,6 +106,9 @@ int route_input_open(struct route_input *input, const char *path, const struct r
     memset(input, 0, sizeof(*input));
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
         return route_fail();
+    snprintf(input->model, sizeof(input->model), "%.200s%s%c",
+             view->traffic ? view->traffic : "auto", view->separator ? " by " : "",
+             view->separator);
     if (view->separator)
         fabric_groups_by_name(input->fabric, view->separator);
     return route_input_prepare(input, view->traffic);
@@ -143,21 +146,45 @@ int route_output_close(FILE *file, const char *path, int result)
     return 1;
 }
 
-int route_table_write(const struct lft *lft, const struct turns *turns, const char *path)
+/* What is known of the table, into a file beside it. */
+static int memo_write(const struct route_table *table, uint64_t fingerprint, const char *path)
 {
-    char beside[4096];
+    struct memo *memo = NULL;
+    int result = memo_create(&memo, table->lft->net);
+    if (result == 0)
+        result = memo_fill(memo, table->lft, table->turns, table->load);
+    for (size_t i = 0; result == 0 && table->before && i < table->before->gone_count; i++)
+        result = memo_gone_add(memo, table->before->gone[i]);
+    if (result < 0) {
+        memo_destroy(memo);
+        return route_fail();
+    }
+    memo->table = fingerprint;
+    snprintf(memo->traffic, sizeof(memo->traffic), "%s", table->model);
     FILE *out = route_output_open(path);
-    int result = out ? route_output_close(out, path, formats_lft_write(lft, out) < 0) : 1;
-    if (result != 0 || !turns || !turns->ranked || strcmp(path, "-") == 0)
-        return result;
-    route_ranks_path(beside, sizeof(beside), path);
-    out = route_output_open(beside);
-    return out ? route_output_close(out, beside, formats_ranks_write(turns, out) < 0) : 1;
+    result = out ? route_output_close(out, path, formats_memo_write(memo, out) < 0) : 1;
+    memo_destroy(memo);
+    return result;
 }
 
-void route_ranks_path(char *path, size_t size, const char *table)
+int route_table_write(const struct route_table *table, const char *path)
 {
-    snprintf(path, size, "%s.ranks", table);
+    char beside[4096];
+    uint64_t fingerprint;
+    FILE *out = route_output_open(path);
+    if (!out)
+        return 1;
+    int result = formats_lft_write(table->lft, out, &fingerprint);
+    result = route_output_close(out, path, result < 0);
+    if (result != 0 || !table->turns || !table->turns->ranked || strcmp(path, "-") == 0)
+        return result;
+    route_memo_path(beside, sizeof(beside), path);
+    return memo_write(table, fingerprint, beside);
+}
+
+void route_memo_path(char *path, size_t size, const char *table)
+{
+    snprintf(path, size, "%s.memo", table);
 }
 
 void route_progress(void *context, double part)

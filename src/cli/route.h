@@ -8,6 +8,7 @@
 #include "route/check.h"
 #include "route/routing.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -16,7 +17,8 @@ struct route_input {
     struct fabric *fabric;
     struct net *net;
     struct traffic *traffic;
-    bool lids_given; /* the file had none for some ports */
+    bool lids_given;              /* the file had none for some ports */
+    char model[MEMO_TRAFFIC_MAX]; /* of the traffic, in words */
 };
 
 /* What subcommands that read a fabric take alike. traffic: "auto" (or NULL), "uniform",
@@ -51,9 +53,17 @@ FILE *route_output_open(const char *path);
 /* Flushes and closes; says what is wrong with it and returns 1. result is passed through. */
 int route_output_close(FILE *file, const char *path, int result);
 
-/* Writes a table, and the ranks that its turns follow (turns may be NULL) into a file beside it. */
-int route_table_write(const struct lft *lft, const struct turns *turns, const char *path);
-void route_ranks_path(char *path, size_t size, const char *table);
+/* A table to be written. With turns that have ranks, what is known of it goes into a file beside
+ * it. */
+struct route_table {
+    const struct lft *lft;
+    const struct turns *turns; /* NULL: nothing beside it */
+    const struct load *load;
+    const char *model;         /* of the traffic */
+    const struct memo *before; /* of the table that this one replaces, or NULL */
+};
+int route_table_write(const struct route_table *table, const char *path);
+void route_memo_path(char *path, size_t size, const char *table);
 
 /* Progress on stderr when that is a terminal. */
 void route_progress(void *context, double part);
@@ -63,6 +73,9 @@ void route_report_text(FILE *out, const struct routing *routing, const struct ch
 int route_report_json(const char *path, const struct routing *routing,
                       const struct check_report *check);
 void route_check_text(FILE *out, const struct check_report *check);
+json_t *route_check_json(const struct check_report *check);
+/* Writes an object to a file ("-": stdout) and frees it; says what is wrong and returns 1. */
+int route_json_write(json_t *object, const char *path);
 
 /* Checks a routing's tables through the independent checker. */
 int route_check_run(const struct routing *routing, struct check_report *check);

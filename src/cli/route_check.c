@@ -41,8 +41,7 @@ static int throughput_print(struct route_input *input, const struct lft_dump *du
 {
     struct lft *lft = NULL;
     struct load *load = NULL;
-    uint32_t ignored;
-    int result = formats_lft_import(&lft, input->net, dump, &ignored);
+    int result = formats_lft_import(&lft, input->net, dump);
     if (result == 0)
         result = load_create(&load, input->traffic);
     if (result == 0)

@@ -128,7 +128,11 @@ static int outputs_write(const struct route_input *input, const struct routing *
             fputs("rhinet route: warning: more addresses than InfiniBand has LIDs (0xbfff); OpenSM "
                   "cannot load this table\n",
                   stderr);
-        result = route_table_write(routing->lft, routing->turns, arguments->lft);
+        struct route_table table = {.lft = routing->lft,
+                                    .turns = routing->turns,
+                                    .load = routing->load,
+                                    .model = input->model};
+        result = route_table_write(&table, arguments->lft);
     }
     if (result == 0)
         result = lids_write(input, arguments);

@@ -3,41 +3,39 @@
  * `rhinet route repair`: a table for the fabric as it is now, as near as possible to the one in
  * use.
  */
+#include "cli/route_repair.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/route.h"
-#include "route/repair.h"
+#include "route/parallel.h"
 
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LFT = ROUTE_OWN, STAGE, FULL };
+enum { LFT = ROUTE_OWN, STAGE, FULL, JSON, NO_CHECK };
 
 static const struct option long_options[] = {
     ROUTE_VIEW_OPTIONS,
     {"lft", required_argument, NULL, LFT},
     {"stage", required_argument, NULL, STAGE},
     {"full", no_argument, NULL, FULL},
+    {"json", required_argument, NULL, JSON},
+    {"no-check", no_argument, NULL, NO_CHECK},
     {NULL, 0, NULL, 0},
 };
 
-struct repair_work {
-    struct route_input input;
-    struct lft_dump old_dump;
-    struct lft *lft; /* mended */
-    struct load *load;
-    struct repair_result result;
-    double turns_seconds;
-    uint64_t unavoidable;
-    struct turns *turns; /* that the mended table keeps to */
-    const char *table;   /* path of the old one */
-    bool staged;
-};
+/* Seconds since *since_ns, which becomes now. */
+static double lap(int64_t *since_ns)
+{
+    int64_t now_ns = clock_now_ns();
+    double seconds = (double)(now_ns - *since_ns) / NS_PER_S;
+    *since_ns = now_ns;
+    return seconds;
+}
 
 /* Every table entry anew, when the old one leaves no room for a gentle change. */
 static int replace_all(struct repair_work *work)
@@ -49,10 +47,10 @@ static int replace_all(struct repair_work *work)
         return result;
     struct lft *made = routing->lft;
     routing->lft = NULL;
-    work->turns = routing->turns;
+    work->room.turns = routing->turns;
     routing->turns = NULL;
     work->result.entries_changed = lft_difference(work->lft, made);
-    work->result.seconds = routing->turns_seconds + routing->tables_seconds;
+    work->result.mend_seconds = routing->turns_seconds + routing->tables_seconds;
     lft_destroy(work->lft);
     work->lft = made;
     work->staged = true;
@@ -60,54 +58,52 @@ static int replace_all(struct repair_work *work)
     return 0;
 }
 
-static int unavoidable_count(struct repair_work *work, const struct turns *turns)
-{
-    struct reach *reach = NULL;
-    int result = reach_create(&reach, turns);
-    if (result == 0)
-        work->unavoidable = repair_unavoidable(work->lft, reach);
-    reach_destroy(reach);
-    return result;
-}
-
-/* The ranks beside the old table, if they are there and know all cables. */
-static int64_t *ranks_read(const struct repair_work *work)
+/* The memo beside the old table, if it is there, belongs to it and knows all cables. */
+static void memo_read(struct repair_work *work, const char *table)
 {
     char path[4096];
     struct source source;
-    const struct net *net = work->input.net;
-    route_ranks_path(path, sizeof(path), work->table);
+    route_memo_path(path, sizeof(path), table);
     if (access(path, R_OK) != 0 || source_open(&source, path) < 0)
-        return NULL;
-    int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
-    if (rank && formats_ranks_parse(rank, net, &source) < 0) {
+        return;
+    if (formats_memo_parse(&work->memo, work->input.net, &source) < 0) {
         log_debug("%s", rh_error_text());
-        free(rank);
-        rank = NULL;
+    } else if (work->memo->table != work->old_dump.fingerprint) {
+        fprintf(stderr, "rhinet route: %s belongs to another table; learning from the table\n",
+                path);
+        memo_destroy(work->memo);
+        work->memo = NULL;
+    } else if (strcmp(work->memo->traffic, work->input.model) != 0) {
+        work->memo->class_count = 0; /* loads by another traffic are no use */
     }
     source_close(&source);
-    return rank;
 }
 
 static int mend(struct repair_work *work)
 {
-    struct turns *turns = NULL;
-    int64_t start_ns = clock_now_ns();
-    int64_t *rank = ranks_read(work);
-    int result = repair_turns(&turns, work->lft, work->input.traffic, rank);
-    free(rank);
-    work->turns_seconds = (double)(clock_now_ns() - start_ns) / NS_PER_S;
+    struct repair_phases *phases = &work->phases;
+    int64_t since_ns = clock_now_ns();
+    double cpu = parallel_cpu_seconds();
+    int result = dead_list_create(&work->dead, work->lft, &work->old_dump, work->old_fabric);
+    phases->dead = lap(&since_ns);
+    if (result == 0)
+        result = repair_room_find(&work->room, work->lft, work->input.traffic, work->memo,
+                                  &work->dead);
+    phases->turns = lap(&since_ns);
     if (result == -ENETUNREACH || result == -ELOOP)
         return replace_all(work);
     if (result == 0)
         result = load_create(&work->load, work->input.traffic);
     if (result == 0)
-        result = load_of_table(work->load, work->lft);
-    if (result == 0)
-        result = unavoidable_count(work, turns);
-    if (result == 0)
-        result = repair_table(work->lft, turns, work->load, &work->result);
-    work->turns = turns;
+        result = repair_load_find(work->load, work->lft, work->memo, &work->dead);
+    phases->load = lap(&since_ns);
+    if (result == 0) {
+        double aside = parallel_cpu_seconds(); /* counting is for the report, not for mending */
+        work->unavoidable = repair_unavoidable(work->lft, work->room.reach, &work->dead);
+        cpu += parallel_cpu_seconds() - aside;
+        result = repair_table(work->lft, &work->room, work->load, &work->dead, &work->result);
+    }
+    work->phases.cpu = parallel_cpu_seconds() - cpu;
     return result;
 }
 
@@ -116,8 +112,7 @@ static int stage_write(const struct repair_work *work, const char *path)
 {
     const struct net *net = work->input.net;
     struct lft *old = NULL;
-    uint32_t ignored;
-    int result = formats_lft_import(&old, net, &work->old_dump, &ignored);
+    int result = formats_lft_import(&old, net, &work->old_dump);
     if (result < 0)
         return route_fail();
     size_t size = (size_t)net->target_count * net->switch_count;
@@ -125,57 +120,89 @@ static int stage_write(const struct repair_work *work, const char *path)
         if (old->next[i] != work->lft->next[i])
             old->next[i] = LFT_NONE;
     }
-    result = route_table_write(old, NULL, path);
+    result = route_table_write(&(struct route_table){.lft = old}, path);
     lft_destroy(old);
     return result;
 }
 
-static int full_compare(const struct repair_work *work)
+/* Proves the result, alone and beside the old table. */
+static int check(struct repair_work *work)
 {
-    struct routing *routing;
-    if (routing_create(&routing, work->input.traffic, algorithm_find("turn-addition"), NULL) < 0)
+    struct lft_dump dump;
+    int result = formats_lft_export(&dump, work->lft);
+    if (result == 0)
+        result = check_tables(work->input.fabric, &dump, NULL, &work->check);
+    if (result == 0)
+        result = check_transition(work->input.fabric, &work->old_dump, &dump, &work->transition);
+    formats_lft_free(&dump);
+    work->checked = result == 0;
+    return result;
+}
+
+/* The loads of the mended table, added up from scratch. */
+static int measure(struct repair_work *work, const struct repair_arguments *arguments)
+{
+    load_destroy(work->load);
+    work->load = NULL;
+    int result = load_create(&work->load, work->input.traffic);
+    if (result == 0)
+        result = load_of_table(work->load, work->lft);
+    if (result == 0 && arguments->full)
+        result = routing_create(&work->anew, work->input.traffic, algorithm_find("turn-addition"),
+                                NULL);
+    return result;
+}
+
+static int read_all(struct repair_work *work, const struct repair_arguments *arguments)
+{
+    if (formats_fabric_read(&work->old_fabric, arguments->old_fabric, NULL) < 0)
         return route_fail();
-    for (uint32_t k = 0; k < work->input.traffic->class_count; k++) {
-        double mended = load_throughput(work->load, k), full = load_throughput(routing->load, k);
-        printf("throughput of class %u: %.4f mended, %.4f computed anew (%+.1f %%)\n", k, mended,
-               full, 100 * (mended / full - 1));
-    }
-    routing_destroy(routing);
+    if (route_input_open(&work->input, arguments->new_fabric, &arguments->view) != 0)
+        return 1;
+    if (formats_lft_read(&work->old_dump, work->input.fabric, arguments->table) < 0 ||
+        formats_lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
+        return route_fail();
+    memo_read(work, arguments->table);
     return 0;
 }
 
-static int report(struct repair_work *work)
+static int outputs_write(struct repair_work *work, const struct repair_arguments *arguments)
 {
-    struct lft_dump dump;
-    struct check_report check, transition;
-    int result = formats_lft_export(&dump, work->lft);
-    if (result < 0)
-        return route_fail();
-    result = check_tables(work->input.fabric, &dump, NULL, &check);
-    if (result == 0)
-        result = check_transition(work->input.fabric, &work->old_dump, &dump, &transition);
-    formats_lft_free(&dump);
-    if (result < 0)
-        return route_fail();
-    printf("entries: %" PRIu64 " changed for %u targets, %" PRIu64
-           " of them led nowhere any more, %" PRIu64
-           " could not stay\ntime: %.1f ms to mend, %.1f ms to learn the old turns\n",
-           work->result.entries_changed, work->result.targets_changed, work->result.entries_forced,
-           work->unavoidable, work->result.seconds * 1e3, work->turns_seconds * 1e3);
-    route_check_text(stdout, &check);
-    printf("transition: %s\n",
-           transition.loop_free
-               ? "old and new ways together have no cycle, switches may change in any order"
-               : "old and new ways together have a cycle: load the --stage table first, wait until "
-                 "packets of the old ways are gone, then load the new one");
-    return check_passed(&check) ? 0 : 1;
+    int status = 0;
+    struct route_table table = {.lft = work->lft,
+                                .turns = work->room.turns,
+                                .load = work->load,
+                                .model = work->input.model,
+                                .before = work->memo};
+    if (arguments->lft)
+        status = route_table_write(&table, arguments->lft);
+    if (status == 0 && arguments->stage)
+        status = stage_write(work, arguments->stage);
+    return status;
 }
 
-struct repair_arguments {
-    struct route_view view;
-    const char *old_fabric, *table, *new_fabric, *lft, *stage;
-    bool full;
-};
+static int repair(struct repair_work *work, const struct repair_arguments *arguments)
+{
+    int64_t since_ns = clock_now_ns();
+    int status = read_all(work, arguments);
+    if (status != 0)
+        return status;
+    work->phases.read = lap(&since_ns);
+    if (mend(work) < 0)
+        return route_fail();
+    lap(&since_ns);
+    if (!arguments->no_check && check(work) < 0)
+        return route_fail();
+    work->phases.check = lap(&since_ns);
+    if (measure(work, arguments) < 0)
+        return route_fail();
+    lap(&since_ns);
+    status = outputs_write(work, arguments);
+    work->phases.write = lap(&since_ns);
+    if (status == 0)
+        status = repair_report(work, arguments->json);
+    return status == 0 && work->checked && !check_passed(&work->check) ? 1 : status;
+}
 
 static bool arguments_take(struct repair_arguments *arguments, int argc, char **argv)
 {
@@ -186,8 +213,12 @@ static bool arguments_take(struct repair_arguments *arguments, int argc, char **
             arguments->lft = optarg;
         else if (option == STAGE)
             arguments->stage = optarg;
+        else if (option == JSON)
+            arguments->json = optarg;
         else if (option == FULL)
             arguments->full = true;
+        else if (option == NO_CHECK)
+            arguments->no_check = true;
         else if (!route_view_take(&arguments->view, option))
             return false;
     }
@@ -199,44 +230,22 @@ static bool arguments_take(struct repair_arguments *arguments, int argc, char **
     return true;
 }
 
-static int repair(struct repair_work *work, const struct repair_arguments *arguments)
-{
-    uint32_t dead = 0;
-    int result = formats_lft_read(&work->old_dump, work->input.fabric, arguments->table);
-    if (result == 0)
-        result = formats_lft_import(&work->lft, work->input.net, &work->old_dump, &dead);
-    if (result == 0)
-        result = mend(work);
-    if (result < 0)
-        return route_fail();
-    int status = report(work);
-    if (status == 0 && arguments->lft)
-        status = route_table_write(work->lft, work->turns, arguments->lft);
-    if (status == 0 && arguments->stage)
-        status = stage_write(work, arguments->stage);
-    if (status == 0 && arguments->full && work->load)
-        status = full_compare(work);
-    return status;
-}
-
 int cli_route_repair(int argc, char **argv)
 {
     struct repair_arguments arguments = {0};
-    struct fabric *old_fabric = NULL;
     if (!arguments_take(&arguments, argc, argv))
         return cli_usage_error("route",
                                "repair needs the old fabric, its table, and the new fabric");
-    if (formats_fabric_read(&old_fabric, arguments.old_fabric, NULL) < 0)
-        return route_fail();
-    struct repair_work work = {.table = arguments.table};
-    int status = route_input_open(&work.input, arguments.new_fabric, &arguments.view);
-    if (status == 0)
-        status = repair(&work, &arguments);
+    struct repair_work work = {0};
+    int status = repair(&work, &arguments);
     formats_lft_free(&work.old_dump);
     lft_destroy(work.lft);
-    turns_destroy(work.turns);
+    repair_room_free(&work.room);
+    dead_list_destroy(&work.dead);
+    memo_destroy(work.memo);
     load_destroy(work.load);
+    routing_destroy(work.anew);
     route_input_close(&work.input);
-    fabric_destroy(old_fabric);
+    fabric_destroy(work.old_fabric);
     return status;
 }

@@ -171,7 +171,7 @@ static json_t *loads_json(const struct routing *routing, uint32_t class)
     return object;
 }
 
-static json_t *check_json(const struct check_report *check)
+json_t *route_check_json(const struct check_report *check)
 {
     json_t *object = json_object();
     json_put_flag(object, "passed", check_passed(check));
@@ -201,6 +201,20 @@ static json_t *prohibited_json(const struct routing *routing)
     return object;
 }
 
+int route_json_write(json_t *object, const char *path)
+{
+    FILE *out = route_output_open(path);
+    int result = out ? 0 : 1;
+    if (out) {
+        if (json_dumpf(object, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0)
+            result = 1;
+        fputc('\n', out);
+        result = route_output_close(out, path, result);
+    }
+    json_decref(object);
+    return result;
+}
+
 int route_report_json(const char *path, const struct routing *routing,
                       const struct check_report *check)
 {
@@ -223,15 +237,6 @@ int route_report_json(const char *path, const struct routing *routing,
                             loads_json(routing, k));
     json_object_set_new(object, "traffic", classes);
     if (check)
-        json_object_set_new(object, "check", check_json(check));
-    FILE *out = route_output_open(path);
-    int result = out ? 0 : 1;
-    if (out) {
-        if (json_dumpf(object, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0)
-            result = 1;
-        fputc('\n', out);
-        result = route_output_close(out, path, result);
-    }
-    json_decref(object);
-    return result;
+        json_object_set_new(object, "check", route_check_json(check));
+    return route_json_write(object, path);
 }

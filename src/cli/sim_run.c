@@ -31,10 +31,9 @@ static int plan_read(struct sim_plan *plan, const struct route_input *input, con
 {
     struct lft_dump dump = {0};
     struct lft *lft = NULL;
-    uint32_t ignored;
     int result = formats_lft_read(&dump, input->fabric, path);
     if (result == 0)
-        result = formats_lft_import(&lft, input->net, &dump, &ignored);
+        result = formats_lft_import(&lft, input->net, &dump);
     if (result == 0)
         result = sim_plan_by_table(plan, lft, lanes);
     lft_destroy(lft);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_switch(const struct fabric *fabric, uint32_t node)
 {
@@ -183,6 +184,19 @@ int net_create(struct net **out, const struct fabric *fabric)
         return result;
     }
     *out = net;
+    return 0;
+}
+
+int net_port_slots(const struct net *net, uint8_t **slots)
+{
+    size_t size = (size_t)net->switch_count * NET_PORTS;
+    *slots = malloc(size);
+    if (!*slots)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports of %u switches",
+                         net->switch_count);
+    memset(*slots, 255, size);
+    for (uint32_t c = 0; c < net->channel_count; c++)
+        (*slots)[(size_t)net->tail[c] * NET_PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);
     return 0;
 }
 

@@ -38,6 +38,11 @@ struct net {
 int net_create(struct net **net, const struct fabric *fabric);
 void net_destroy(struct net *net);
 
+/* The slot of each port of each switch, [switch * NET_PORTS + port]; 255: no switch behind it. The
+ * array is the caller's. */
+#define NET_PORTS 256
+int net_port_slots(const struct net *net, uint8_t **slots);
+
 static inline uint32_t net_degree(const struct net *net, uint32_t at)
 {
     return net->first[at + 1] - net->first[at];

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define THREADS_MAX 64
 
@@ -57,4 +58,11 @@ void parallel_run(uint32_t part_count, parallel_part run, void *context)
     worker(&job);
     for (uint32_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+}
+
+double parallel_cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }

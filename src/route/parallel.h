@@ -18,4 +18,7 @@ uint32_t parallel_threads(void);
  * calling thread when no other can be started. */
 void parallel_run(uint32_t part_count, parallel_part run, void *context);
 
+/* Processor time that all threads have used so far. */
+double parallel_cpu_seconds(void);
+
 #endif

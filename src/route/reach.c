@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "route/parallel.h"
+#include "route/rank.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,40 +106,23 @@ static void block_run(void *context, uint32_t part)
     }
 }
 
-struct ranked {
-    int64_t rank;
-    uint32_t channel;
-};
-
-static int higher_first(const void *a, const void *b)
+/* Highest rank first. */
+static void rank_order(const struct turns *turns, uint32_t *order)
 {
-    int64_t x = ((const struct ranked *)a)->rank, y = ((const struct ranked *)b)->rank;
-    return x > y ? -1 : x < y;
-}
-
-static int rank_order(const struct turns *turns, uint32_t *order)
-{
-    uint32_t count = turns->net->channel_count;
-    struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
-    if (!ranked)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to order %u channels", count);
-    for (uint32_t c = 0; c < count; c++)
-        ranked[c] = (struct ranked){.rank = turns->width[c], .channel = c};
-    qsort(ranked, count, sizeof(*ranked), higher_first);
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = ranked[i].channel;
-    free(ranked);
-    return 0;
+    const struct net *net = turns->net;
+    for (uint32_t c = 0; c < net->channel_count; c++)
+        order[net->channel_count - 1 - rank_place(net, turns->width[c])] = c;
 }
 
 static int bits_fill(struct reach *reach, const struct turns *turns, uint32_t *order)
 {
     struct job job = {.reach = reach, .turns = turns, .order = order};
     uint32_t part_count = (reach->words + BLOCK_WORDS - 1) / BLOCK_WORDS;
-    int result = turns->ranked ? rank_order(turns, order) : reach_order(turns, order);
+    int result = turns->ranked ? 0 : reach_order(turns, order);
     if (result < 0)
         return result;
     if (turns->ranked) {
+        rank_order(turns, order);
         job.here = calloc((size_t)reach->net->switch_count, reach->words * sizeof(uint64_t));
         if (!job.here)
             return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for what %u switches reach",

@@ -10,75 +10,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "route/parallel.h"
 #include "route/turn_addition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS        4
 #define WISHING_MOST 80 /* switches around the failure whose wishes are heard */
-
-struct collect {
-    const struct lft *lft;
-    struct turns *parts[PARTS];
-};
-
-/* Notes the turns of a share of the targets. */
-static void part_run(void *context, uint32_t part)
-{
-    struct collect *collect = context;
-    const struct net *net = collect->lft->net;
-    struct turns *turns = collect->parts[part];
-    for (uint32_t t = part; t < net->target_count; t += PARTS) {
-        const uint8_t *next = lft_tree(collect->lft, t);
-        for (uint32_t s = 0; s < net->switch_count; s++) {
-            if (next[s] >= LFT_HERE)
-                continue;
-            uint32_t in = net->first[s] + next[s], at = net->head[in];
-            if (next[at] >= LFT_HERE)
-                continue;
-            uint32_t i = net->reverse[in] - net->first[at], j = next[at];
-            if (i != j)
-                turns_row(turns, net->first[at] + j)[i / 64] |= 1ull << (i % 64);
-        }
-    }
-}
-
-/* Adds up the parts and makes the matrix symmetric. */
-static void parts_join(struct turns *turns, const struct collect *collect)
-{
-    const struct net *net = turns->net;
-    size_t words = (size_t)net->channel_count * turns->words;
-    for (uint32_t p = 0; p < PARTS; p++) {
-        for (size_t i = 0; i < words; i++)
-            turns->rows[i] |= collect->parts[p]->rows[i];
-    }
-    for (uint32_t out = 0; out < net->channel_count; out++) {
-        uint32_t first = net->first[net->tail[out]];
-        for (uint32_t w = 0; w < turns->words; w++) {
-            for (uint64_t bits = turns_row(turns, out)[w]; bits; bits &= bits - 1) {
-                uint32_t in_slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
-                turns_allow(turns, net->reverse[first + in_slot], out);
-            }
-        }
-    }
-}
-
-static int used_collect(struct turns *turns, const struct lft *lft)
-{
-    struct collect collect = {.lft = lft};
-    int result = 0;
-    for (uint32_t p = 0; p < PARTS && result == 0; p++)
-        result = turns_create(&collect.parts[p], lft->net);
-    if (result == 0) {
-        parallel_run(PARTS, part_run, &collect);
-        parts_join(turns, &collect);
-    }
-    for (uint32_t p = 0; p < PARTS; p++)
-        turns_destroy(collect.parts[p]);
-    return result;
-}
 
 struct wish {
     struct turn_pair pair;
@@ -122,26 +59,24 @@ static void switch_wish(struct wishing *wishing, uint32_t at, const uint8_t *nex
 }
 
 /* The wishes of switches with dead entries, and of those just behind them. */
-static void targets_wish(struct wishing *wishing)
+static void targets_wish(struct wishing *wishing, const struct dead_list *dead)
 {
     const struct net *net = wishing->lft->net;
-    for (uint32_t t = 0; t < net->host_count; t++) {
-        const uint8_t *next = lft_tree(wishing->lft, t), *at = next;
-        const uint8_t *end = next + net->switch_count;
-        while ((at = memchr(at, LFT_NONE, (size_t)(end - at))) != NULL) {
-            uint32_t dead = (uint32_t)(at++ - next);
-            switch_wish(wishing, dead, next);
-            for (uint32_t c = net->first[dead]; c < net->first[dead + 1]; c++) {
-                uint32_t behind = net->head[c];
-                if (next[behind] == net->reverse[c] - net->first[behind])
-                    switch_wish(wishing, behind, next);
-            }
+    for (size_t i = 0; i < dead->count && dead->items[i].target < net->host_count; i++) {
+        const uint8_t *next = lft_tree(wishing->lft, dead->items[i].target);
+        uint32_t at = dead->items[i].at;
+        switch_wish(wishing, at, next);
+        for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
+            uint32_t behind = net->head[c];
+            if (next[behind] == net->reverse[c] - net->first[behind])
+                switch_wish(wishing, behind, next);
         }
     }
 }
 
 /* Turns that would help around the failure, most wanted first. */
-static int wishes_find(const struct lft *lft, struct turn_pair **pairs, size_t *count)
+static int wishes_find(const struct lft *lft, const struct dead_list *dead,
+                       struct turn_pair **pairs, size_t *count)
 {
     const struct net *net = lft->net;
     struct wishing wishing = {.lft = lft, .width = net->degree_max};
@@ -153,7 +88,7 @@ static int wishes_find(const struct lft *lft, struct turn_pair **pairs, size_t *
     *count = 0;
     if (enough) {
         memset(wishing.number, 0xff, net->switch_count * sizeof(*wishing.number));
-        targets_wish(&wishing);
+        targets_wish(&wishing, dead);
         qsort(wishing.wishes, wishing.count * wishing.width * wishing.width,
               sizeof(*wishing.wishes), more_first);
     }
@@ -164,66 +99,90 @@ static int wishes_find(const struct lft *lft, struct turn_pair **pairs, size_t *
     return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for turns to add");
 }
 
-/* If all turns in use follow the ranks: these turns, and what switches with dead entries would like
- * to have, as far as it fits. Do they still lead from everywhere to everywhere? */
-static int rank_try(struct turns *turns, const struct lft *in_use, const struct turns *used,
-                    const int64_t *rank, bool *fits)
+/* Wishes that the turns do not grant already. */
+static size_t wishes_open(const struct turns *turns, struct turn_pair *pairs, size_t count)
 {
-    const struct net *net = turns->net;
-    size_t words = (size_t)net->channel_count * turns->words, count = 0;
-    struct turn_pair *pairs = NULL;
-    struct reach *reach = NULL;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!turns_allowed(turns, pairs[i].in, pairs[i].out))
+            pairs[left++] = pairs[i];
+    }
+    return left;
+}
+
+/* Do the turns still lead from everywhere to everywhere? */
+static int reach_try(struct repair_room *room, bool *fits)
+{
     uint32_t from, to;
-    turns_from_rank(turns, rank);
+    reach_destroy(room->reach);
+    room->reach = NULL;
+    int result = reach_create(&room->reach, room->turns);
+    *fits = result == 0 && reach_complete(room->reach, &from, &to);
+    return result;
+}
+
+/* If all turns in use follow the ranks: these turns, and what switches with dead entries would like
+ * to have, as far as it fits. */
+static int rank_try(struct repair_room *room, const struct lft *in_use, const struct memo *memo,
+                    const struct dead_list *dead, bool *fits)
+{
+    struct turns *turns = room->turns;
+    size_t words = (size_t)turns->net->channel_count * turns->words, count = 0;
+    struct turn_pair *pairs = NULL;
+    turns_from_rank(turns, memo->rank);
     for (size_t i = 0; i < words; i++) {
-        if (used->rows[i] & ~turns->rows[i])
+        if (memo->used->rows[i] & ~turns->rows[i])
             return 0;
     }
-    int result = wishes_find(in_use, &pairs, &count);
+    int result = wishes_find(in_use, dead, &pairs, &count);
+    if (result == 0)
+        count = wishes_open(turns, pairs, count);
     if (result == 0 && count > 0)
-        result = turn_addition_local(turns, used, rank, pairs, count);
-    if (result == 0)
-        result = reach_create(&reach, turns);
-    if (result == 0)
-        *fits = reach_complete(reach, &from, &to);
-    reach_destroy(reach);
+        result = turn_addition_local(turns, memo->used, memo->rank, pairs, count);
     free(pairs);
-    return result;
+    return result == 0 ? reach_try(room, fits) : result;
 }
 
 /* Turn addition beside what is in use. */
-static int addition_try(struct turns *turns, const struct turns *used,
+static int addition_try(struct repair_room *room, const struct lft *in_use,
                         const struct traffic *traffic)
 {
     struct demand *demand = NULL;
-    int result = demand_create(&demand, traffic);
+    struct turns *used = NULL;
+    bool fits;
+    int result = turns_create(&used, in_use->net);
     if (result == 0)
-        result = turn_addition_beside(turns, demand, used);
+        result = memo_turns_collect(used, in_use);
+    if (result == 0)
+        result = demand_create(&demand, traffic);
+    if (result == 0)
+        result = turn_addition_beside(room->turns, demand, used);
     demand_destroy(demand);
+    turns_destroy(used);
+    return result == 0 ? reach_try(room, &fits) : result;
+}
+
+int repair_room_find(struct repair_room *room, const struct lft *in_use,
+                     const struct traffic *traffic, const struct memo *memo,
+                     const struct dead_list *dead)
+{
+    bool fits = false;
+    *room = (struct repair_room){.turns = NULL};
+    int result = turns_create(&room->turns, in_use->net);
+    if (result == 0 && memo) {
+        result = rank_try(room, in_use, memo, dead, &fits);
+        log_debug("repair: the ranks %s", fits ? "still fit" : "do not fit any more");
+    }
+    if (result == 0 && !fits)
+        result = addition_try(room, in_use, traffic);
+    if (result < 0)
+        repair_room_free(room);
     return result;
 }
 
-int repair_turns(struct turns **out, const struct lft *in_use, const struct traffic *traffic,
-                 const int64_t *rank)
+void repair_room_free(struct repair_room *room)
 {
-    struct turns *turns = NULL, *used = NULL;
-    bool fits = false;
-    int result = turns_create(&turns, in_use->net);
-    if (result == 0)
-        result = turns_create(&used, in_use->net);
-    if (result == 0)
-        result = used_collect(used, in_use);
-    if (result == 0 && rank)
-        result = rank_try(turns, in_use, used, rank, &fits);
-    if (result == 0 && rank)
-        log_debug("repair: the ranks %s", fits ? "still fit" : "do not fit any more");
-    if (result == 0 && !fits)
-        result = addition_try(turns, used, traffic);
-    turns_destroy(used);
-    if (result < 0) {
-        turns_destroy(turns);
-        return result;
-    }
-    *out = turns;
-    return 0;
+    reach_destroy(room->reach);
+    turns_destroy(room->turns);
+    *room = (struct repair_room){.turns = NULL};
 }

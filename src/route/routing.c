@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Does a packet change to the next lane at this switch? The rule of reduced channels saves the
  * change at switches with one or two cables. In a plain ring that would be all of them, and the
@@ -145,13 +144,6 @@ static int tables_make(struct routing *routing, const struct routing_options *op
     return result;
 }
 
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / NS_PER_S;
-}
-
 int routing_create(struct routing **out, const struct traffic *traffic,
                    const struct algorithm *algorithm, const struct routing_options *options)
 {
@@ -161,11 +153,11 @@ int routing_create(struct routing **out, const struct traffic *traffic,
     routing->net = traffic->net;
     routing->traffic = traffic;
     routing->algorithm = algorithm;
-    double start = cpu_seconds();
+    double start = parallel_cpu_seconds();
     int result = turns_make(routing, options);
     if (result == 0 && !(options && options->no_tables))
         result = tables_make(routing, options);
-    routing->cpu_seconds = cpu_seconds() - start;
+    routing->cpu_seconds = parallel_cpu_seconds() - start;
     if (result < 0) {
         routing_destroy(routing);
         return result;

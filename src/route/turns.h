@@ -39,9 +39,8 @@ void turns_allow(struct turns *turns, uint32_t in, uint32_t out); /* and the rev
 void turns_prohibit(struct turns *turns, uint32_t in, uint32_t out);
 void turns_allow_all(struct turns *turns);
 
-/* Allows exactly the turns along which rank rises. rank must differ for any two channels and be
- * antisymmetric: rank[reverse[c]] = -rank[c]. The result has no loop, and no turn could be added
- * without one. The ranks become the widths. */
+/* Allows exactly the turns along which rank (see rank.h) rises. The result has no loop, and no turn
+ * could be added without one. The ranks become the widths. */
 void turns_from_rank(struct turns *turns, const int64_t *rank);
 
 /* How many other slots may lead into this out-channel. */

@@ -39,11 +39,11 @@ static void beside_try(const struct net *net, uint32_t which, struct source *sou
     struct check_report report;
     struct check_options options = {.lanes = CHECK_LANE_PER_HOP};
     struct traffic *traffic = NULL;
-    int64_t rank[16];
+    struct memo *memo;
     if (which == 5 && formats_lft_parse(&dump, net->fabric, source) == 0)
         formats_lft_free(&dump);
-    else if (which == 6)
-        formats_ranks_parse(rank, net, source);
+    else if (which == 6 && formats_memo_parse(&memo, net, source) == 0)
+        memo_destroy(memo);
     else if (which == 7)
         check_paths(net->fabric, source, &options, &report);
     else if (which == 8)

@@ -23,6 +23,7 @@ static void world_finish(struct world *world)
 void world_generate(struct world *world, const char *kind, const struct generate_options *options)
 {
     must(generate_fabric(&world->fabric, kind, options), kind);
+    must(generate_fabric(&world->before, kind, options), kind);
     world_finish(world);
 }
 
@@ -31,6 +32,7 @@ void world_parse(struct world *world, const char *text)
     struct source source;
     must(source_from(&source, "test", text, strlen(text)), "text");
     must(formats_fabric_parse(&world->fabric, &source), "fabric");
+    world->before = NULL;
     source_close(&source);
     fabric_lids_assign(world->fabric);
     world_finish(world);
@@ -41,6 +43,7 @@ void world_close(struct world *world)
     traffic_destroy(world->traffic);
     net_destroy(world->net);
     fabric_destroy(world->fabric);
+    fabric_destroy(world->before);
 }
 
 struct routing *world_route(const struct world *world, const char *algorithm)

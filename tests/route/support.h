@@ -20,6 +20,7 @@
 
 struct world {
     struct fabric *fabric;
+    struct fabric *before; /* as it was made, whatever is cut later */
     struct net *net;
     struct traffic *traffic;
 };

@@ -11,32 +11,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table in use, and the ranks by which it was made. */
+/* A table in use, and the memo of it. */
 struct in_use {
     struct lft_dump table;
-    struct turns *turns; /* NULL: made by others */
+    char *memo; /* as text; NULL: made by others */
+    size_t memo_size;
 };
 
-/* The ranks of what is left, found by switch and port; 0 if there is a cable they do not know. */
-static int64_t *ranks_carry(const struct in_use *old, const struct net *net)
+/* What compute would write beside the table. */
+static void memo_take(struct in_use *old, const struct routing *routing)
 {
-    char *text = NULL;
-    size_t size = 0;
-    struct source source;
-    int64_t *rank = calloc(net->channel_count + 1, sizeof(*rank));
-    FILE *file = open_memstream(&text, &size);
-    assert_non_null(rank);
+    struct memo *memo;
+    FILE *file = open_memstream(&old->memo, &old->memo_size);
     assert_non_null(file);
-    assert_int_equal(formats_ranks_write(old->turns, file), 0);
+    assert_int_equal(memo_create(&memo, routing->net), 0);
+    assert_int_equal(memo_fill(memo, routing->lft, routing->turns, routing->load), 0);
+    assert_int_equal(formats_memo_write(memo, file), 0);
     fclose(file);
-    assert_int_equal(source_from(&source, "ranks", text, size), 0);
-    if (formats_ranks_parse(rank, net, &source) < 0) {
-        free(rank);
-        rank = NULL;
-    }
+    memo_destroy(memo);
+}
+
+/* The memo on the net as it is now; NULL if there is a cable that it does not know. */
+static struct memo *memo_carry(const struct in_use *old, const struct net *net)
+{
+    struct source source;
+    struct memo *memo = NULL;
+    assert_int_equal(source_from(&source, "memo", old->memo, old->memo_size), 0);
+    if (formats_memo_parse(&memo, net, &source) < 0)
+        memo = NULL;
     source_close(&source);
-    free(text);
-    return rank;
+    return memo;
+}
+
+/* Loads as the memo has them, without what is lost, are those of the table as it is. */
+static void loads_compare(const struct load *load, const struct lft *lft)
+{
+    struct load *exact;
+    assert_int_equal(load_create(&exact, load->traffic), 0);
+    assert_int_equal(load_of_table(exact, lft), 0);
+    for (uint32_t c = 0; c < load->net->channel_count; c++) {
+        float difference = load->channel[0][c] - exact->channel[0][c];
+        if (difference > 1e-4f || difference < -1e-4f)
+            fail_msg("channel %u: %f by the memo, %f by the table", c, (double)load->channel[0][c],
+                     (double)exact->channel[0][c]);
+    }
+    load_destroy(exact);
 }
 
 static void mended_check(const struct world *world, const struct in_use *old, const struct lft *lft)
@@ -60,26 +79,29 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
     struct net *net;
     struct traffic *traffic;
     struct lft *lft;
-    struct turns *turns = NULL;
+    struct dead_list dead;
+    struct repair_room room;
     struct load *load;
-    uint32_t dead;
     if (net_create(&net, world->fabric) == -ENETUNREACH)
         return true; /* the cable was the only one: nothing to mend */
     assert_int_equal(traffic_groups(&traffic, net, 0.01), 0);
-    assert_int_equal(formats_lft_import(&lft, net, &old->table, &dead), 0);
-    int64_t *rank = old->turns ? ranks_carry(old, net) : NULL;
-    int code = repair_turns(&turns, lft, traffic, rank);
+    assert_int_equal(formats_lft_import(&lft, net, &old->table), 0);
+    assert_int_equal(dead_list_create(&dead, lft, &old->table, world->before), 0);
+    struct memo *memo = old->memo ? memo_carry(old, net) : NULL;
+    int code = repair_room_find(&room, lft, traffic, memo, &dead);
     if (code == 0) {
         assert_int_equal(load_create(&load, traffic), 0);
-        assert_int_equal(load_of_table(load, lft), 0);
-        assert_int_equal(repair_table(lft, turns, load, result), 0);
+        assert_int_equal(repair_load_find(load, lft, memo, &dead), 0);
+        loads_compare(load, lft);
+        assert_int_equal(repair_table(lft, &room, load, &dead, result), 0);
         mended_check(world, old, lft);
         if (mended)
             assert_int_equal(formats_lft_export(mended, lft), 0);
         load_destroy(load);
-        turns_destroy(turns);
+        repair_room_free(&room);
     }
-    free(rank);
+    memo_destroy(memo);
+    dead_list_destroy(&dead);
     lft_destroy(lft);
     traffic_destroy(traffic);
     net_destroy(net);
@@ -94,7 +116,7 @@ static bool cable_try(const struct world *world, const struct in_use *old, uint3
     struct fabric_port cable = world->fabric->nodes[here.node].ports[here.port];
     struct fabric_end there = {cable.peer_node, cable.peer_port};
     struct repair_result result;
-    struct in_use foreign = {.table = old->table}, mended = {.turns = NULL};
+    struct in_use foreign = {.table = old->table}, mended = {.memo = NULL};
     fabric_link_cut(world->fabric, here);
     bool gentle = mend_and_check(world, &foreign, &result, NULL);
     mend_and_check(world, old, &result, &mended.table);
@@ -110,11 +132,11 @@ static void every_cable(const char *kind, const struct generate_options *options
                         uint32_t least_percent)
 {
     struct world world;
-    struct in_use old;
+    struct in_use old = {0};
     uint32_t gentle = 0, tried = 0;
     world_generate(&world, kind, options);
     struct routing *routing = world_route(&world, "turn-addition");
-    old.turns = routing->turns;
+    memo_take(&old, routing);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     for (uint32_t c = 0; c < world.net->channel_count; c++) {
         if (c > world.net->reverse[c])
@@ -125,6 +147,7 @@ static void every_cable(const char *kind, const struct generate_options *options
     if (gentle * 100 < tried * least_percent)
         fail_msg("only %u of %u without interruption", gentle, tried);
     formats_lft_free(&old.table);
+    free(old.memo);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -154,11 +177,11 @@ static void test_little_changes(void **state)
     (void)state;
     struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
     struct world world;
-    struct in_use old;
+    struct in_use old = {0};
     struct repair_result result;
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
-    old.turns = routing->turns;
+    memo_take(&old, routing);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     struct fabric_end cable = {fabric_node_find(world.fabric, "T0.m(0,1)"), 5}; /* to a top */
     fabric_link_cut(world.fabric, cable);
@@ -167,6 +190,7 @@ static void test_little_changes(void **state)
         fail_msg("%lu changed, %lu had to", (unsigned long)result.entries_changed,
                  (unsigned long)result.entries_forced);
     formats_lft_free(&old.table);
+    free(old.memo);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -177,14 +201,14 @@ static void test_switch_gone_and_back(void **state)
     (void)state;
     struct generate_options options = {.ports = 4, .join = GENERATE_MIDDLE};
     struct world world;
-    struct in_use old, mended = {.turns = NULL};
+    struct in_use old = {0}, mended = {.memo = NULL};
     struct repair_result result;
     struct fabric_port cables[8];
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
     uint32_t node = fabric_node_find(world.fabric, "T0.m(0,1)");
     uint16_t ports = world.fabric->nodes[node].port_count;
-    old.turns = routing->turns;
+    memo_take(&old, routing);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     for (uint16_t p = 1; p <= ports; p++) {
         cables[p] = world.fabric->nodes[node].ports[p];
@@ -199,6 +223,7 @@ static void test_switch_gone_and_back(void **state)
     }
     assert_true(mend_and_check(&world, &mended, &result, NULL));
     formats_lft_free(&old.table);
+    free(old.memo);
     formats_lft_free(&mended.table);
     routing_destroy(routing);
     world_close(&world);
@@ -209,7 +234,7 @@ static void test_nothing_broken_nothing_changed(void **state)
     (void)state;
     struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
     struct world world;
-    struct in_use old = {.turns = NULL};
+    struct in_use old = {.memo = NULL};
     struct repair_result result;
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
@@ -217,6 +242,7 @@ static void test_nothing_broken_nothing_changed(void **state)
     assert_true(mend_and_check(&world, &old, &result, NULL));
     assert_true(result.entries_changed <= 200); /* only ways between switches without hosts */
     formats_lft_free(&old.table);
+    free(old.memo);
     routing_destroy(routing);
     world_close(&world);
 }

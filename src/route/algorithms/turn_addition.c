@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "route/algorithms/turn_list.h"
 #include "route/order.h"
+#include "route/rank.h"
 #include "route/reach.h"
 
 #include <stdlib.h>
@@ -71,54 +72,27 @@ static int tree_allow(struct order *order, const struct demand *demand)
     return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a spanning tree");
 }
 
-struct ranked {
-    int64_t mean;
-    uint32_t channel;
-};
-
-static int mean_compare(const void *a, const void *b)
-{
-    int64_t x = ((const struct ranked *)a)->mean, y = ((const struct ranked *)b)->mean;
-    return x < y ? -1 : x > y;
-}
-
-/* Ranks: the mean of the order and its mirror image, numbered -n+1, -n+3, …, n-1. */
-static void ranks_fill(const struct net *net, const uint32_t *place, struct ranked *ranked,
-                       int64_t *rank)
-{
-    int64_t scale = 2 * ((int64_t)net->channel_count + 1), count = net->channel_count;
-    for (uint32_t c = 0; c < count; c++) {
-        uint32_t back = net->reverse[c];
-        int64_t mean = (int64_t)place[c] - place[back];
-        int64_t tie = c < back ? 1 + (int64_t)c : -1 - (int64_t)back;
-        ranked[c] = (struct ranked){.mean = mean * scale + tie, .channel = c};
-    }
-    qsort(ranked, net->channel_count, sizeof(*ranked), mean_compare);
-    for (int64_t i = 0; i < count; i++)
-        rank[ranked[i].channel] = 2 * i - (count - 1);
-}
-
 /* Allows every turn that goes forward in the order. The mean of the order and its mirror image is
  * as good an order, and antisymmetric, so turns and their reverses agree. */
 static int order_close(const struct order *order, struct turns *turns)
 {
     const struct net *net = order->net;
-    size_t channels = net->channel_count + 1u;
-    int64_t *rank = malloc(channels * sizeof(*rank));
-    uint32_t *place = malloc(channels * sizeof(*place));
-    struct ranked *ranked = malloc(channels * sizeof(*ranked));
-    bool enough = rank && place && ranked;
-    if (enough) {
+    int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
+    uint32_t *place = malloc((net->channel_count + 1) * sizeof(*place));
+    int result = rank && place ? 0
+                               : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
+                                           net->channel_count);
+    if (result == 0) {
         order_places(order, place);
-        ranks_fill(net, place, ranked, rank);
-        turns_from_rank(turns, rank);
+        for (uint32_t c = 0; c < net->channel_count; c++)
+            rank[c] = (int64_t)place[c] - place[net->reverse[c]];
+        result = rank_by_key(rank, rank, net);
     }
+    if (result == 0)
+        turns_from_rank(turns, rank);
     free(rank);
     free(place);
-    free(ranked);
-    return enough ? 0
-                  : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
-                              net->channel_count);
+    return result;
 }
 
 /* Allows turns that are in use. */

@@ -9,53 +9,38 @@
  */
 #include "base/error.h"
 #include "route/formats.h"
+#include "route/guids.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct guid_index {
-    uint64_t guid;
-    uint32_t at;
-};
-
 struct lft_reader {
     struct lft_dump *dump;
     struct source *source;
-    struct guid_index *guids;
-    uint32_t at;      /* switch whose table this is, FABRIC_NONE before the first */
-    bool skip;        /* a switch that the fabric does not have */
-    uint32_t unknown; /* how many such there were */
+    struct guids guids;
+    uint32_t at;    /* switch whose table this is, FABRIC_NONE before the first */
+    bool skip;      /* a switch that the fabric does not have */
+    uint64_t print; /* of the entries of this switch */
 };
 
-static int guid_compare(const void *a, const void *b)
+static int reader_prepare(struct lft_reader *reader, const struct fabric *fabric)
 {
-    const struct guid_index *x = a, *y = b;
-    return x->guid < y->guid ? -1 : x->guid > y->guid;
-}
-
-static int guids_fill(struct lft_reader *reader, const struct fabric *fabric)
-{
-    uint32_t count = 0, lid_last = 0;
-    reader->guids = malloc((fabric->node_count + 1) * sizeof(*reader->guids));
-    if (!reader->guids)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u GUIDs", fabric->node_count);
+    uint32_t lid_last = 0;
+    int result = guids_create(&reader->guids, fabric);
+    if (result < 0)
+        return result;
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         for (uint32_t p = 0; p <= node->port_count; p++) {
             if (node->ports[p].lid > lid_last)
                 lid_last = node->ports[p].lid;
         }
-        if (node->kind != FABRIC_SWITCH)
-            continue;
-        reader->guids[count] = (struct guid_index){.guid = node->guid, .at = count};
-        count++;
     }
-    qsort(reader->guids, count, sizeof(*reader->guids), guid_compare);
-    reader->dump->switch_count = count;
+    reader->dump->switch_count = reader->guids.count;
     reader->dump->lid_count = lid_last + 1;
-    size_t size = (size_t)count * reader->dump->lid_count;
+    size_t size = (size_t)reader->guids.count * reader->dump->lid_count;
     reader->dump->port = malloc(size + 1);
     if (!reader->dump->port)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
@@ -71,12 +56,11 @@ static int switch_begin(struct lft_reader *reader)
         at += 5;
     if (!at || !source_take_hex(&at, &guid))
         return source_error(reader->source, "the switch's GUID is missing ('guid 0x…')");
-    struct guid_index key = {.guid = guid};
-    const struct guid_index *found = bsearch(&key, reader->guids, reader->dump->switch_count,
-                                             sizeof(*reader->guids), guid_compare);
-    reader->skip = !found;
-    reader->unknown += !found;
-    reader->at = found ? found->at : 0;
+    uint32_t found = guids_find(&reader->guids, guid);
+    reader->skip = found == FABRIC_NONE;
+    reader->at = reader->skip ? 0 : found;
+    reader->dump->fingerprint += reader->print;
+    reader->print = guid;
     return 0;
 }
 
@@ -93,16 +77,49 @@ static int entry_read(struct lft_reader *reader, const char *at)
         return source_error(reader->source, "a port number must follow the LID: '%.40s'", at);
     if (lid > 0xffffff || port > 255)
         return source_error(reader->source, "LID 0x%" PRIx64 ", port %u: out of range", lid, port);
+    reader->print = formats_fingerprint_add(reader->print, (uint32_t)lid, port);
     if (!reader->skip && lid < reader->dump->lid_count)
         reader->dump->port[(size_t)reader->at * reader->dump->lid_count + lid] = (uint8_t)port;
     return 0;
+}
+
+/* Takes entries as they are commonly written, straight from the text; leaves the first line that
+ * looks different to the careful reader. Tables of large fabrics have a hundred million lines. */
+static void entries_take(struct lft_reader *reader)
+{
+    struct source *source = reader->source;
+    uint8_t *row = reader->dump->port + (size_t)reader->at * reader->dump->lid_count;
+    const char *text = source->text, *end = text + source->length, *at = text + source->at;
+    while (end - at > 10 && at[0] == '0' && at[1] == 'x') {
+        uint32_t lid = 0, port = 0, digits = 0;
+        const char *from = at + 2;
+        for (int digit; from < end && (digit = source_hex_digit(*from)) >= 0; from++, digits++)
+            lid = lid << 4 | (uint32_t)digit;
+        if (digits == 0 || digits > 6 || from >= end || *from != ' ')
+            break;
+        for (from++, digits = 0; from < end && *from >= '0' && *from <= '9'; from++, digits++)
+            port = port * 10 + (uint32_t)(*from - '0');
+        if (digits == 0 || digits > 3 || port > 255 || from >= end ||
+            (*from != ' ' && *from != '\n'))
+            break;
+        if (*from == ' ')
+            from = memchr(from, '\n', (size_t)(end - from));
+        if (!from)
+            break;
+        if (!reader->skip && lid < reader->dump->lid_count)
+            row[lid] = (uint8_t)port;
+        reader->print = formats_fingerprint_add(reader->print, lid, port);
+        at = from + 1;
+        source->line_number++;
+    }
+    source->at = (size_t)(at - text);
 }
 
 int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
 {
     struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
     memset(dump, 0, sizeof(*dump));
-    int more, result = guids_fill(&reader, fabric);
+    int more, result = reader_prepare(&reader, fabric);
     while (result == 0 && (more = source_next(source)) != 0) {
         const char *at = source->line;
         source_skip_blanks(&at);
@@ -116,11 +133,14 @@ int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct
                  strncmp(at, "Port", 4) != 0 && strncmp(at, "Info", 4) != 0 &&
                  strncmp(at, "Multicast", 9) != 0)
             result = source_error(source, "neither 'Unicast lids …' nor 'LID PORT': '%.40s'", at);
+        if (result == 0 && reader.at != FABRIC_NONE)
+            entries_take(&reader);
     }
     if (result == 0 && reader.at == FABRIC_NONE)
         result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
                            source->name);
-    free(reader.guids);
+    dump->fingerprint += reader.print;
+    guids_destroy(&reader.guids);
     if (result < 0)
         formats_lft_free(dump);
     return result;
@@ -141,70 +161,4 @@ void formats_lft_free(struct lft_dump *dump)
 {
     free(dump->port);
     dump->port = NULL;
-}
-
-#define PORTS 256
-
-/* Slot of each port of each switch, LFT_NONE where no switch is behind it. */
-static uint8_t *slots_fill(const struct net *net)
-{
-    uint8_t *slots = malloc((size_t)net->switch_count * PORTS);
-    if (!slots)
-        return NULL;
-    memset(slots, LFT_NONE, (size_t)net->switch_count * PORTS);
-    for (uint32_t c = 0; c < net->channel_count; c++)
-        slots[(size_t)net->tail[c] * PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);
-    return slots;
-}
-
-int formats_lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump,
-                       uint32_t *ignored)
-{
-    struct lft *lft = NULL;
-    uint8_t *slots = slots_fill(net);
-    int result = slots ? lft_create(&lft, net)
-                       : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports");
-    *ignored = 0;
-    for (uint32_t t = 0; result == 0 && t < net->target_count; t++) {
-        uint32_t lid = net->target_lid[t], root = net->target_switch[t];
-        uint8_t *next = lft_tree(lft, t);
-        for (uint32_t s = 0; lid != 0 && lid < dump->lid_count && s < net->switch_count; s++) {
-            uint8_t port = dump->port[(size_t)s * dump->lid_count + lid];
-            if (port == 255)
-                continue;
-            next[s] = slots[(size_t)s * PORTS + port];
-            if (s == root)
-                next[s] = port == net->target_port[t] ? LFT_HERE : LFT_NONE;
-            *ignored += next[s] == LFT_NONE;
-        }
-    }
-    free(slots);
-    if (result == 0)
-        *out = lft;
-    return result;
-}
-
-int formats_lft_export(struct lft_dump *dump, const struct lft *lft)
-{
-    const struct net *net = lft->net;
-    uint32_t lid_last = 0;
-    for (uint32_t t = 0; t < net->target_count; t++)
-        lid_last = net->target_lid[t] > lid_last ? net->target_lid[t] : lid_last;
-    *dump = (struct lft_dump){.lid_count = lid_last + 1, .switch_count = net->switch_count};
-    size_t size = (size_t)dump->switch_count * dump->lid_count;
-    dump->port = malloc(size + 1);
-    if (!dump->port)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
-    memset(dump->port, 255, size);
-    for (uint32_t t = 0; t < net->target_count; t++) {
-        const uint8_t *next = lft_tree(lft, t);
-        for (uint32_t s = 0; net->target_lid[t] != 0 && s < net->switch_count; s++) {
-            uint8_t *port = &dump->port[(size_t)s * dump->lid_count + net->target_lid[t]];
-            if (next[s] == LFT_HERE)
-                *port = net->target_port[t];
-            else if (next[s] != LFT_NONE)
-                *port = net->port[net->first[s] + next[s]];
-        }
-    }
-    return 0;
 }

@@ -3,47 +3,79 @@
  * Writes what OpenSM reads: forwarding tables in the form of dump_fts (opensm -R file -U FILE), and
  * the guid2lid file that makes it give the same LIDs.
  */
+#include "base/error.h"
 #include "route/formats.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
-/* The port by which a switch reaches a target, or -1. */
-static int port_of(const struct lft *lft, uint32_t at, uint32_t target)
+#define ENTRY_MOST 16 /* characters of a line */
+#define CHUNK      (1u << 20)
+
+/* "0x0005 007\n". A table may have a hundred million of these: printf would take a minute. */
+static char *entry_put(char *at, uint32_t lid, uint32_t port)
 {
-    const struct net *net = lft->net;
-    uint8_t next = lft_tree(lft, target)[at];
-    if (next == LFT_NONE)
-        return -1;
-    if (next == LFT_HERE)
-        return net->target_port[target];
-    return net->port[net->first[at] + next];
+    static const char digits[] = "0123456789abcdef";
+    *at++ = '0';
+    *at++ = 'x';
+    for (uint32_t shift = lid > 0xffff ? 20 : 12; shift < 24; shift -= 4)
+        *at++ = digits[lid >> shift & 15];
+    *at++ = ' ';
+    *at++ = digits[port / 100];
+    *at++ = digits[port / 10 % 10];
+    *at++ = digits[port % 10];
+    *at++ = '\n';
+    return at;
 }
 
-int formats_lft_write(const struct lft *lft, FILE *out)
+/* One switch's entries. */
+static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *chunk, FILE *out,
+                              uint64_t *fingerprint)
+{
+    const uint8_t *port = dump->port + (size_t)at * dump->lid_count;
+    uint32_t count = 0;
+    char *end = chunk;
+    for (uint32_t lid = 0; lid < dump->lid_count; lid++) {
+        if (port[lid] == 255)
+            continue;
+        end = entry_put(end, lid, port[lid]);
+        *fingerprint = formats_fingerprint_add(*fingerprint, lid, port[lid]);
+        count++;
+        if (end + ENTRY_MOST > chunk + CHUNK) {
+            fwrite(chunk, 1, (size_t)(end - chunk), out);
+            end = chunk;
+        }
+    }
+    fwrite(chunk, 1, (size_t)(end - chunk), out);
+    return count;
+}
+
+int formats_lft_write(const struct lft *lft, FILE *out, uint64_t *fingerprint)
 {
     const struct net *net = lft->net;
-    uint32_t lid_last = 0;
-    for (uint32_t t = 0; t < net->target_count; t++) {
-        if (net->target_lid[t] > lid_last)
-            lid_last = net->target_lid[t];
-    }
-    for (uint32_t s = 0; s < net->switch_count; s++) {
+    struct lft_dump dump;
+    uint64_t sum = 0;
+    int result = formats_lft_export(&dump, lft);
+    if (result < 0)
+        return result;
+    char *chunk = malloc(CHUNK);
+    if (!chunk)
+        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to write the table");
+    for (uint32_t s = 0; chunk && s < net->switch_count; s++) {
         const struct fabric_node *node = &net->fabric->nodes[net->node[s]];
-        uint32_t count = 0;
         fprintf(out, "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
-                lid_last, node->ports[0].lid, node->guid, node->name);
-        for (uint32_t t = 0; t < net->target_count; t++) {
-            int port = port_of(lft, s, t);
-            if (port < 0 || net->target_lid[t] == 0)
-                continue;
-            fprintf(out, "0x%04x %03d : (%s)\n", net->target_lid[t], port,
-                    net->fabric->nodes[net->target_node[t]].name);
-            count++;
-        }
+                dump.lid_count - 1, node->ports[0].lid, node->guid, node->name);
+        uint64_t print = node->guid;
+        uint32_t count = entries_write(&dump, s, chunk, out, &print);
+        sum += print;
         fprintf(out, "%u valid lids dumped\n", count);
     }
-    return ferror(out) ? -EIO : 0;
+    free(chunk);
+    formats_lft_free(&dump);
+    if (fingerprint)
+        *fingerprint = sum;
+    return result < 0 ? result : ferror(out) ? -EIO : 0;
 }
 
 static void lid_line(const struct fabric_port *port, FILE *out)

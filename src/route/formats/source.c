@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_MAX (4ull << 30)
 
 static int file_read(struct source *source, FILE *file)
 {
-    size_t capacity = 1 << 16;
+    struct stat status;
+    bool sized = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    size_t capacity = sized && status.st_size > 0 ? (size_t)status.st_size + 1 : 1 << 16;
     source->text = malloc(capacity);
     while (source->text) {
         size_t got = fread(source->text + source->length, 1, capacity - source->length, file);
@@ -151,14 +154,21 @@ bool source_take_number(const char **at, uint32_t *value)
     return true;
 }
 
+int source_hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    char lower = digit | 32;
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 bool source_take_hex(const char **at, uint64_t *value)
 {
     const char *from = *at;
     source_take(&from, "0x");
     uint64_t sum = 0;
     int digits = 0;
-    for (; isxdigit((unsigned char)*from); from++, digits++) {
-        int digit = isdigit((unsigned char)*from) ? *from - '0' : (*from | 32) - 'a' + 10;
+    for (int digit; (digit = source_hex_digit(*from)) >= 0; from++, digits++) {
         if (sum >> 60)
             return false;
         sum = sum * 16 + (uint64_t)digit;

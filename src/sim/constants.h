@@ -45,6 +45,8 @@
     X(pci_write_cycles, 3, "clk", "-", "assumed", "PCI: address to first word of a write")         \
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
+    X(library_ps, 1000000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
     X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock, also of PCI: 66 MHz")                    \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \

@@ -92,7 +92,9 @@ struct initiator {
     uint64_t cont_value;
 };
 
-#define REPLIER_JOBS 4
+/* So many that RFend and RBend practically never wait for the Replier: if they did, two nodes that
+ * pull from each other could wait for each other. */
+#define REPLIER_JOBS 1024
 struct replier {
     struct chip_header jobs[REPLIER_JOBS]; /* a ring; what came in */
     uint32_t first, count;
@@ -261,7 +263,7 @@ void rfend_hand(struct chip *chip);
 void rfend_next(struct chip *chip); /* hands the next packet over, if it may */
 void rfend_discard(struct chip *chip);
 void rfend_consume(struct chip *chip); /* the firmware has done what the packet asked */
-void rfend_retry(struct chip *chip); /* RBend or Replier is free again */
+void rfend_retry(struct chip *chip);   /* RBend or Replier is free again */
 
 /* rbend.c */
 void rbend_step(struct chip *chip, uint32_t state);

@@ -49,6 +49,10 @@
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
+    X(l1_ps, 3200, "ps", "-", "K P-III", "reading: first cache, 3 clocks of 933 MHz")              \
+    X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
+    X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
+    X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
     /* the controller */                                                                           \
     X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock, also of PCI: 66 MHz")                    \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \

@@ -225,6 +225,7 @@ struct chip_count {
     uint64_t refused; /* requests cancelled by the firmware */
     uint64_t vpushes; /* messages put into rings */
     sim_time cpu;     /* time that handlers took */
+    sim_time stopped; /* time that modules were suspended, summed up */
 };
 const struct chip_count *chip_count(const struct chip *chip);
 

@@ -78,7 +78,7 @@ static void dma_seen(struct chip *chip, struct dma *dma)
 {
     const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
     host_memory_write(chip->host, dma->physical, source, dma->length);
-    host_memory_changed(chip->host);
+    host_memory_written(chip->host, dma->physical, dma->length);
     if (dma->packet)
         chip_packet_free(chip, dma->packet);
     dma_give(chip, dma);

@@ -54,9 +54,8 @@ static void cont_go(struct chip *chip, uint64_t value)
 
 void initiator_cancel(struct chip *chip)
 {
-    struct module *module = &chip->modules[CHIP_INITIATOR];
     chip->count.refused++;
-    module->is_suspended = false;
+    module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_REFUSED);
 }
 
@@ -173,7 +172,7 @@ void initiator_soft(struct chip *chip)
 {
     struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
-    chip->modules[CHIP_INITIATOR].is_suspended = false;
+    module_release(chip, CHIP_INITIATOR);
     if (!patlb_find(chip, job, part_virtual(initiator), &initiator->physical)) {
         initiator_cancel(chip);
         return;

@@ -103,11 +103,19 @@ void module_go(struct chip *chip, enum chip_module number, uint32_t state, int64
     chip_post(chip, cycles, EVENT_STEP, number);
 }
 
+void module_release(struct chip *chip, enum chip_module number)
+{
+    struct module *module = &chip->modules[number];
+    if (module->is_suspended)
+        chip->count.stopped += sim_now(chip->sim) - module->since;
+    module->is_suspended = false;
+}
+
 void module_resume(struct chip *chip, enum chip_module number, uint32_t state)
 {
     struct module *module = &chip->modules[number];
     assert(module->is_suspended);
-    module->is_suspended = false;
+    module_release(chip, number);
     module->is_stopping_off = true;
     module_go(chip, number, state, 1);
 }

@@ -236,7 +236,8 @@ void module_pass(struct chip *chip, enum chip_module module, const struct module
 /* Enters a state and stays there until somebody calls. */
 void module_rest(struct chip *chip, enum chip_module module, uint32_t state);
 void module_suspend(struct chip *chip, enum chip_module module, enum chip_exception cause);
-/* The firmware lets it go on. */
+/* The firmware lets it go on: at a state, or (release) by what it does next. */
+void module_release(struct chip *chip, enum chip_module module);
 void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
 void module_step(struct chip *chip, enum chip_module module);
 

@@ -38,7 +38,7 @@ void rbend_discard(struct chip *chip)
     struct rbend *rbend = &chip->rbend;
     struct arrival *arrival = rbend->arrival;
     sim_time now = sim_now(chip->sim);
-    chip->modules[CHIP_RBEND].is_suspended = false;
+    module_release(chip, CHIP_RBEND);
     chip->count.discarded++;
     vpush_lost(chip, &arrival->packet->header);
     chip->wire.drain(chip->wire.context, chip, arrival->stay,

@@ -42,7 +42,7 @@ static void job_end(struct chip *chip)
 
 void replier_drop(struct chip *chip)
 {
-    chip->modules[CHIP_REPLIER].is_suspended = false;
+    module_release(chip, CHIP_REPLIER);
     job_end(chip);
 }
 

@@ -103,7 +103,7 @@ static void rfend_end(struct chip *chip)
 
 void rfend_consume(struct chip *chip)
 {
-    chip->modules[CHIP_RFEND].is_suspended = false;
+    module_release(chip, CHIP_RFEND);
     arrival_drop(chip, chip->rfend.current);
     rfend_end(chip);
 }
@@ -117,7 +117,7 @@ void rfend_discard(struct chip *chip)
 void rfend_delivered(struct chip *chip)
 {
     struct arrival *arrival = chip->rfend.current;
-    chip->modules[CHIP_RFEND].is_suspended = false;
+    module_release(chip, CHIP_RFEND);
     chip_packet_free(chip, arrival->packet);
     arrival->next = chip->free_arrivals;
     chip->free_arrivals = arrival;

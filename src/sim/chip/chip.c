@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static const char *const event_names[EVENT_COUNT] = {"step", "request", "dma",
-                                                     "seen", "send",    "hand"};
+static const char *const event_names[EVENT_COUNT] = {"step", "request", "dma",    "seen",
+                                                     "send", "hand",    "timeout"};
 
 void chip_header_pack(const struct chip_header *header, uint64_t words[CHIP_HEADER_WORDS])
 {
@@ -75,6 +75,9 @@ static void chip_event(void *context, uint32_t kind, uint64_t argument)
         break;
     case EVENT_HAND:
         rfend_hand(chip);
+        break;
+    case EVENT_TIMEOUT:
+        module_timeout(chip, argument);
         break;
     case EVENT_COUNT:
         break;
@@ -165,6 +168,7 @@ void chip_destroy(struct chip *chip)
         free(chip->dmas[i]);
     free(chip->dmas);
     free(chip->firmware.rings);
+    free(chip->firmware.locks);
     free(chip->pages.slots);
     free(chip->segments.slots);
     if (chip->room)

@@ -55,8 +55,15 @@ static void cont_go(struct chip *chip, uint64_t value)
 void initiator_cancel(struct chip *chip)
 {
     chip->count.refused++;
+    chip->initiator.waits_for_room = false;
     module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_REFUSED);
+}
+
+void initiator_complete(struct chip *chip)
+{
+    module_release(chip, CHIP_INITIATOR);
+    cont_go(chip, CHIP_CONT_DONE);
 }
 
 static void contflag_write(struct chip *chip)
@@ -111,6 +118,8 @@ static bool fifo_enter(struct chip *chip)
     struct initiator *initiator = &chip->initiator;
     initiator->waits_for_room = initiator->fifo >= chip->constants.send_fifo_packets;
     initiator->fifo += !initiator->waits_for_room;
+    if (initiator->waits_for_room)
+        module_wait(chip, CHIP_INITIATOR);
     return !initiator->waits_for_room;
 }
 

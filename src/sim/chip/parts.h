@@ -14,6 +14,7 @@ enum chip_event {
     EVENT_SEEN,    /* DMA: what was written is visible */
     EVENT_SEND,    /* packet: joined, to the link */
     EVENT_HAND,    /* SWI hands the next packet to RFend */
+    EVENT_TIMEOUT, /* module and since when: has it waited all the time? */
     EVENT_COUNT
 };
 
@@ -48,6 +49,7 @@ struct module {
     bool is_suspended;
     bool is_stopping_off; /* just resumed: the breakpoint of this state is passed */
     enum chip_exception cause;
+    sim_time waits_since; /* for another module; 0: it does not */
     uint32_t track;
 };
 
@@ -148,6 +150,9 @@ struct ring {
 
 /* The firmware's own memory. */
 struct firmware {
+    enum chip_module serving;
+    struct lock *locks;
+    uint32_t lock_count, lock_capacity;
     bool is_in_tail; /* of a handler: what it does after it let a module go on */
     struct ring *rings;
     uint32_t ring_count;
@@ -236,6 +241,9 @@ void module_pass(struct chip *chip, enum chip_module module, const struct module
 /* Enters a state and stays there until somebody calls. */
 void module_rest(struct chip *chip, enum chip_module module, uint32_t state);
 void module_suspend(struct chip *chip, enum chip_module module, enum chip_exception cause);
+/* It waits, in its state, until another module calls: a time-out may come first. */
+void module_wait(struct chip *chip, enum chip_module module);
+void module_timeout(struct chip *chip, uint64_t argument);
 /* The firmware lets it go on: at a state, or (release) by what it does next. */
 void module_release(struct chip *chip, enum chip_module module);
 void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
@@ -244,7 +252,8 @@ void module_step(struct chip *chip, enum chip_module module);
 /* initiator.c */
 void initiator_step(struct chip *chip, uint32_t state);
 void initiator_take(struct chip *chip, struct request *request);
-void initiator_cancel(struct chip *chip); /* contflag says refused */
+void initiator_cancel(struct chip *chip);   /* contflag says refused */
+void initiator_complete(struct chip *chip); /* the firmware has done it */
 void initiator_room(struct chip *chip);
 void initiator_soft(struct chip *chip); /* the firmware does what IPA2 to CHK2 do */
 
@@ -270,6 +279,7 @@ void rfend_retry(struct chip *chip);     /* RBend or Replier is free again */
 void rbend_step(struct chip *chip, uint32_t state);
 bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual);
 void rbend_discard(struct chip *chip);
+void rbend_give_up(struct chip *chip); /* the data is in memory, but the ack finds no room */
 /* Writes one word to a virtual address. */
 void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t value);
 void rbend_retry(struct chip *chip); /* Replier has room again */
@@ -334,6 +344,10 @@ void vpush_deliver(struct chip *chip, const struct chip_header *header); /* it i
 
 /* atomic.c: RFend has stopped at FLIT3 with such a packet. */
 void atomic_serve(struct chip *chip);
+
+/* lock.c: what a request or packet of LOCK asks for. False: it is none, or makes no sense. */
+bool lock_request(struct chip *chip);
+bool lock_packet(struct chip *chip);
 
 /* firmware.c */
 /* Sends these words to where the packet wanted its ack. */

@@ -46,6 +46,12 @@ void rbend_discard(struct chip *chip)
     rbend_end(chip);
 }
 
+void rbend_give_up(struct chip *chip)
+{
+    module_release(chip, CHIP_RBEND);
+    rbend_end(chip);
+}
+
 void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t value)
 {
     uint64_t physical;
@@ -77,6 +83,7 @@ static void packet_conclude(struct chip *chip)
     if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
         if (!replier_take(chip, header, 0)) {
             module_rest(chip, CHIP_RBEND, B_FLAG); /* Replier calls when it has room */
+            module_wait(chip, CHIP_RBEND);
             return;
         }
     } else if (header->type == CHIP_PACKET_PULL_REPLY && header->is_last && header->flag) {

@@ -42,6 +42,7 @@ static void job_end(struct chip *chip)
 
 void replier_drop(struct chip *chip)
 {
+    chip->replier.waits_for_room = false;
     module_release(chip, CHIP_REPLIER);
     job_end(chip);
 }
@@ -98,6 +99,7 @@ static void state_chk1(struct chip *chip)
     const struct chip_header *job = &replier->jobs[replier->first];
     if (replier->fifo >= chip->constants.send_fifo_packets) {
         replier->waits_for_room = true;
+        module_wait(chip, CHIP_REPLIER);
         return;
     }
     replier->fifo++;

@@ -96,7 +96,7 @@ void rfend_hand(struct chip *chip)
 static void rfend_end(struct chip *chip)
 {
     chip->rfend.current = NULL;
-    chip->rfend.skips_rvatlb = false;
+    chip->rfend.skips_rvatlb = chip->rfend.waits = false;
     module_rest(chip, CHIP_RFEND, F_IDLE);
     rfend_next(chip);
 }
@@ -136,6 +136,7 @@ static void hand_over(struct chip *chip)
     if (!is_taken) {
         rfend->waits = true;
         module_rest(chip, CHIP_RFEND, F_SET4);
+        module_wait(chip, CHIP_RFEND);
         return;
     }
     rfend->waits = false;
@@ -146,7 +147,7 @@ static void hand_over(struct chip *chip)
 
 void rfend_retry(struct chip *chip)
 {
-    if (chip->rfend.waits)
+    if (chip->rfend.waits && !chip->modules[CHIP_RFEND].is_suspended)
         hand_over(chip);
 }
 

@@ -84,9 +84,30 @@ static void chip_event(void *context, uint32_t kind, uint64_t argument)
     }
 }
 
+#define LINE_BYTES 64
+
+static void lines_fetch(const void *first, size_t length)
+{
+    for (size_t at = 0; at < length; at += LINE_BYTES)
+        __builtin_prefetch((const char *)first + at);
+}
+
+static void chip_expect(void *context, uint32_t kind, uint64_t argument)
+{
+    const struct chip *chip = context;
+    lines_fetch(chip, offsetof(struct chip, modules));
+    if (kind == EVENT_STEP)
+        __builtin_prefetch(&chip->modules[argument]);
+    else
+        lines_fetch(&chip->rfend, 128);
+    if (kind == EVENT_STEP || kind == EVENT_REQUEST)
+        lines_fetch(argument == CHIP_INITIATOR ? (const void *)&chip->initiator : &chip->rfend,
+                    128);
+}
+
 static int memory_make(struct chip *chip)
 {
-    const struct sim_constants *c = &chip->constants;
+    const struct sim_constants *c = chip->constants;
     chip->patlb.sets = (uint32_t)c->patlb_sets;
     chip->rvatlb.sets = (uint32_t)c->rvatlb_sets;
     size_t patlb = 2 * (size_t)chip->patlb.sets * sizeof(struct tlb_entry);
@@ -117,7 +138,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     made->number = spec->number;
     made->host = spec->host;
     made->wire = spec->wire;
-    made->constants = *spec->constants;
+    made->constants = spec->constants;
     made->trace = spec->trace;
     made->cpu_factor = 1;
     snprintf(name, sizeof(name), "chip-%u", spec->number);
@@ -125,6 +146,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     int actor = result < 0 ? result
                            : sim_actor_add(sim, &(struct sim_actor){.name = name,
                                                                     .handle = chip_event,
+                                                                    .expect = chip_expect,
                                                                     .context = made,
                                                                     .kinds = event_names,
                                                                     .kind_count = EVENT_COUNT});
@@ -319,7 +341,7 @@ void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick)
     memcpy(request->words, chip->windows[window].words, words * sizeof(request->words[0]));
     *(chip->kicked.last ? &chip->kicked.last->next : &chip->kicked.first) = request;
     chip->kicked.last = request;
-    chip_post(chip, chip->constants.window_cycles, EVENT_REQUEST, window);
+    chip_post(chip, chip->constants->window_cycles, EVENT_REQUEST, window);
 }
 
 const struct chip_count *chip_count(const struct chip *chip)

@@ -83,8 +83,8 @@ struct chip_spec {
     uint32_t number; /* of the node */
     struct host *host;
     struct chip_wire wire;
-    const struct sim_constants *constants;
-    struct trace *trace; /* may be NULL */
+    const struct sim_constants *constants; /* outlive it, as all chips share them */
+    struct trace *trace;                   /* may be NULL */
 };
 
 /* -ENOMEM. */

@@ -66,7 +66,7 @@ static void pci_ended(void *context, struct pci_request *request)
     if (request->kind == PCI_READ)
         host_memory_read(chip->host, dma->physical, dma->packet->payload + dma->at, dma->length);
     else
-        chip_post(chip, chip->constants.post_cycles + chip->constants.see_cycles, EVENT_SEEN,
+        chip_post(chip, chip->constants->post_cycles + chip->constants->see_cycles, EVENT_SEEN,
                   dma->number);
     if (dma->ended)
         dma->ended(chip, dma);
@@ -105,7 +105,7 @@ void dma_begin(struct chip *chip, struct dma *dma)
     dma->request.context = dma;
     if (dma->packet && dma->request.kind == PCI_WRITE)
         dma->packet->holds++; /* until it is seen */
-    chip_post(chip, chip->constants.dma_cycles, EVENT_DMA, dma->number);
+    chip_post(chip, chip->constants->dma_cycles, EVENT_DMA, dma->number);
 }
 
 void dma_event(struct chip *chip, enum chip_event event, uint32_t number)

@@ -81,7 +81,7 @@ static void packet_send(struct chip *chip, const struct chip_header *header, con
     packet->origin = CHIP_CPU;
     memcpy(packet->payload, payload, header->length);
     chip->count.locks++;
-    send_join(chip, packet, chip->constants.swi_tx_cycles);
+    send_join(chip, packet, chip->constants->swi_tx_cycles);
 }
 
 /* The waiter has the lock: its grant word says so. */

@@ -98,8 +98,8 @@ void module_wait(struct chip *chip, enum chip_module number)
 {
     sim_time now = sim_now(chip->sim);
     chip->modules[number].waits_since = now;
-    if (chip->constants.timeout_cycles)
-        chip_post(chip, chip->constants.timeout_cycles, EVENT_TIMEOUT,
+    if (chip->constants->timeout_cycles)
+        chip_post(chip, chip->constants->timeout_cycles, EVENT_TIMEOUT,
                   (uint64_t)now << TIMEOUT_MODULE_BITS | number);
 }
 

@@ -131,9 +131,13 @@ struct tlb_entry {
     uint64_t key, tag; /* 0: empty */
     uint64_t value;
 };
+#define TLB_RECENT 4
 struct tlb {
     struct tlb_entry *ways; /* [set * 2 + way]; the first way is the younger */
     uint32_t sets;
+    /* What was found last, by the low bits of the tag. All of a set share a place here, so the one
+     * that is here is its youngest; looking it up again changes nothing. */
+    struct tlb_entry recent[TLB_RECENT];
 };
 /* The table behind it, in SDRAM: open addressing. */
 struct table {
@@ -172,46 +176,47 @@ struct aotf {
     struct chip_header *headers; /* [page]; type 0: not registered */
 };
 
+/* What every event needs comes first, what few need last. */
 struct chip {
     struct sim *sim;
     uint32_t actor, number;
+    const struct sim_constants *constants;
     struct host *host;
-    struct chip_wire wire;
-    struct sim_constants constants;
     struct trace *trace;
-    struct module modules[CHIP_MODULES];
+    struct chip_wire wire;
     struct window *windows; /* CHIP_WINDOWS */
-    void *room;             /* of windows, TLBs and registered headers */
-    size_t room_size;
-    struct initiator initiator;
-    struct replier replier;
-    struct rfend rfend;
-    struct rbend rbend;
-    struct aotf aotf;
-    struct tlb patlb, rvatlb;
-    struct table pages, segments;
-    struct firmware firmware;
-    uint32_t cpu_factor; /* how slow the CPU is */
-    uint32_t interrupts; /* modules that the firmware has to serve, by bit */
+    struct dma **dmas;      /* by number */
+    struct dma *free_dmas;
+    uint32_t dma_count, dma_capacity;
     struct chip_packet *free_packets;
     struct request *free_requests;
     struct arrival *free_arrivals;
-    struct dma *free_dmas;
-    struct dma **dmas; /* by number */
-    uint32_t dma_count, dma_capacity;
     struct {
         struct chip_packet *first, *last;
     } joining; /* packets between join and link */
     struct {
         struct request *first, *last;
-    } kicked; /* requests between window and Initiator */
+    } kicked;            /* requests between window and Initiator */
+    uint32_t interrupts; /* modules that the firmware has to serve, by bit */
+    uint32_t cpu_factor; /* how slow the CPU is */
+    struct module modules[CHIP_MODULES];
+    struct initiator initiator;
+    struct rfend rfend;
+    struct rbend rbend;
+    struct tlb patlb, rvatlb;
     struct chip_count count;
     sim_time moments[CHIP_MOMENTS];
+    struct replier replier;
+    struct firmware firmware;
+    struct aotf aotf;
+    struct table pages, segments;
+    void *room; /* of windows, TLBs and registered headers */
+    size_t room_size;
 };
 
 static inline sim_time chip_cycles(const struct chip *chip, int64_t cycles)
 {
-    return cycles * chip->constants.core_ps;
+    return cycles * chip->constants->core_ps;
 }
 
 static inline void chip_post(struct chip *chip, int64_t cycles, enum chip_event event,
@@ -311,7 +316,7 @@ static inline uint32_t job_key(uint16_t pgid, uint16_t pid)
 /* Physical address of a virtual one; false: a miss. */
 static inline bool patlb_find(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t *physical)
 {
-    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes, page;
+    uint64_t page_bytes = (uint64_t)chip->constants->page_bytes, page;
     if (!tlb_find(&chip->patlb, job, virtual / page_bytes, &page))
         return false;
     *physical = page * page_bytes + virtual % page_bytes;
@@ -321,10 +326,10 @@ static inline bool patlb_find(struct chip *chip, uint32_t job, uint64_t virtual,
 /* Bytes up to the end of the page, the MTU or the rest. */
 static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, uint32_t rest)
 {
-    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes;
+    uint64_t page_bytes = (uint64_t)chip->constants->page_bytes;
     uint64_t part = page_bytes - virtual % page_bytes;
-    if (part > (uint64_t)chip->constants.mtu_bytes)
-        part = (uint64_t)chip->constants.mtu_bytes;
+    if (part > (uint64_t)chip->constants->mtu_bytes)
+        part = (uint64_t)chip->constants->mtu_bytes;
     return part < rest ? (uint32_t)part : rest;
 }
 

@@ -46,7 +46,7 @@ static uint32_t page_colour(uint64_t page)
 
 sim_time host_read_cost(struct host *host, uint64_t physical)
 {
-    const struct sim_constants *c = &host->constants;
+    const struct sim_constants *c = host->constants;
     struct cache *cache = host->cache ? host->cache : calloc(1, sizeof(*cache));
     if (!cache)
         return c->memory_ps; /* a cache that has nothing */

@@ -20,7 +20,7 @@ int host_create(struct host **host, struct sim *sim, const struct host_spec *spe
     if (!made)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated host %u", spec->number);
     made->sim = sim;
-    made->constants = *spec->constants;
+    made->constants = spec->constants;
     made->changed.name = "a change of memory";
     made->trace = spec->trace;
     made->track = trace_track(spec->trace, "node", spec->number, "PCI");

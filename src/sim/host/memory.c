@@ -50,19 +50,19 @@ static int range_add(struct host *host, const struct attached *range)
         host->attached_capacity = capacity;
     }
     host->attached[host->attached_count++] = *range;
-    host->attach_next += range->length + (uint64_t)host->constants.page_bytes; /* a page apart */
+    host->attach_next += range->length + (uint64_t)host->constants->page_bytes; /* a page apart */
     return 0;
 }
 
 static uint64_t whole_pages(const struct host *host, uint64_t length)
 {
-    uint64_t page = (uint64_t)host->constants.page_bytes;
+    uint64_t page = (uint64_t)host->constants->page_bytes;
     return (length + page - 1) / page * page;
 }
 
 int host_memory_attach(struct host *host, void *base, uint64_t length, uint64_t *physical)
 {
-    uint64_t within = (uintptr_t)base % (uint64_t)host->constants.page_bytes;
+    uint64_t within = (uintptr_t)base % (uint64_t)host->constants->page_bytes;
     /* Protection is by pages, as on the real card: a stray write inside the page reaches it. */
     struct attached range = {.physical = host->attach_next,
                              .length = whole_pages(host, within + length),

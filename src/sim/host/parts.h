@@ -22,7 +22,7 @@ struct attached {
 struct host {
     struct sim *sim;
     uint32_t actor;
-    struct sim_constants constants;
+    const struct sim_constants *constants;
     char *memory;
     uint64_t memory_size;
     struct attached *attached; /* by physical address, which are never used again */
@@ -42,7 +42,7 @@ struct host {
 
 static inline sim_time host_cycles(const struct host *host, int64_t count)
 {
-    return count * host->constants.core_ps;
+    return count * host->constants->core_ps;
 }
 
 /* pci.c */

@@ -35,7 +35,7 @@ static sim_time posted_wait(const struct host *host, sim_time fetch)
 /* The time on the bus, from the address to the last word. */
 static sim_time duration(const struct host *host, const struct pci_request *request)
 {
-    const struct sim_constants *c = &host->constants;
+    const struct sim_constants *c = host->constants;
     int64_t words = (request->bytes + c->pci_word_bytes - 1) / c->pci_word_bytes;
     if (request->kind == PCI_PIO)
         return words * c->pio_word_ps;
@@ -62,7 +62,7 @@ static bool is_store(const struct pci_request *request)
  * CPU, and goes on with a new address. (Who was told when it ends is not told again.) */
 static bool store_cuts_in(struct host *host, struct pci_request *store)
 {
-    const struct sim_constants *c = &host->constants;
+    const struct sim_constants *c = host->constants;
     struct pci_request *dma = host->current;
     if (!dma || is_store(dma) || dma->end == 0)
         return false;
@@ -88,7 +88,7 @@ static bool store_cuts_in(struct host *host, struct pci_request *store)
 void pci_ask(struct host *host, struct pci_request *request)
 {
     /* While the bus is busy the next one is chosen meanwhile, so only an idle bus costs time. */
-    sim_time wait = is_store(request) ? 0 : host->constants.pci_arbitrate_cycles;
+    sim_time wait = is_store(request) ? 0 : host->constants->pci_arbitrate_cycles;
     request->next = NULL;
     request->end = 0;
     if (is_store(request) && store_cuts_in(host, request))
@@ -119,9 +119,9 @@ static void bus_end(struct host *host)
     }
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
     host->current = NULL;
-    host->free_at = request->end + host_cycles(host, host->constants.pci_turn_cycles);
+    host->free_at = request->end + host_cycles(host, host->constants->pci_turn_cycles);
     if (request->kind == PCI_WRITE)
-        host->posted = request->end + host_cycles(host, host->constants.post_cycles);
+        host->posted = request->end + host_cycles(host, host->constants->post_cycles);
     bus_next(host, host->free_at);
     request->ended(request->context, request);
 }
@@ -171,7 +171,7 @@ void host_pio(struct host *host, uint32_t words, bool is_combining)
         .sim = host->sim,
         .done = {.name = "a store to the card"},
     };
-    fiber_sleep(host->sim, host->constants.pio_ps);
+    fiber_sleep(host->sim, host->constants->pio_ps);
     pci_ask(host, &wait.request);
     while (!wait.is_done)
         fiber_wait(host->sim, &wait.done, SIM_NEVER);

@@ -203,13 +203,19 @@ uint32_t chip_number(const struct chip *chip)
     return chip->number;
 }
 
+static size_t payload_bytes(const struct chip *chip)
+{
+    size_t mtu = (size_t)chip->constants->mtu_bytes, window = CHIP_WINDOW_WORDS * sizeof(uint64_t);
+    return mtu > window ? mtu : window;
+}
+
 struct chip_packet *chip_packet_make(struct chip *chip)
 {
     struct chip_packet *packet = chip->free_packets;
     if (packet)
         chip->free_packets = packet->next;
     else
-        packet = malloc(sizeof(*packet));
+        packet = malloc(sizeof(*packet) + payload_bytes(chip));
     if (!packet) {
         sim_stop(chip->sim);
         return NULL;

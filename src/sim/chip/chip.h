@@ -22,7 +22,6 @@
 #define CHIP_WINDOWS      64
 #define CHIP_WINDOW_WORDS 64 /* 512 bytes of request or packet image */
 #define CHIP_HEADER_WORDS 6
-#define CHIP_PAYLOAD_MAX  2048
 #define CHIP_AOTF_PAGES   1024
 
 struct chip;
@@ -67,7 +66,7 @@ struct chip_packet {
     uint8_t origin; /* enum chip_module: who sent it, for chip_sent() */
     uint16_t holds; /* the chip's: transfers that still need it */
     struct chip_packet *next;
-    uint8_t payload[CHIP_PAYLOAD_MAX];
+    uint8_t payload[]; /* mtu_bytes, and never less than a window holds */
 };
 
 /* What the chip needs of the network. */

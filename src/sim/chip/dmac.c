@@ -84,8 +84,22 @@ static void dma_seen(struct chip *chip, struct dma *dma)
     dma_give(chip, dma);
 }
 
+static bool is_inside(uint64_t at, uint64_t physical, uint64_t length)
+{
+    return at >= physical && at - physical < length;
+}
+
 bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length)
 {
+    uint32_t sending = chip->modules[CHIP_INITIATOR].state;
+    uint32_t answering = chip->modules[CHIP_REPLIER].state;
+    /* the address is found, the DMA not yet asked for */
+    if ((sending == I_CHK1 || sending == I_CHK2) &&
+        is_inside(chip->initiator.physical, physical, length))
+        return true;
+    if ((answering == R_CHK1 || answering == R_CHK2) &&
+        is_inside(chip->replier.physical, physical, length))
+        return true;
     for (uint32_t i = 0; i < chip->dma_count; i++) {
         const struct dma *dma = chip->dmas[i];
         if (dma->length > 0 && dma->physical < physical + length &&

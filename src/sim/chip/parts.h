@@ -94,7 +94,9 @@ struct initiator {
     uint64_t cont_value;
 };
 
-#define REPLIER_JOBS 4
+/* So many that RFend and RBend practically never wait for the Replier: if they did, two nodes that
+ * pull from each other could wait for each other. */
+#define REPLIER_JOBS 1024
 struct replier {
     struct chip_header jobs[REPLIER_JOBS]; /* a ring; what came in */
     uint32_t first, count;

@@ -61,7 +61,8 @@ static struct ring *ring_find(const struct chip *chip, const struct chip_header 
 
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header)
 {
-    return header->type == CHIP_PACKET_PUSH && ring_find(chip, header);
+    return header->type == CHIP_PACKET_PUSH && header->length <= CHIP_RING_SLOT &&
+           ring_find(chip, header);
 }
 
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job)

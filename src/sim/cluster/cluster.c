@@ -29,6 +29,8 @@ struct cluster {
     struct flight *flights;
     uint32_t flight_count, flight_capacity, flight_free;
     bool *is_dead; /* by node */
+    bool *is_mute; /* by node: its program is dead */
+    bool *is_cut;  /* [a * node_count + b], both ways: a packet between them was lost; or NULL */
     struct cluster_loss loss;
     uint64_t lost;
 };
@@ -102,15 +104,26 @@ static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time
     network_drain(cluster->network, stay, end);
 }
 
-static bool is_lost(struct cluster *cluster, uint32_t source, uint32_t target)
+static bool is_answer(const struct chip_packet *packet)
+{
+    return packet->header.type == CHIP_PACKET_ACK || packet->header.type == CHIP_PACKET_PULL_REPLY;
+}
+
+static bool is_lost(struct cluster *cluster, uint32_t source, uint32_t target,
+                    const struct chip_packet *packet)
 {
     const struct cluster_loss *loss = &cluster->loss;
-    if (cluster->is_dead[source] || cluster->is_dead[target])
+    uint32_t count = cluster->node_count;
+    if (cluster->is_dead[source] || cluster->is_dead[target] ||
+        (cluster->is_mute[source] && !is_answer(packet)))
         return true;
-    if (loss->probability <= 0 || (loss->source != CLUSTER_ANY && loss->source != source) ||
-        (loss->target != CLUSTER_ANY && loss->target != target))
+    if (!cluster->is_cut)
         return false;
-    return sim_random_real(cluster->sim) < loss->probability;
+    bool is_meant = (loss->source == CLUSTER_ANY || loss->source == source) &&
+                    (loss->target == CLUSTER_ANY || loss->target == target);
+    if (is_meant && sim_random_real(cluster->sim) < loss->probability)
+        cluster->is_cut[source * count + target] = cluster->is_cut[target * count + source] = true;
+    return cluster->is_cut[source * count + target];
 }
 
 static void network_delivers(void *context, const struct network_arrival *arrival)
@@ -120,7 +133,7 @@ static void network_delivers(void *context, const struct network_arrival *arriva
     struct chip_packet *packet = cluster->flights[index].packet;
     cluster->flights[index].packet = NULL;
     flight_end(cluster, index);
-    if (is_lost(cluster, arrival->source, arrival->target)) {
+    if (is_lost(cluster, arrival->source, arrival->target, packet)) {
         cluster->lost++;
         network_drain(cluster->network, arrival->stay, arrival->tail);
         chip_packet_free(cluster->chips[arrival->target], packet);
@@ -190,7 +203,8 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
         made->hosts = calloc(spec->node_count + 1u, sizeof(struct host *));
         made->chips = calloc(spec->node_count + 1u, sizeof(struct chip *));
         made->is_dead = calloc(spec->node_count + 1u, sizeof(bool));
-        result = made->hosts && made->chips && made->is_dead ? 0 : -ENOMEM;
+        made->is_mute = calloc(spec->node_count + 1u, sizeof(bool));
+        result = made->hosts && made->chips && made->is_dead && made->is_mute ? 0 : -ENOMEM;
     }
     if (result < 0)
         error_set(result, ERROR_NO_RANK, "no memory for %u simulated nodes", spec->node_count);
@@ -221,6 +235,8 @@ void cluster_destroy(struct cluster *cluster)
     network_destroy(cluster->network);
     free(cluster->flights);
     free(cluster->is_dead);
+    free(cluster->is_mute);
+    free(cluster->is_cut);
     free(cluster->chips);
     free(cluster->hosts);
     free(cluster);
@@ -251,9 +267,20 @@ void cluster_node_kill(struct cluster *cluster, uint32_t node)
     cluster->is_dead[node] = true;
 }
 
-void cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss)
+void cluster_program_kill(struct cluster *cluster, uint32_t node)
 {
+    cluster->is_mute[node] = true;
+}
+
+int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss)
+{
+    size_t pairs = (size_t)cluster->node_count * cluster->node_count;
+    if (!cluster->is_cut)
+        cluster->is_cut = calloc(pairs, sizeof(bool));
+    if (!cluster->is_cut)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu pairs of nodes", pairs);
     cluster->loss = *loss;
+    return 0;
 }
 
 uint64_t cluster_lost(const struct cluster *cluster)

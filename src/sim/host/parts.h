@@ -42,7 +42,7 @@ struct host {
 
 static inline sim_time host_cycles(const struct host *host, int64_t count)
 {
-    return count * host->constants->core_ps;
+    return count * host->constants->pci_ps;
 }
 
 /* pci.c */

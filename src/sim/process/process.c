@@ -30,10 +30,13 @@ static int pages_pin(struct process *process)
         struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE,
                                  (spec->base + at) / PAGE};
         int result = chip_page_pin(process->chip, &page);
+        page.pid = spec->library_pid;
+        if (result == 0 && page.pid != spec->pid)
+            result = chip_page_pin(process->chip, &page);
         if (result < 0)
             return result;
     }
-    struct chip_segment segment = {spec->pgid, spec->pid, spec->sid, VIRTUAL};
+    struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, VIRTUAL};
     return chip_segment_add(process->chip, &segment);
 }
 
@@ -43,8 +46,8 @@ static int spec_check(struct process *process)
     uint64_t memory = host_memory_size(process->host);
     if (spec->window_count == 0)
         spec->window_count = 1;
-    if (spec->sid == 0)
-        spec->sid = PROCESS_SID;
+    if (spec->library_pid == 0)
+        spec->library_pid = spec->pid;
     if (spec->size == 0)
         spec->size = memory - spec->base;
     if (spec->window_count > PROCESS_WINDOWS ||
@@ -99,8 +102,10 @@ void process_destroy(struct process *process)
     for (uint64_t at = 0; at < spec->size; at += PAGE) {
         struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE, 0};
         chip_page_unpin(process->chip, &page);
+        page.pid = spec->library_pid;
+        chip_page_unpin(process->chip, &page);
     }
-    struct chip_segment segment = {spec->pgid, spec->pid, spec->sid, 0};
+    struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, 0};
     chip_segment_remove(process->chip, &segment);
     free(process);
 }
@@ -177,9 +182,9 @@ int process_submit(struct process *process, const struct process_request *reques
     struct chip_header header = {.type = is_image ? request->type : CHIP_PACKET_PUSH,
                                  .wants_ack = request->flag != 0,
                                  .target_node = (uint16_t)peer->node,
-                                 .target_pid = peer->pid,
+                                 .target_pid = request->to_library ? peer->library_pid : peer->pid,
                                  .length = request->length,
-                                 .sid = request->sid,
+                                 .sid = request->to_library ? PROCESS_SID : request->sid,
                                  .offset = request->remote,
                                  .local = request->local,
                                  .flag = request->flag};

@@ -26,7 +26,9 @@ struct process_spec {
     uint64_t base, size;                 /* physical, whole pages; size 0: all of the node's */
     bool is_combining;                   /* windows are mapped write-combining */
     bool is_cold;                        /* TLBs are left empty: the firmware fills them */
-    uint32_t sid; /* of the segment that is all of its memory; 0: PROCESS_SID */
+    /* The segment PROCESS_SID, all of its memory, belongs to this process in name, so that every
+     * SID of its own is free; 0: to itself. */
+    uint16_t library_pid;
 };
 
 /* -EINVAL: too many windows, memory that the node has not; -ENOMEM. */
@@ -64,6 +66,7 @@ struct process_request {
     enum chip_kick kick;
     uint8_t type; /* enum chip_type of an image (CHIP_BOTF) */
     uint32_t sid;
+    bool to_library; /* sid is the peer's PROCESS_SID, under its library_pid */
     uint64_t local;  /* virtual address: of process_lend(), or PROCESS_VIRTUAL + offset */
     uint64_t remote; /* offset in the peer's segment */
     uint32_t length;

@@ -54,7 +54,7 @@ int measure_vpush_stop(const struct measure_setup *setup, double *us)
 {
     struct pair pair;
     int result = pair_open(&pair, setup, 1);
-    pair.size = CHIP_PAYLOAD_MAX;
+    pair.size = CHIP_RING_SLOT;
     if (result == 0) {
         process_ring_open(pair.process[1], PAIR_RECEIVE, SLOTS);
         result = pair_run(&pair, sender_of_one, NULL);

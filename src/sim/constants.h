@@ -38,17 +38,26 @@
     X(pio_ps, 324000, "ps", "6.1.2", "C T6.2 accept", "store leaves the CPU until it is on PCI")   \
     X(pio_word_ps, 66000, "ps", "6.1.2", "C T6.2 accept", "each 64-bit word of it")                \
     X(combine_bytes, 32, "B", "-", "K P-III", "write-combining buffer: one burst on PCI")          \
-    X(see_cycles, 23, "clk", "6.1.2", "C T6.2 complete", "DMA write on PCI until a poll sees it")  \
+    X(post_cycles, 18, "clk", "6.1.2", "C T6.2 complete",                                          \
+      "DMA write on PCI until it is in memory")                                                    \
+    X(see_cycles, 5, "clk", "8.3.2", "C R4", "from there until a poll sees it: a cache miss")      \
+    X(pci_ps, 15152, "ps", "6.1.3", "K M2", "PCI clock: 66 MHz")                                   \
     X(pci_arbitrate_cycles, 2, "clk", "-", "assumed", "PCI: request to start, on an idle bus")     \
     X(pci_address_cycles, 1, "clk", "-", "K PCI", "PCI: address phase")                            \
     X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
     X(pci_write_cycles, 3, "clk", "-", "assumed", "PCI: address to first word of a write")         \
+    X(pci_line_cycles, 0, "clk", "-", "switch", "what if: PCI waits at each 32 bytes of a read")   \
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
+    X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
+    X(l1_ps, 3200, "ps", "-", "K P-III", "reading: first cache, 3 clocks of 933 MHz")              \
+    X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
+    X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
+    X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
     X(library_ps, 1000000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
     X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
-    X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock, also of PCI: 66 MHz")                    \
+    X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock: 66 MHz")                                 \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \
     X(patlb_sets, 1024, "", "4.6.2", "K M3", "PATLB: sets of two ways, 2048 entries")              \
     X(rvatlb_sets, 1024, "", "4.6.2", "K M4", "RVATLB: about the same")                            \
@@ -76,23 +85,34 @@
     X(set_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend: each of SET1 to SET4")                    \
     X(rbend_cycles, 3, "clk", "4.6.2", "C T6.2 PCI", "RBend: PATLB, DMA request")                  \
     X(swi_discard, 0, "", "6.1.3", "switch", "what if: 1, SWI drops all that arrives")             \
+    X(windows, 0, "", "6.1.3", "switch",                                                           \
+      "what if: streams use so many windows in turn; 0: as theirs")                                \
     X(double_buffer, 0, "", "6.1.3", "switch", "what if: 1, RFend works while payload drains")     \
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
-    X(cpu_poll_cycles, 20, "clk", "5.4", "assumed", "main loop finds an exception")                \
-    X(cpu_patlb_cycles, 1031, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
-    X(cpu_rvatlb_cycles, 1031, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
+    X(cpu_percent, 100, "%", "8.7.1", "switch",                                                    \
+      "what if: speed of the on-chip CPU, of what it is")                                          \
+    X(cpu_poll_cycles, 43, "clk", "8.7.1", "C R16", "main loop finds an exception")                \
+    X(cpu_patlb_cycles, 1008, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
+    X(cpu_rvatlb_cycles, 1008, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
     X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
     X(cpu_atomic_cycles, 300, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
+    X(miss_loops, 0, "", "7.5.2", "switch", "what if: 1, a refused miss goes to IDLE, not CONT")   \
     X(cpu_soft_push_cycles, 337, "clk", "7.5.2", "C T4", "SOFT: the rest of a PUSH in software")   \
     X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \
     X(cpu_vpush_rfend_cycles, 194, "clk", "7.5.3", "C T10", "VPUSH: rfend handler up to resume")   \
     X(cpu_vpush_tail_cycles, 33, "clk", "7.5.3", "C T10", "VPUSH: rfend handler after that")       \
     X(cpu_vpush_replier_cycles, 193, "clk", "7.5.3", "C T10", "VPUSH: replier handler")            \
+    X(cpu_vpush_soft_cycles, 1376, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
+    X(soft_vpush, 0, "", "7.5.3", "switch", "what if: 1, firmware does all of a VPUSH")            \
+    X(ring_check_cycles, 4, "clk", "8.7.1", "C M16", "hardware VPUSH: is there room in the ring")  \
+    X(hardware_vpush, 0, "", "8.7.1", "switch", "what if: 1, RFend knows the ring itself")         \
+    X(cpu_lock_cycles, 150, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \
+    X(timeout_cycles, 0, "clk", "7.4.1", "assumed", "time-out of a waiting module; 0: none")       \
     /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
     X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \
-    X(dimm_swi_rx_cycles, 20, "clk", "DIMMnet 4.1", "C D7", "SWI to RFend: Unknown of the paper")  \
+    X(dimm_unknown_cycles, 20, "clk", "DIMMnet 4.1", "C D7", "SWI to RFend: more, not in the RTL") \
     X(dimm_read_cycles, 6, "clk", "-", "assumed", "SO-DIMM: address to first word of a read")      \
     X(dimm_pio_ps, 60000, "ps", "-", "assumed", "store leaves the CPU until it is in the slot")    \
     X(dimm_pio_word_ps, 10000, "ps", "-", "assumed", "each word of it, write combining at 100 MHz")

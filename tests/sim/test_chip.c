@@ -312,16 +312,16 @@ static void ring_receiver(void *argument)
 }
 
 /* Two senders, one ring: all arrive, each sender's in order, whatever the receiver's pace. */
-static void test_vpush(void **state)
+static void vpush_by(const struct sim_constants *constants)
 {
-    (void)state;
     static const struct network_link links[] = {
         {.a = {1, 1}, .b = {0, 1}}, {.a = {2, 1}, .b = {0, 2}}, {.a = {3, 1}, .b = {0, 3}}};
     static const uint8_t ports[] = {1, 2, 3};
     const struct network_plan plan = {
         .switch_count = 1, .host_count = 3, .link_count = 3, .links = links, .port_to = ports};
     struct nodes nodes;
-    nodes_open(&nodes, (struct cluster_spec){.node_count = 3, .plan = &plan}, true);
+    nodes_open(&nodes,
+               (struct cluster_spec){.node_count = 3, .plan = &plan, .constants = constants}, true);
     process_ring_open(nodes.process[2], RING, RING_SLOTS);
     nodes_start(&nodes, "sender 0", ring_sender);
     nodes_start(&nodes, "sender 1", ring_sender);
@@ -330,7 +330,19 @@ static void test_vpush(void **state)
     const struct chip_count *count = chip_count(cluster_chip(nodes.cluster, 2));
     assert_int_equal(count->vpushes, 2 * MESSAGES);
     assert_int_equal(count->discarded, 0);
+    assert_int_equal(count->exceptions[CHIP_RVATLB_MISS] > 0, !constants->hardware_vpush);
     nodes_close(&nodes);
+}
+
+static void test_vpush(void **state)
+{
+    (void)state;
+    struct sim_constants taken_over = sim_constants_default(), soft = taken_over, hard = taken_over;
+    soft.soft_vpush = 1;
+    hard.hardware_vpush = 1;
+    vpush_by(&taken_over);
+    vpush_by(&soft);
+    vpush_by(&hard);
 }
 
 /* Both ways at once, pushes and pulls, until everything has been answered: no deadlock. */

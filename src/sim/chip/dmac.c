@@ -66,7 +66,8 @@ static void pci_ended(void *context, struct pci_request *request)
     if (request->kind == PCI_READ)
         host_memory_read(chip->host, dma->physical, dma->packet->payload + dma->at, dma->length);
     else
-        chip_post(chip, chip->constants.see_cycles, EVENT_SEEN, dma->number);
+        chip_post(chip, chip->constants->post_cycles + chip->constants->see_cycles, EVENT_SEEN,
+                  dma->number);
     if (dma->ended)
         dma->ended(chip, dma);
     if (request->kind == PCI_READ)
@@ -77,7 +78,7 @@ static void dma_seen(struct chip *chip, struct dma *dma)
 {
     const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
     host_memory_write(chip->host, dma->physical, source, dma->length);
-    host_memory_changed(chip->host);
+    host_memory_written(chip->host, dma->physical, dma->length);
     if (dma->packet)
         chip_packet_free(chip, dma->packet);
     dma_give(chip, dma);
@@ -118,7 +119,7 @@ void dma_begin(struct chip *chip, struct dma *dma)
     dma->request.context = dma;
     if (dma->packet && dma->request.kind == PCI_WRITE)
         dma->packet->holds++; /* until it is seen */
-    chip_post(chip, chip->constants.dma_cycles, EVENT_DMA, dma->number);
+    chip_post(chip, chip->constants->dma_cycles, EVENT_DMA, dma->number);
 }
 
 void dma_event(struct chip *chip, enum chip_event event, uint32_t number)

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * VPUSH by take-over: RFend has stopped at RVA because the SID misses. The firmware writes the tail
- * of the ring into RFend's offset register, tells it not to look the SID up, sets a breakpoint in
- * the Replier and lets RFend go on at RVA; hardware then moves the payload. When that is in memory
- * the Replier begins and stops; the firmware writes the receive pointer to the host and drops the
- * ack, which cannot be resumed. Other answers that come to the Replier meanwhile are let go on, at
- * the price of an exception.
+ * VPUSH: packets to one SID go into a ring, in order of arrival. Three ways, to compare:
+ *
+ * By take-over: RFend has stopped at RVA because the SID misses. The firmware writes the tail of
+ * the ring into RFend's offset register, tells it not to look the SID up, sets a breakpoint in the
+ * Replier and lets RFend go on at RVA; hardware then moves the payload. When that is in memory the
+ * Replier begins and stops; the firmware writes the receive pointer to the host and drops the ack,
+ * which cannot be resumed. Other answers that come to the Replier meanwhile are let go on, at the
+ * price of an exception.
+ *
+ * All in software (soft_vpush): RFend stays stopped; the firmware finds addresses, asks the DMAC
+ * and waits for it, then writes the pointer.
+ *
+ * In hardware (hardware_vpush), which nobody built: RFend has the ring's registers, looks whether
+ * there is room, and RBend writes the pointer when the data is there.
  */
 #include "sim/chip/parts.h"
 
@@ -53,7 +61,8 @@ static struct ring *ring_find(const struct chip *chip, const struct chip_header 
 
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header)
 {
-    return header->type == CHIP_PACKET_PUSH && ring_find(chip, header);
+    return header->type == CHIP_PACKET_PUSH && header->length <= CHIP_RING_SLOT &&
+           ring_find(chip, header);
 }
 
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job)
@@ -65,6 +74,11 @@ bool vpush_is_job(const struct chip *chip, const struct chip_header *job)
 static bool ring_has_room(const struct ring *ring)
 {
     return ring->received - ring->released + CHIP_RING_SLOT <= ring->shape.size;
+}
+
+static uint64_t ring_tail(const struct ring *ring)
+{
+    return ring->shape.start + ring->received % ring->shape.size;
 }
 
 /* A full ring says so to a sender that can hear it, else it stops RFend: chip_ring_release() calls
@@ -80,32 +94,123 @@ static void ring_is_full(struct chip *chip, const struct ring *ring)
     rfend_discard(chip);
 }
 
-void vpush_rfend(struct chip *chip)
+/* The host learns of the message. */
+static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source, uint32_t length)
+{
+    const struct chip_ring *shape = &ring->shape;
+    uint64_t number = ring->delivered / CHIP_RING_SLOT, slots = shape->size / CHIP_RING_SLOT;
+    chip->count.vpushes++;
+    if (shape->size == 0) /* closed meanwhile */
+        return;
+    ring->delivered += CHIP_RING_SLOT;
+    if (shape->has_table)
+        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer + number % slots * 8,
+                   CHIP_RING_WORD(number, source, length));
+    else
+        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer, ring->delivered);
+}
+
+int64_t vpush_rfend_cycles(const struct chip *chip)
+{
+    return chip->constants->soft_vpush ? chip->constants->cpu_vpush_soft_cycles
+                                       : chip->constants->cpu_vpush_rfend_cycles;
+}
+
+static void soft_started(struct chip *chip, struct dma *dma)
+{
+    if (dma->is_last)
+        chip->wire.drain(chip->wire.context, chip, chip->rfend.current->stay, dma->request.end);
+}
+
+static void soft_ended(struct chip *chip, struct dma *dma)
+{
+    struct firmware *firmware = &chip->firmware;
+    const struct chip_header *header = &dma->packet->header;
+    if (!dma->is_last)
+        return;
+    firmware->is_delivering = false;
+    ring_advance(chip, &firmware->rings[firmware->delivering], header->source_pid, header->length);
+    if (header->wants_ack && header->flag)
+        firmware_answer(chip, header, &(uint64_t){CHIP_ANSWER_DONE}, 1);
+    rfend_delivered(chip);
+    firmware_interrupt(chip);
+}
+
+/* A part of the payload, up to the end of a page. NULL: the page is not pinned. */
+static struct dma *soft_part(struct chip *chip, const struct ring *ring, uint64_t virtual)
+{
+    uint32_t job = job_key(ring->shape.pgid, ring->shape.pid);
+    uint64_t physical;
+    if (!patlb_find(chip, job, virtual, &physical) &&
+        !(firmware_page_refill(chip, job, virtual) && patlb_find(chip, job, virtual, &physical)))
+        return NULL;
+    struct dma *dma = dma_make(chip, PCI_WRITE);
+    if (dma)
+        dma->physical = physical;
+    return dma;
+}
+
+/* The CPU does what RVA, RBend and Replier do: addresses, and a DMA for each page. */
+static void soft_deliver(struct chip *chip, struct ring *ring)
+{
+    const struct arrival *arrival = chip->rfend.current;
+    uint32_t length = arrival->packet->header.length;
+    uint64_t start = ring_tail(ring);
+    for (uint32_t done = 0; done < length;) {
+        struct dma *dma = soft_part(chip, ring, start + done);
+        if (!dma) {
+            rfend_discard(chip);
+            return;
+        }
+        dma->packet = arrival->packet;
+        dma->at = done;
+        dma->length = part_length(chip, start + done, length - done);
+        done += dma->length;
+        dma->is_last = done == length;
+        dma->request.data_ready = arrival->tail;
+        dma->started = soft_started;
+        dma->ended = soft_ended;
+        dma_begin(chip, dma);
+    }
+    ring->received += CHIP_RING_SLOT;
+    chip->firmware.delivering = (uint32_t)(ring - chip->firmware.rings);
+    chip->firmware.is_delivering = true;
+}
+
+/* Hardware is told where the ring's tail is, and goes on; the Replier will stop. */
+static void take_over(struct chip *chip, struct ring *ring)
 {
     struct firmware *firmware = &chip->firmware;
     struct chip_header *header = &chip->rfend.current->packet->header;
-    const struct ring *ring = ring_find(chip, header);
-    if (!ring) { /* closed since */
-        rfend_discard(chip);
-        return;
-    }
-    if (!ring_has_room(ring)) {
-        ring_is_full(chip, ring);
-        return;
-    }
     firmware->ack = header->wants_ack ? header->flag : 0;
     firmware->length = header->length;
     firmware->delivering = (uint32_t)(ring - firmware->rings);
     firmware->delivering_sid = header->sid;
-    header->offset = ring->shape.start + ring->received % ring->shape.size;
+    header->offset = ring_tail(ring);
     header->wants_ack = true; /* makes RBend call the Replier */
     header->flag = ring->shape.pointer;
+    ring->received += CHIP_RING_SLOT;
     chip->rfend.skips_rvatlb = true;
     firmware->is_delivering = true;
     firmware->is_in_tail = true;
-    chip->count.cpu += chip_cycles(chip, chip->constants.cpu_vpush_tail_cycles);
+    chip->count.cpu += chip_cycles(chip, chip->constants->cpu_vpush_tail_cycles);
     chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, true);
     module_resume(chip, CHIP_RFEND, F_RVA);
+}
+
+void vpush_rfend(struct chip *chip)
+{
+    struct ring *ring = ring_find(chip, &chip->rfend.current->packet->header);
+    if (!ring) /* closed since */
+        rfend_discard(chip);
+    else if (!ring_has_room(ring))
+        ring_is_full(chip, ring);
+    else if (chip->constants->hardware_vpush) /* it refused, but there is room now */
+        module_resume(chip, CHIP_RFEND, F_RVA);
+    else if (chip->constants->soft_vpush)
+        soft_deliver(chip, ring);
+    else
+        take_over(chip, ring);
 }
 
 void chip_ring_release(struct chip *chip, int ring, uint64_t released)
@@ -115,36 +220,58 @@ void chip_ring_release(struct chip *chip, int ring, uint64_t released)
     if (!firmware->waits_for_room)
         return;
     firmware->waits_for_room = false;
+    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
+        module_step(chip, CHIP_RFEND);
+        return;
+    }
     chip->interrupts |= 1u << CHIP_RFEND;
     firmware_interrupt(chip);
-}
-
-/* The host learns of the message. */
-static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source)
-{
-    const struct chip_ring *shape = &ring->shape;
-    uint64_t number = ring->received / CHIP_RING_SLOT, slots = shape->size / CHIP_RING_SLOT;
-    ring->received += CHIP_RING_SLOT;
-    if (shape->has_table)
-        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer + number % slots * 8,
-                   CHIP_RING_WORD(number, source, chip->firmware.length));
-    else
-        flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer, ring->received);
 }
 
 void vpush_replier(struct chip *chip)
 {
     struct firmware *firmware = &chip->firmware;
-    struct ring *ring = &firmware->rings[firmware->delivering];
     struct chip_header *job = &chip->replier.jobs[chip->replier.first];
     firmware->is_delivering = false;
-    chip->count.vpushes++;
     chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
-    if (ring->shape.size > 0)
-        ring_advance(chip, ring, job->source_pid);
+    ring_advance(chip, &firmware->rings[firmware->delivering], job->source_pid,
+                 (uint32_t)firmware->length);
     job->flag = firmware->ack;
     if (firmware->ack)
         module_resume(chip, CHIP_REPLIER, R_IDLE);
     else
         replier_drop(chip);
+}
+
+void vpush_lost(struct chip *chip, const struct chip_header *header)
+{
+    struct ring *ring = header->type == CHIP_PACKET_PUSH ? ring_find(chip, header) : NULL;
+    if (!ring)
+        return;
+    ring->received = ring->delivered; /* the slot is free again */
+    if (chip->firmware.is_delivering)
+        chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
+    chip->firmware.is_delivering = false;
+}
+
+enum vpush_slot vpush_slot(struct chip *chip, uint64_t *virtual)
+{
+    const struct chip_header *header = &chip->rfend.current->packet->header;
+    struct ring *ring = ring_find(chip, header);
+    if (!ring_has_room(ring)) {
+        if (ring->shape.refuses && header->wants_ack)
+            return VPUSH_REFUSES;
+        chip->firmware.waits_for_room = true;
+        return VPUSH_WAITS;
+    }
+    *virtual = ring_tail(ring);
+    ring->received += CHIP_RING_SLOT;
+    return VPUSH_GIVEN;
+}
+
+void vpush_deliver(struct chip *chip, const struct chip_header *header)
+{
+    struct ring *ring = header->type == CHIP_PACKET_PUSH ? ring_find(chip, header) : NULL;
+    if (ring)
+        ring_advance(chip, ring, header->source_pid, header->length);
 }

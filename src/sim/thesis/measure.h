@@ -40,9 +40,28 @@ struct measure_stream {
 int measure_throughput(const struct measure_setup *setup, const struct measure_stream *stream,
                        double *mbps);
 
+/* The patterns of figure 7.7, among three nodes on a switch: who sends PUSHes of this size. MB/s of
+ * those that arrive. */
+enum measure_pattern {
+    PATTERN_1_TO_1,
+    PATTERN_1_TO_2, /* in turn */
+    PATTERN_2_TO_1,
+    PATTERN_RFEND_STOPS,    /* as 1 to 1; packets to the sender are dropped by its firmware */
+    PATTERN_REQUESTS_END,   /* as 2 to 1; the receiver's own requests are cancelled */
+    PATTERN_INITIATOR_LOOPS /* as 2 to 1; the receiver's request misses again and again */
+};
+int measure_pattern(const struct sim_constants *constants, enum measure_pattern pattern,
+                    uint32_t size, double *mbps);
+
 /* A stream of VPUSHes of this size: time for each packet, and of the on-chip CPU for each, in
  * us. */
 int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,
                   double *cpu_us);
+/* One of 2048 bytes: how long hardware stands still, in us. */
+int measure_vpush_stop(const struct measure_setup *setup, double *us);
+
+/* Reading a word of each of so many receive rings of 128 KB, again and again: at their heads or at
+ * any slot of each; us for all of them, the mean of several places in memory. */
+int measure_scan(const struct sim_constants *constants, uint32_t rings, bool is_random, double *us);
 
 #endif

@@ -12,7 +12,7 @@
 #include "sim/trace/trace.h"
 
 #define THESIS_ROWS_MAX   128
-#define THESIS_CURVES_MAX 24
+#define THESIS_CURVES_MAX 64
 #define THESIS_POINTS_MAX 24
 
 /* How far a number may be off to hold, in percent. */

@@ -31,7 +31,8 @@ int main(void)
     /* Write the text, then the word, into the next rank's mailbox; it need not do anything. */
     char text[sizeof(mailbox->text)];
     snprintf(text, sizeof(text), "greetings from rank %d", rank);
-    struct rh_notice notice = {rh_at(next, MAILBOX, offsetof(struct mailbox, has_mail)), 1};
+    struct rh_notice notice = {.word = rh_at(next, MAILBOX, offsetof(struct mailbox, has_mail)),
+                               .value = 1};
     check(rh_segment_wait(job, next, MAILBOX, RH_TIMEOUT_DEFAULT));
     check(rh_push_notify(job, rh_at(next, MAILBOX, offsetof(struct mailbox, text)), text,
                          sizeof(text), &notice));

@@ -29,7 +29,8 @@ static double now_s(void)
 
 static void pass_on(struct rh_job *job, int next, uint64_t lap, uint64_t hops)
 {
-    struct rh_notice notice = {rh_at(next, RING, offsetof(struct place, lap)), lap};
+    struct rh_notice notice = {.word = rh_at(next, RING, offsetof(struct place, lap)),
+                               .value = lap};
     check(rh_push_notify(job, rh_at(next, RING, offsetof(struct place, hops)), &hops, sizeof(hops),
                          &notice));
 }

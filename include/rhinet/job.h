@@ -57,6 +57,10 @@ uint64_t rh_job_id(const struct rh_job *job);
 /* The NIC in use, as RHINET_NIC would name it. */
 const char *rh_nic_name(const struct rh_job *job);
 
+/* The clock by which this job's waits end, in nanoseconds since some moment; never goes back. It is
+ * that of the simulated network where there is one, so measure durations of the job with it. */
+int64_t rh_clock_ns(const struct rh_job *job);
+
 enum rh_peer_state {
     RH_PEER_STARTING = 0, /* started, has not joined yet */
     RH_PEER_JOINED = 1,

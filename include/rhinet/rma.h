@@ -121,6 +121,9 @@ int rh_pull_start(struct rh_job *job, struct rh_remote source, void *target, siz
 struct rh_notice {
     struct rh_remote word;
     uint64_t value;
+    /* The value also stands in the source's memory, in the 8 bytes behind the data; where the word
+     * is right behind the target, some NICs then send both as one. */
+    bool follows_source;
 };
 
 /* Push, then write the notice: whoever sees the word's new value sees the data. */

@@ -11,11 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local struct {
-    char text[512];
-    int rank;
-    bool was_set;
-} last;
+static _Thread_local struct error_state last;
 
 int error_set(int code, int rank, const char *format, ...)
 {
@@ -27,6 +23,16 @@ int error_set(int code, int rank, const char *format, ...)
     last.was_set = true;
     log_debug("%s", last.text);
     return code;
+}
+
+void error_save(struct error_state *state)
+{
+    *state = last;
+}
+
+void error_restore(const struct error_state *state)
+{
+    last = *state;
 }
 
 const char *rh_error_text(void)

@@ -7,11 +7,21 @@
 #define BASE_ERROR_H
 
 #include <rhinet/error.h>
+#include <stdbool.h>
 
 #define ERROR_NO_RANK (-1)
 
 /* Keeps the sentence and the rank it is about (ERROR_NO_RANK: none) for the calling thread, and
  * returns code, so that `return error_set(...)` reads well. */
 int error_set(int code, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The calling thread's last failure, as a whole: for those that let others run in their thread. */
+struct error_state {
+    char text[512];
+    int rank;
+    bool was_set;
+};
+void error_save(struct error_state *state);
+void error_restore(const struct error_state *state);
 
 #endif

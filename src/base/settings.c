@@ -19,7 +19,7 @@ static const struct setting_spec specs[SETTING_COUNT] = {
          .kind = SETTING_TEXT,
          .initial = "shm",
          .help = "NIC to use: shm (one machine), ofi or mixed (several hosts, where mixed is the "
-                 "default); fault(shm) injects faults"},
+                 "default), martini (simulated); fault(shm) injects faults"},
     [SETTING_TIMEOUT] = {.name = "RHINET_TIMEOUT",
                          .kind = SETTING_DURATION,
                          .initial = "60s",
@@ -141,6 +141,12 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                             .most = 1 << 20,
                             .help =
                                 "connection to the task manager; set by the launcher, not by you"},
+    [SETTING_MARTINI_FD] = {.name = "RHINET_MARTINI_FD",
+                            .kind = SETTING_NUMBER,
+                            .initial = "0",
+                            .most = 1 << 20,
+                            .help = "connection to the simulation of NIC martini; set by the "
+                                    "launcher, not by you"},
 };
 
 const struct setting_spec *setting_spec(enum setting which)

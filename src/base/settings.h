@@ -31,6 +31,7 @@ enum setting {
     SETTING_STARTER,
     SETTING_LOG,
     SETTING_MANAGER_FD,
+    SETTING_MARTINI_FD,
     SETTING_COUNT
 };
 

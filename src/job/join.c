@@ -205,6 +205,11 @@ uint64_t rh_job_id(const struct rh_job *job)
     return job->world.job_id;
 }
 
+int64_t rh_clock_ns(const struct rh_job *job)
+{
+    return nic_now_ns(job->nic);
+}
+
 const char *rh_nic_name(const struct rh_job *job)
 {
     return job->nic_name;

@@ -58,7 +58,7 @@ static int look_around(struct passage *passage, int from, int result)
         return set_break(set, from);
     if (passage->deadline_ns == 0) {
         int64_t left = passage->timeout_ns < SLICE_NS ? 0 : passage->timeout_ns - SLICE_NS;
-        passage->deadline_ns = clock_deadline_ns(left);
+        passage->deadline_ns = nic_deadline_ns(set->job->nic, left);
     }
     /* In a tree one who has left was released; whether we are is its children's and parent's care.
      * */
@@ -71,7 +71,7 @@ static int look_around(struct passage *passage, int from, int result)
     }
     if (gone >= 0)
         return set_break(set, gone);
-    if (clock_now_ns() < passage->deadline_ns)
+    if (nic_now_ns(set->job->nic) < passage->deadline_ns)
         return 0;
     return error_set(RH_ETIMEOUT, from, "set %u: waited in vain for rank %d", set->id, from);
 }
@@ -87,14 +87,14 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
 {
     struct rh_set *set = passage->set;
     struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = clock_now_ns() - wait->timeout_ns,
+                              .since_ns = nic_now_ns(set->job->nic) - wait->timeout_ns,
                               .describe = describe,
                               .context = passage};
     while (result < 0) {
         result = look_around(passage, wait->from, result);
         if (result != 0)
             break;
-        int64_t now = clock_now_ns();
+        int64_t now = nic_now_ns(set->job->nic);
         int64_t left = passage->deadline_ns - now;
         wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
         nic_vigil_keep(&vigil, now);

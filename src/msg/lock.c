@@ -35,14 +35,14 @@ static void lay_out(struct locks *locks)
 }
 
 /* Turns begin anew with every mailbox; the clock keeps them from being those of an earlier one. */
-static uint64_t first_turn(void)
+static uint64_t first_turn(const struct locks *locks)
 {
-    return ((uint64_t)(clock_now_ns() / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
+    return ((uint64_t)(nic_now_ns(locks->job->nic) / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
 }
 
 static void fill(struct locks *locks)
 {
-    uint64_t turn = first_turn();
+    uint64_t turn = first_turn(locks);
     const struct roster *roster = locks->job->world.roster;
     struct lock_entry *entries = (void *)(locks->base + locks->entries_offset);
     for (uint32_t lock = 0; lock < locks->count; lock++) {
@@ -165,11 +165,11 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     struct lock_node *node = &locks->nodes[lock];
     uint64_t before, turn;
     if (!locks->mine[lock].is_met) {
-        int64_t deadline_ns = clock_deadline_ns(timeout_ns);
+        int64_t deadline_ns = nic_deadline_ns(locks->job->nic, timeout_ns);
         int met = lock_meet_home(locks, lock, deadline_ns);
         if (met < 0)
             return met;
-        timeout_ns = lock_left_ns(deadline_ns, clock_now_ns(), INT64_MAX);
+        timeout_ns = lock_left_ns(deadline_ns, nic_now_ns(locks->job->nic), INT64_MAX);
     }
     if (!begin_turn(node, &turn))
         return refuse_use(lock, "is already in use by this process");
@@ -301,7 +301,7 @@ int rh_lock_try(struct rh_msg *msg, uint32_t lock)
     uint64_t found = 0;
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
-    int64_t deadline_ns = clock_deadline_ns(locks->job->timeout_ns);
+    int64_t deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
     int result = lock_check_home(locks, lock);
     if (result == 0)
         result = lock_meet_home(locks, lock, deadline_ns);

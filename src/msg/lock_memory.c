@@ -44,7 +44,7 @@ static int await_header(struct locks *locks, int home, int64_t deadline_ns)
             return result;
         if (header.is_ready)
             break;
-        if (clock_now_ns() >= deadline_ns)
+        if (nic_now_ns(locks->job->nic) >= deadline_ns)
             return error_set(RH_ETIMEOUT, home, "rank %d does not finish opening its mailbox",
                              home);
         lock_nap(locks, &locks->nodes[0].state, lock_load(&locks->nodes[0].state), MEET_NAP_NS);
@@ -61,7 +61,7 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     struct lock_mine *mine = &locks->mine[lock];
     if (__atomic_load_n(&mine->is_met, __ATOMIC_ACQUIRE)) /* pairs with the store below */
         return 0;
-    int64_t left = lock_left_ns(deadline_ns, clock_now_ns(), INT64_MAX);
+    int64_t left = lock_left_ns(deadline_ns, nic_now_ns(locks->job->nic), INT64_MAX);
     int result = rh_segment_wait(locks->job, mine->home, MSG_SID_LOCKS, left);
     if (result == 0)
         result = await_header(locks, mine->home, deadline_ns);

@@ -127,11 +127,11 @@ static int look_around(struct locks *locks, uint32_t lock, int result, int64_t d
     int gone = lock_check_home(locks, lock);
     if (gone < 0)
         return gone;
-    if (clock_now_ns() >= deadline_ns)
+    if (nic_now_ns(locks->job->nic) >= deadline_ns)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "waited for lock %u in vain", lock);
     if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
         return 0;
-    int64_t patience_ns = clock_deadline_ns(locks->job->timeout_ns);
+    int64_t patience_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
     result = lock_repair(locks, lock, patience_ns < deadline_ns ? patience_ns : deadline_ns);
     if (result == RH_EDEAD)
         return result;
@@ -161,7 +161,7 @@ static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t d
     while (result < 0) {
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
-            int64_t now_ns = clock_now_ns();
+            int64_t now_ns = nic_now_ns(locks->job->nic);
             int64_t slice_ns = lock_left_ns(deadline_ns, now_ns, SLICE_NS);
             nic_vigil_keep(vigil, now_ns);
             result = wait_slice(locks, lock, slice_ns, vigil);
@@ -179,10 +179,10 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     int64_t first_ns = timeout_ns < SLICE_NS ? timeout_ns : SLICE_NS;
     int result = wait_slice(locks, lock, first_ns, NULL);
     if (result < 0) {
-        int64_t deadline_ns = clock_deadline_ns(timeout_ns - first_ns);
+        int64_t deadline_ns = nic_deadline_ns(locks->job->nic, timeout_ns - first_ns);
         struct lock_wanted wanted = {.locks = locks, .lock = lock};
         struct nic_vigil vigil = {.nic = locks->job->nic,
-                                  .since_ns = clock_now_ns() - first_ns,
+                                  .since_ns = nic_now_ns(locks->job->nic) - first_ns,
                                   .describe = describe,
                                   .context = &wanted};
         result = wait_longer(locks, lock, result, deadline_ns, &vigil);
@@ -240,7 +240,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
     int result = lock_check_home(locks, lock);
     if (result < 0)
         return result;
-    if (clock_now_ns() >= deadline_ns)
+    if (nic_now_ns(locks->job->nic) >= deadline_ns)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
     if (lock_low(next) == 0 && await_next(locks, lock, next, found) == 0)
         return 0;
@@ -272,7 +272,7 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
         }
         lock_put(&node->state, turn | LOCK_HELD);
         if (deadline_ns == INT64_MIN)
-            deadline_ns = clock_deadline_ns(locks->job->timeout_ns);
+            deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
         result = find_next(locks, lock, next, found, deadline_ns);
         if (result == RH_EDEAD) /* with the representative the lock is gone */
             lock_put(&node->state, turn | LOCK_IDLE);

@@ -2,7 +2,6 @@
  *
  * The public calls of send and receive.
  */
-#include "base/clock.h"
 #include "msg/mail.h"
 #include "rma/rma.h"
 
@@ -399,11 +398,14 @@ int rh_wait_any(struct rh_request **requests, size_t count, size_t *index, struc
 int rh_wait_all(struct rh_request **requests, size_t count, int64_t timeout_ns)
 {
     int first_error = 0;
-    int64_t deadline = clock_deadline_ns(timeout_ns < 0 ? 0 : timeout_ns);
+    int64_t deadline = INT64_MIN; /* not known yet: any request knows the clock */
     for (size_t i = 0; i < count; i++) {
-        int64_t left = timeout_ns < 0 ? timeout_ns : deadline - clock_now_ns();
         if (!requests[i])
             continue;
+        struct nic *nic = requests[i]->msg->job->nic;
+        if (deadline == INT64_MIN)
+            deadline = nic_deadline_ns(nic, timeout_ns < 0 ? 0 : timeout_ns);
+        int64_t left = timeout_ns < 0 ? timeout_ns : deadline - nic_now_ns(nic);
         int result = rh_wait_request(requests[i], NULL, timeout_ns >= 0 && left < 0 ? 0 : left);
         if (result != RH_ETIMEOUT && result != RH_EAGAIN)
             requests[i] = NULL;

@@ -369,13 +369,13 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         result = set_check(set);
         if (result < 0)
             return result;
-        if (clock_now_ns() >= deadline_ns)
+        if (nic_now_ns(set->job->nic) >= deadline_ns)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
         struct rh_wait nap = {.word = &set->front->broken_by,
                               .when = RH_NOT_EQUAL,
                               .from = rank,
                               .timeout_ns = LOOK_NAP_NS};
-        nic_vigil_keep(vigil, clock_now_ns());
+        nic_vigil_keep(vigil, nic_now_ns(set->job->nic));
         result = rma_wait_word(set->job, &nap, vigil);
         if (result == RH_EDEAD)
             return set_break(set, rank);
@@ -386,10 +386,11 @@ static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
 {
     struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
     struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = clock_now_ns(),
+                              .since_ns = nic_now_ns(set->job->nic),
                               .describe = describe_latecomer,
                               .context = &latecomer};
-    int64_t deadline_ns = clock_deadline_ns(timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
+    int64_t deadline_ns = nic_deadline_ns(set->job->nic,
+                                          timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
     int result = await_member(set, member, deadline_ns, &vigil);
     nic_vigil_end(&vigil);
     return result;

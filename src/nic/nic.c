@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "nic/fault/fault.h"
+#include "nic/martini/martini.h"
 #include "nic/ofi/ofi.h"
 #include "nic/shm/shm.h"
 
@@ -13,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct nic_ops *const nic_list[] = {&shm_ops, &ofi_ops, &mixed_ops, &fault_ops, NULL};
+const struct nic_ops *const nic_list[] = {&shm_ops,     &ofi_ops,   &mixed_ops,
+                                          &martini_ops, &fault_ops, NULL};
 
 static int unknown_name(const char *name)
 {

@@ -29,6 +29,7 @@
 #include <rhinet/rma.h>
 
 struct diagnosis;
+struct martini_port;
 struct nic;
 struct nic_vigil;
 struct settings;
@@ -73,6 +74,8 @@ struct nic_world {
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
+    /* For NIC martini in a simulated job of this process; NULL: it is simulated elsewhere. */
+    const struct martini_port *port;
 };
 
 enum nic_segment_kind {
@@ -237,6 +240,10 @@ struct nic_ops {
 
     /* Wake a peer that may be asleep in wait, after plain stores through view.pointer. */
     int (*wake)(struct nic *nic, int rank);
+
+    /* The clock of all deadlines, in ns; never goes back. Simulated where the network is, so nobody
+     * above uses another one. */
+    int64_t (*now_ns)(struct nic *nic);
 };
 
 /* Every NIC's struct begins with this. */
@@ -248,6 +255,18 @@ struct nic {
     const _Atomic bool *attached_is_slow;
     struct nic_ops completed; /* nic_open()'s business */
 };
+
+static inline int64_t nic_now_ns(struct nic *nic)
+{
+    return nic->ops->now_ns(nic);
+}
+
+/* The moment timeout_ns from now; saturates, so that "for ever" works. */
+static inline int64_t nic_deadline_ns(struct nic *nic, int64_t timeout_ns)
+{
+    int64_t now = nic_now_ns(nic);
+    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
 
 /* The NICs there are. Ends with NULL. */
 extern const struct nic_ops *const nic_list[];

@@ -3,6 +3,7 @@
  * What a NIC gets without writing it: derived operations where the others suffice, and a polite
  * refusal where they do not.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "nic/nic.h"
 
@@ -70,6 +71,12 @@ static int default_wake(struct nic *nic, int rank)
     return 0;
 }
 
+static int64_t default_now_ns(struct nic *nic)
+{
+    (void)nic;
+    return clock_now_ns();
+}
+
 void nic_ops_complete(struct nic_ops *ops)
 {
     if (!ops->pull)
@@ -88,4 +95,6 @@ void nic_ops_complete(struct nic_ops *ops)
         ops->flush = default_flush;
     if (!ops->wake)
         ops->wake = default_wake;
+    if (!ops->now_ns)
+        ops->now_ns = default_now_ns;
 }

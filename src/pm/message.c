@@ -5,18 +5,8 @@
  */
 #include "pm/context.h"
 
-#include <time.h>
-
 #define PAUSE_FIRST_NS 1000
 #define PAUSE_LAST_NS  64000
-#define NS_PER_S       1000000000
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
@@ -91,7 +81,7 @@ static bool try_again(void *context)
     struct retry *retry = context;
     if (retry->result != RH_EAGAIN)
         return true;
-    int64_t now = now_ns();
+    int64_t now = rh_clock_ns(retry->pm->job);
     if (now < retry->next_ns)
         return false;
     retry->result = retry->pm->ops->send(retry->pm);

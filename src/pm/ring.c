@@ -96,7 +96,7 @@ static inline int push_image(struct pm_context *pm, struct ring_out *out, char *
     struct rh_remote target = out->ring;
     uint64_t unit = out->head & (out->shape.unit_count - 1);
     target.offset += unit * out->shape.unit_length;
-    struct rh_notice notice = {.word = target};
+    struct rh_notice notice = {.word = target, .follows_source = true};
     notice.word.offset += word_at;
     memcpy(&notice.value, image + word_at, sizeof(notice.value));
     target.offset += HEADER_AT;

@@ -103,9 +103,9 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
 {
     uint64_t never = 0;
     struct nic_view view;
-    int64_t deadline = clock_deadline_ns(timeout_ns);
+    int64_t deadline = nic_deadline_ns(job->nic, timeout_ns);
     for (;;) {
-        int64_t now = clock_now_ns();
+        int64_t now = nic_now_ns(job->nic);
         int64_t left = deadline - now;
         if (left <= 0)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
@@ -136,8 +136,10 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
     if (timeout_ns == 0)
         return RH_EAGAIN;
     struct rh_remote awaited = rh_at(rank, sid, 0);
-    struct nic_vigil vigil = {
-        .nic = job->nic, .since_ns = clock_now_ns(), .describe = describe, .context = &awaited};
+    struct nic_vigil vigil = {.nic = job->nic,
+                              .since_ns = nic_now_ns(job->nic),
+                              .describe = describe,
+                              .context = &awaited};
     result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &vigil);
     nic_vigil_end(&vigil);
     return result;

@@ -28,7 +28,7 @@ struct sim_constants sim_constants_default(void)
 struct sim_constants sim_constants_dimm(const struct sim_constants *pci)
 {
     struct sim_constants dimm = *pci;
-    dimm.core_ps = pci->dimm_core_ps;
+    dimm.core_ps = dimm.pci_ps = pci->dimm_core_ps;
     dimm.swi_rx_cycles += pci->dimm_unknown_cycles;
     dimm.see_cycles +=
         pci->post_cycles; /* no bridge: nothing is posted that a read must wait for */

@@ -41,6 +41,7 @@
     X(post_cycles, 18, "clk", "6.1.2", "C T6.2 complete",                                          \
       "DMA write on PCI until it is in memory")                                                    \
     X(see_cycles, 5, "clk", "8.3.2", "C R4", "from there until a poll sees it: a cache miss")      \
+    X(pci_ps, 15152, "ps", "6.1.3", "K M2", "PCI clock: 66 MHz")                                   \
     X(pci_arbitrate_cycles, 2, "clk", "-", "assumed", "PCI: request to start, on an idle bus")     \
     X(pci_address_cycles, 1, "clk", "-", "K PCI", "PCI: address phase")                            \
     X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
@@ -49,8 +50,14 @@
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
+    X(l1_ps, 3200, "ps", "-", "K P-III", "reading: first cache, 3 clocks of 933 MHz")              \
+    X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
+    X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
+    X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
+    X(library_ps, 1000000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
-    X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock, also of PCI: 66 MHz")                    \
+    X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock: 66 MHz")                                 \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \
     X(patlb_sets, 1024, "", "4.6.2", "K M3", "PATLB: sets of two ways, 2048 entries")              \
     X(rvatlb_sets, 1024, "", "4.6.2", "K M4", "RVATLB: about the same")                            \
@@ -78,6 +85,8 @@
     X(set_cycles, 1, "clk", "7.4", "C T6.2 PCI", "RFend: each of SET1 to SET4")                    \
     X(rbend_cycles, 3, "clk", "4.6.2", "C T6.2 PCI", "RBend: PATLB, DMA request")                  \
     X(swi_discard, 0, "", "6.1.3", "switch", "what if: 1, SWI drops all that arrives")             \
+    X(windows, 0, "", "6.1.3", "switch",                                                           \
+      "what if: streams use so many windows in turn; 0: as theirs")                                \
     X(double_buffer, 0, "", "6.1.3", "switch", "what if: 1, RFend works while payload drains")     \
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \

@@ -4,6 +4,8 @@
  */
 #include "conformance.h"
 
+#include "moment.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +223,8 @@ static void *waiter_main(void *argument)
 /* Several threads of one rank sleep on words of their own. */
 static void several_threads(struct test *test)
 {
+    if (moment_is_simulated())
+        SKIP("ranks are fibers and have no threads");
     uint64_t *words = test_alloc(test, 1, WAITERS * 64);
     pthread_t threads[WAITERS];
     struct waiter waiters[WAITERS];
@@ -272,6 +276,8 @@ static void *worker_main(void *argument)
 /* All threads of all ranks work at once. */
 static void threads_at_work(struct test *test)
 {
+    if (moment_is_simulated())
+        SKIP("ranks are fibers and have no threads");
     uint64_t *base = test_alloc(test, 1, 1024 + MEETING_RANKS_MAX * WAITERS * 512);
     pthread_t threads[WAITERS];
     struct worker workers[WAITERS];

@@ -4,12 +4,10 @@
  */
 #include "harness.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include "moment.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Something a case must give back; exactly one of the three. */
 struct test_resource {
@@ -51,22 +49,12 @@ void test_mark_gone(struct test *test, int rank)
 
 void test_die(void)
 {
-    kill(getpid(), SIGKILL);
-    for (;;)
-        pause();
-}
-
-static void *killer_main(void *argument)
-{
-    test_sleep_us((unsigned)(uintptr_t)argument);
-    test_die();
+    moment_die();
 }
 
 void test_die_soon(unsigned after_us)
 {
-    pthread_t killer;
-    CHECK(pthread_create(&killer, NULL, killer_main, (void *)(uintptr_t)after_us) == 0);
-    pthread_detach(killer);
+    moment_die_soon(after_us);
 }
 
 void test_await_end(struct test *test, int rank)
@@ -208,16 +196,12 @@ void test_await(struct test *test, const uint64_t *word, uint64_t value, int fro
 
 void test_sleep_us(unsigned duration_us)
 {
-    struct timespec left = {.tv_sec = duration_us / 1000000,
-                            .tv_nsec = (long)(duration_us % 1000000) * 1000};
-    nanosleep(&left, NULL);
+    moment_sleep_us(duration_us);
 }
 
 int64_t test_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return moment_now_ns();
 }
 
 uint64_t test_counter(struct test *test, const char *name)

@@ -24,6 +24,13 @@ enum check_outcome check_run(struct check *check, void (*body)(void *), void *ar
     return check->outcome;
 }
 
+struct check *check_swap(struct check *check)
+{
+    struct check *before = current;
+    current = check;
+    return before;
+}
+
 void check_leave(enum check_outcome outcome, const char *file, int line, const char *format, ...)
 {
     char text[CHECK_TEXT_MAX];

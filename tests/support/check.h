@@ -25,6 +25,10 @@ struct check {
 /* Run body to its end or to the first check that does not hold. */
 enum check_outcome check_run(struct check *check, void (*body)(void *), void *argument);
 
+/* Make another check the running one, and return the one that was; for ranks that share a
+ * thread. */
+struct check *check_swap(struct check *check);
+
 /* Leave the running body with this outcome. Used by the macros; tests may call it themselves. */
 _Noreturn void check_leave(enum check_outcome outcome, const char *file, int line,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));

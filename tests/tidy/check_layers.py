@@ -13,7 +13,7 @@ BELOW = {
     "sim": ["base"],
     "nic": ["base"],
     "nic/martini": ["base", "nic", "sim"],
-    "job": ["base", "nic"],
+    "job": ["base", "nic", "nic/martini", "sim"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
     "dsm": ["base", "nic", "job", "rma", "msg"],
@@ -24,7 +24,7 @@ BELOW = {
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
-    "job": ["job/job.h", "job/launch.h", "job/manager.h"],
+    "job": ["job/job.h", "job/launch.h", "job/manager.h", "job/simulated.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

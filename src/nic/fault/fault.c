@@ -433,6 +433,12 @@ static int fault_wait(struct nic *nic, const struct nic_wait *wait)
     return result;
 }
 
+static int64_t fault_now_ns(struct nic *nic)
+{
+    struct fault *fault = fault_of(nic);
+    return nic_now_ns(fault->inner);
+}
+
 static int fault_wake(struct nic *nic, int rank)
 {
     struct fault *fault = fault_of(nic);
@@ -565,4 +571,5 @@ const struct nic_ops fault_ops = {
     .flush = fault_flush,
     .wait = fault_wait,
     .wake = fault_wake,
+    .now_ns = fault_now_ns,
 };

@@ -26,9 +26,9 @@ static int measure(struct pmtest *test, unsigned which, size_t length)
         return 0;
     int result = burst(test, test->pm[which], length, WARM_UP);
     for (unsigned round = 0; round < options->rounds && result == 0; round++) {
-        int64_t start_ns = pmtest_now_ns();
+        int64_t start_ns = pmtest_now_ns(test);
         result = burst(test, test->pm[which], length, options->count);
-        ns[round] = (double)(pmtest_now_ns() - start_ns) / options->count;
+        ns[round] = (double)(pmtest_now_ns(test) - start_ns) / options->count;
     }
     if (result < 0)
         return result;

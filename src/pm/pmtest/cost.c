@@ -86,10 +86,10 @@ static int receive_round(struct pmtest *test, struct pm_context *pm, unsigned se
     for (unsigned i = 0; i < FIRST && result == 0; i++)
         result = pmtest_take(pm, LENGTH);
     unsigned timed = share * sender_count - FIRST;
-    int64_t start_ns = pmtest_now_ns();
+    int64_t start_ns = pmtest_now_ns(test);
     for (unsigned i = 0; i < timed && result == 0; i++)
         result = pmtest_take(pm, LENGTH);
-    *ns = (double)(pmtest_now_ns() - start_ns) / timed;
+    *ns = (double)(pmtest_now_ns(test) - start_ns) / timed;
     return result;
 }
 

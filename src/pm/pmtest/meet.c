@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define WORDS_SID 1u
 
@@ -61,11 +60,9 @@ struct pmtest_words *pmtest_words_of(struct pmtest *test, int rank)
     return rh_remote_ptr(test->job, rh_at(rank, WORDS_SID, 0), sizeof(struct pmtest_words));
 }
 
-int64_t pmtest_now_ns(void)
+int64_t pmtest_now_ns(const struct pmtest *test)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return rh_clock_ns(test->job);
 }
 
 static int compare(const void *a, const void *b)

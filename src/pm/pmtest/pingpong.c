@@ -24,10 +24,10 @@ static int trips(struct pmtest *test, struct pm_context *pm, size_t length, unsi
 static int measure(struct pmtest *test, struct pm_context *pm, size_t length, double *ns)
 {
     int result = trips(test, pm, length, WARM_UP);
-    int64_t start_ns = pmtest_now_ns();
+    int64_t start_ns = pmtest_now_ns(test);
     if (result == 0)
         result = trips(test, pm, length, test->options->count);
-    *ns = (double)(pmtest_now_ns() - start_ns) / test->options->count;
+    *ns = (double)(pmtest_now_ns(test) - start_ns) / test->options->count;
     return result;
 }
 
@@ -40,7 +40,7 @@ static double measure_raw(struct pmtest *test, struct pmtest_words *peer)
     for (unsigned i = 0; i < WARM_UP + test->options->count; i++) {
         uint64_t number = ++test->trips;
         if (i == WARM_UP)
-            start_ns = pmtest_now_ns();
+            start_ns = pmtest_now_ns(test);
         if (test->rank == 0)
             __atomic_store_n(out, number, __ATOMIC_RELEASE);
         while (__atomic_load_n(in, __ATOMIC_ACQUIRE) != number)
@@ -48,7 +48,7 @@ static double measure_raw(struct pmtest *test, struct pmtest_words *peer)
         if (test->rank == 1)
             __atomic_store_n(out, number, __ATOMIC_RELEASE);
     }
-    return (double)(pmtest_now_ns() - start_ns) / test->options->count;
+    return (double)(pmtest_now_ns(test) - start_ns) / test->options->count;
 }
 
 static int measure_size(struct pmtest *test, struct pmtest_words *peer, size_t length)

@@ -64,7 +64,7 @@ int pmtest_await(struct pmtest *test, const uint64_t *word, uint64_t value);
 /* The words of a rank where they can be reached directly, else NULL. */
 struct pmtest_words *pmtest_words_of(struct pmtest *test, int rank);
 
-int64_t pmtest_now_ns(void);
+int64_t pmtest_now_ns(const struct pmtest *test);
 double pmtest_median(double *values, unsigned count);
 
 /* Send a message, having waited for room; look at one and release it. */

@@ -19,7 +19,7 @@ void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t
     uint32_t at = (aotf->first + aotf->count) % CHIP_AOTF_STORES;
     aotf->stores[at] = (struct store){page, offset, value};
     if (aotf->count++ == 0)
-        module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants.aotf_queue_cycles);
+        module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants->aotf_queue_cycles);
 }
 
 uint32_t chip_aotf_pending(const struct chip *chip)
@@ -41,14 +41,14 @@ static void store_send(struct chip *chip)
         packet->header.offset = (header->offset & ~0xfffULL) | store->offset;
         memcpy(packet->payload, &store->value, sizeof(store->value));
         chip->count.aotfs++;
-        send_join(chip, packet, chip->constants.swi_tx_cycles);
+        send_join(chip, packet, chip->constants->swi_tx_cycles);
     } else {
         chip->count.refused++;
     }
     aotf->first = (aotf->first + 1) % CHIP_AOTF_STORES;
     aotf->count--;
     if (aotf->count > 0)
-        module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants.aotf_queue_cycles);
+        module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants->aotf_queue_cycles);
     else
         module_rest(chip, CHIP_AOTF, A_IDLE);
 }
@@ -56,9 +56,9 @@ static void store_send(struct chip *chip)
 void aotf_step(struct chip *chip, uint32_t state)
 {
     if (state == A_QUEUE)
-        module_go(chip, CHIP_AOTF, A_TLB, chip->constants.aotf_tlb_cycles);
+        module_go(chip, CHIP_AOTF, A_TLB, chip->constants->aotf_tlb_cycles);
     else if (state == A_TLB)
-        module_go(chip, CHIP_AOTF, A_HEADER, chip->constants.aotf_header_cycles);
+        module_go(chip, CHIP_AOTF, A_HEADER, chip->constants->aotf_header_cycles);
     else if (state == A_HEADER)
         store_send(chip);
 }

@@ -18,7 +18,7 @@ struct place {
 
 static bool place_find(const struct place *place, uint64_t offset, uint64_t *physical)
 {
-    uint64_t page_bytes = (uint64_t)place->chip->constants.page_bytes, page;
+    uint64_t page_bytes = (uint64_t)place->chip->constants->page_bytes, page;
     uint64_t virtual = place->start + offset;
     if (!table_find(&place->chip->pages, place->job, virtual / page_bytes, &page))
         return false;

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static const char *const event_names[EVENT_COUNT] = {"step", "request", "dma",
-                                                     "seen", "send",    "hand"};
+static const char *const event_names[EVENT_COUNT] = {"step", "request", "dma",    "seen",
+                                                     "send", "hand",    "timeout"};
 
 void chip_header_pack(const struct chip_header *header, uint64_t words[CHIP_HEADER_WORDS])
 {
@@ -76,14 +76,38 @@ static void chip_event(void *context, uint32_t kind, uint64_t argument)
     case EVENT_HAND:
         rfend_hand(chip);
         break;
+    case EVENT_TIMEOUT:
+        module_timeout(chip, argument);
+        break;
     case EVENT_COUNT:
         break;
     }
 }
 
+#define LINE_BYTES 64
+
+static void lines_fetch(const void *first, size_t length)
+{
+    for (size_t at = 0; at < length; at += LINE_BYTES)
+        __builtin_prefetch((const char *)first + at);
+}
+
+static void chip_expect(void *context, uint32_t kind, uint64_t argument)
+{
+    const struct chip *chip = context;
+    lines_fetch(chip, offsetof(struct chip, modules));
+    if (kind == EVENT_STEP)
+        __builtin_prefetch(&chip->modules[argument]);
+    else
+        lines_fetch(&chip->rfend, 128);
+    if (kind == EVENT_STEP || kind == EVENT_REQUEST)
+        lines_fetch(argument == CHIP_INITIATOR ? (const void *)&chip->initiator : &chip->rfend,
+                    128);
+}
+
 static int memory_make(struct chip *chip)
 {
-    const struct sim_constants *c = &chip->constants;
+    const struct sim_constants *c = chip->constants;
     chip->patlb.sets = (uint32_t)c->patlb_sets;
     chip->rvatlb.sets = (uint32_t)c->rvatlb_sets;
     size_t patlb = 2 * (size_t)chip->patlb.sets * sizeof(struct tlb_entry);
@@ -114,7 +138,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     made->number = spec->number;
     made->host = spec->host;
     made->wire = spec->wire;
-    made->constants = *spec->constants;
+    made->constants = spec->constants;
     made->trace = spec->trace;
     made->cpu_factor = 1;
     snprintf(name, sizeof(name), "chip-%u", spec->number);
@@ -122,6 +146,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     int actor = result < 0 ? result
                            : sim_actor_add(sim, &(struct sim_actor){.name = name,
                                                                     .handle = chip_event,
+                                                                    .expect = chip_expect,
                                                                     .context = made,
                                                                     .kinds = event_names,
                                                                     .kind_count = EVENT_COUNT});
@@ -165,6 +190,7 @@ void chip_destroy(struct chip *chip)
         free(chip->dmas[i]);
     free(chip->dmas);
     free(chip->firmware.rings);
+    free(chip->firmware.locks);
     free(chip->pages.slots);
     free(chip->segments.slots);
     if (chip->room)
@@ -177,13 +203,19 @@ uint32_t chip_number(const struct chip *chip)
     return chip->number;
 }
 
+static size_t payload_bytes(const struct chip *chip)
+{
+    size_t mtu = (size_t)chip->constants->mtu_bytes, window = CHIP_WINDOW_WORDS * sizeof(uint64_t);
+    return mtu > window ? mtu : window;
+}
+
 struct chip_packet *chip_packet_make(struct chip *chip)
 {
     struct chip_packet *packet = chip->free_packets;
     if (packet)
         chip->free_packets = packet->next;
     else
-        packet = malloc(sizeof(*packet));
+        packet = malloc(sizeof(*packet) + payload_bytes(chip));
     if (!packet) {
         sim_stop(chip->sim);
         return NULL;
@@ -315,7 +347,7 @@ void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick)
     memcpy(request->words, chip->windows[window].words, words * sizeof(request->words[0]));
     *(chip->kicked.last ? &chip->kicked.last->next : &chip->kicked.first) = request;
     chip->kicked.last = request;
-    chip_post(chip, chip->constants.window_cycles, EVENT_REQUEST, window);
+    chip_post(chip, chip->constants->window_cycles, EVENT_REQUEST, window);
 }
 
 const struct chip_count *chip_count(const struct chip *chip)

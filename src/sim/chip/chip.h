@@ -12,7 +12,7 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c.
+ * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c, lock.c.
  */
 #ifndef SIM_CHIP_CHIP_H
 #define SIM_CHIP_CHIP_H
@@ -22,7 +22,6 @@
 #define CHIP_WINDOWS      64
 #define CHIP_WINDOW_WORDS 64 /* 512 bytes of request or packet image */
 #define CHIP_HEADER_WORDS 6
-#define CHIP_PAYLOAD_MAX  2048
 #define CHIP_AOTF_PAGES   1024
 
 struct chip;
@@ -41,6 +40,8 @@ enum chip_type {
     CHIP_PACKET_PULL_REPLY,
     CHIP_PACKET_CONTROL, /* recognised at FLIT1 */
     CHIP_PACKET_OTHER,   /* anything from here on is for the firmware, recognised at FLIT3 */
+    CHIP_PACKET_LOCK_REQUEST,
+    CHIP_PACKET_LOCK_RESERVE,
     CHIP_PACKET_ATOMIC = 64
 };
 
@@ -65,7 +66,7 @@ struct chip_packet {
     uint8_t origin; /* enum chip_module: who sent it, for chip_sent() */
     uint16_t holds; /* the chip's: transfers that still need it */
     struct chip_packet *next;
-    uint8_t payload[CHIP_PAYLOAD_MAX];
+    uint8_t payload[]; /* mtu_bytes, and never less than a window holds */
 };
 
 /* What the chip needs of the network. */
@@ -81,8 +82,8 @@ struct chip_spec {
     uint32_t number; /* of the node */
     struct host *host;
     struct chip_wire wire;
-    const struct sim_constants *constants;
-    struct trace *trace; /* may be NULL */
+    const struct sim_constants *constants; /* outlive it, as all chips share them */
+    struct trace *trace;                   /* may be NULL */
 };
 
 /* -ENOMEM. */
@@ -179,6 +180,14 @@ struct chip_operands {
 /* What acks and the firmware's answers write. */
 enum chip_answer { CHIP_ANSWER_DONE = 1, CHIP_ANSWER_FULL, CHIP_ANSWER_REFUSED };
 
+/* LOCK and UNLOCK: requests for the firmware (CHIP_SOFTWARE). A header's fields mean: sid the
+ * lock's number, length CHIP_LOCK_WORD(); to open: target the representative process, offset where
+ * in the segment the grant word is. That becomes the number of the request (1, 2, …) when it has
+ * the lock. A queue: the representative knows who asked last and tells that one who comes next; a
+ * holder hands the lock on when it unlocks. */
+enum chip_lock { CHIP_LOCK_OPEN = 1, CHIP_LOCK_TAKE, CHIP_LOCK_GIVE };
+#define CHIP_LOCK_WORD(operation, segment) ((uint32_t)(operation) | (uint32_t)(segment) << 8)
+
 /* Is there a transfer under way that uses a part of this? Physical address. */
 bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length);
 
@@ -205,6 +214,7 @@ enum chip_exception {
     CHIP_PATLB_MISS,      /* Initiator, Replier, RBend */
     CHIP_SPECIAL_PACKET,  /* RFend, from FLIT1 or FLIT3 */
     CHIP_RVATLB_MISS,     /* RFend, from RVA */
+    CHIP_TIMEOUT,         /* all four: it has waited for another module too long */
     CHIP_BREAKPOINT,
     CHIP_EXCEPTIONS
 };
@@ -223,8 +233,10 @@ struct chip_count {
     uint64_t received, discarded;
     uint64_t exceptions[CHIP_EXCEPTIONS];
     uint64_t refused; /* requests cancelled by the firmware */
+    uint64_t locks;   /* packets of LOCK: requests, reservations, grants */
     uint64_t vpushes; /* messages put into rings */
     sim_time cpu;     /* time that handlers took */
+    sim_time stopped; /* time that modules were suspended, summed up */
 };
 const struct chip_count *chip_count(const struct chip *chip);
 

@@ -66,7 +66,7 @@ static void pci_ended(void *context, struct pci_request *request)
     if (request->kind == PCI_READ)
         host_memory_read(chip->host, dma->physical, dma->packet->payload + dma->at, dma->length);
     else
-        chip_post(chip, chip->constants.post_cycles + chip->constants.see_cycles, EVENT_SEEN,
+        chip_post(chip, chip->constants->post_cycles + chip->constants->see_cycles, EVENT_SEEN,
                   dma->number);
     if (dma->ended)
         dma->ended(chip, dma);
@@ -78,14 +78,28 @@ static void dma_seen(struct chip *chip, struct dma *dma)
 {
     const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
     host_memory_write(chip->host, dma->physical, source, dma->length);
-    host_memory_changed(chip->host);
+    host_memory_written(chip->host, dma->physical, dma->length);
     if (dma->packet)
         chip_packet_free(chip, dma->packet);
     dma_give(chip, dma);
 }
 
+static bool is_inside(uint64_t at, uint64_t physical, uint64_t length)
+{
+    return at >= physical && at - physical < length;
+}
+
 bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length)
 {
+    uint32_t sending = chip->modules[CHIP_INITIATOR].state;
+    uint32_t answering = chip->modules[CHIP_REPLIER].state;
+    /* the address is found, the DMA not yet asked for */
+    if ((sending == I_CHK1 || sending == I_CHK2) &&
+        is_inside(chip->initiator.physical, physical, length))
+        return true;
+    if ((answering == R_CHK1 || answering == R_CHK2) &&
+        is_inside(chip->replier.physical, physical, length))
+        return true;
     for (uint32_t i = 0; i < chip->dma_count; i++) {
         const struct dma *dma = chip->dmas[i];
         if (dma->length > 0 && dma->physical < physical + length &&
@@ -105,7 +119,7 @@ void dma_begin(struct chip *chip, struct dma *dma)
     dma->request.context = dma;
     if (dma->packet && dma->request.kind == PCI_WRITE)
         dma->packet->holds++; /* until it is seen */
-    chip_post(chip, chip->constants.dma_cycles, EVENT_DMA, dma->number);
+    chip_post(chip, chip->constants->dma_cycles, EVENT_DMA, dma->number);
 }
 
 void dma_event(struct chip *chip, enum chip_event event, uint32_t number)

@@ -17,20 +17,22 @@ void chip_cpu_slow(struct chip *chip, uint32_t factor)
 /* In cycles of the core, by how fast the CPU is. */
 static int64_t cpu_cycles(const struct chip *chip, int64_t cycles)
 {
-    return cycles * chip->cpu_factor * 100 / chip->constants.cpu_percent;
+    return cycles * chip->cpu_factor * 100 / chip->constants->cpu_percent;
 }
 
 static int64_t special_packet_cycles(const struct chip *chip)
 {
     const struct chip_header *header = &chip->rfend.current->packet->header;
-    return header->type == CHIP_PACKET_ATOMIC ? chip->constants.cpu_atomic_cycles
-                                              : chip->constants.cpu_discard_cycles;
+    if (header->type == CHIP_PACKET_LOCK_REQUEST || header->type == CHIP_PACKET_LOCK_RESERVE)
+        return chip->constants->cpu_lock_cycles;
+    return header->type == CHIP_PACKET_ATOMIC ? chip->constants->cpu_atomic_cycles
+                                              : chip->constants->cpu_discard_cycles;
 }
 
 /* What the handler does besides looking at the module's registers. */
 static int64_t action_cycles(const struct chip *chip, enum chip_module module)
 {
-    const struct sim_constants *c = &chip->constants;
+    const struct sim_constants *c = chip->constants;
     switch (chip->modules[module].cause) {
     case CHIP_PATLB_MISS:
         return c->cpu_patlb_cycles +
@@ -45,6 +47,8 @@ static int64_t action_cycles(const struct chip *chip, enum chip_module module)
         return c->cpu_discard_cycles;
     case CHIP_SPECIAL_PACKET:
         return special_packet_cycles(chip);
+    case CHIP_SPECIAL_REQUEST:
+        return c->cpu_lock_cycles;
     default:
         return c->cpu_discard_cycles;
     }
@@ -52,7 +56,7 @@ static int64_t action_cycles(const struct chip *chip, enum chip_module module)
 
 static int64_t handler_cycles(const struct chip *chip, enum chip_module module)
 {
-    const struct sim_constants *c = &chip->constants;
+    const struct sim_constants *c = chip->constants;
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
     return registers + cpu_cycles(chip, action_cycles(chip, module));
 }
@@ -75,13 +79,14 @@ void firmware_interrupt(struct chip *chip)
     if (chip->modules[CHIP_CPU].state == C_HANDLER || module == CHIP_MODULES)
         return;
     chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
+    chip->firmware.serving = module;
     module_go(chip, CHIP_CPU, C_HANDLER,
-              cpu_cycles(chip, chip->constants.cpu_poll_cycles) + handler_cycles(chip, module));
+              cpu_cycles(chip, chip->constants->cpu_poll_cycles) + handler_cycles(chip, module));
 }
 
 bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual)
 {
-    uint64_t page = virtual / (uint64_t)chip->constants.page_bytes, physical;
+    uint64_t page = virtual / (uint64_t)chip->constants->page_bytes, physical;
     if (!table_find(&chip->pages, job, page, &physical))
         return false;
     tlb_put(&chip->patlb, job, page, physical);
@@ -93,13 +98,17 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
     const struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
     bool is_miss = cause == CHIP_PATLB_MISS;
+    bool is_pinned = is_miss &&
+                     firmware_page_refill(chip, job, initiator->header.local + initiator->sent);
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_INITIATOR, chip->modules[CHIP_INITIATOR].last_state);
-    else if (!is_miss ||
-             !firmware_page_refill(chip, job, initiator->header.local + initiator->sent))
-        is_miss && chip->constants.miss_loops ? module_resume(chip, CHIP_INITIATOR, I_IDLE)
-                                              : initiator_cancel(chip);
-    else if (chip->constants.soft_push)
+    else if (cause == CHIP_SPECIAL_REQUEST && lock_request(chip))
+        initiator_complete(chip);
+    else if (is_miss && !is_pinned && chip->constants->miss_loops)
+        module_resume(chip, CHIP_INITIATOR, I_IDLE);
+    else if (!is_pinned)
+        initiator_cancel(chip);
+    else if (chip->constants->soft_push)
         initiator_soft(chip);
     else
         module_resume(chip, CHIP_INITIATOR, I_IPA);
@@ -114,7 +123,8 @@ static void replier_serve(struct chip *chip, enum chip_exception cause)
         vpush_replier(chip);
     else if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_REPLIER, chip->modules[CHIP_REPLIER].last_state);
-    else if (firmware_page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
+    else if (cause == CHIP_PATLB_MISS &&
+             firmware_page_refill(chip, job_key(job->pgid, job->target_pid), virtual))
         module_resume(chip, CHIP_REPLIER, R_RPA);
     else
         replier_cancel(chip);
@@ -134,6 +144,8 @@ static void rfend_serve(struct chip *chip, enum chip_exception cause)
         module_resume(chip, CHIP_RFEND, F_RVACHK2);
     } else if (cause == CHIP_SPECIAL_PACKET && header->type == CHIP_PACKET_ATOMIC) {
         atomic_serve(chip);
+    } else if (cause == CHIP_SPECIAL_PACKET && lock_packet(chip)) {
+        rfend_consume(chip);
     } else {
         rfend_discard(chip);
     }
@@ -151,7 +163,7 @@ void firmware_answer(struct chip *chip, const struct chip_header *asked, const u
     packet->header.length = count * (uint32_t)sizeof(words[0]);
     memcpy(packet->payload, words, packet->header.length);
     packet->origin = CHIP_CPU;
-    send_join(chip, packet, chip->constants.swi_tx_cycles);
+    send_join(chip, packet, chip->constants->swi_tx_cycles);
 }
 
 static void rbend_serve(struct chip *chip, enum chip_exception cause)
@@ -161,6 +173,8 @@ static void rbend_serve(struct chip *chip, enum chip_exception cause)
     uint32_t job = job_key(header->pgid, header->target_pid);
     if (cause == CHIP_BREAKPOINT)
         module_resume(chip, CHIP_RBEND, chip->modules[CHIP_RBEND].last_state);
+    else if (cause == CHIP_TIMEOUT)
+        rbend_give_up(chip);
     else if (firmware_page_refill(chip, job, rbend->virtual + rbend->done))
         module_resume(chip, CHIP_RBEND, B_PATLB);
     else
@@ -169,14 +183,14 @@ static void rbend_serve(struct chip *chip, enum chip_exception cause)
 
 void firmware_step(struct chip *chip, uint32_t state)
 {
-    enum chip_module module = pending(chip);
+    enum chip_module module = chip->firmware.serving;
     if (chip->firmware.is_in_tail) {
         chip->firmware.is_in_tail = false;
         module_rest(chip, CHIP_CPU, C_POLL);
         firmware_interrupt(chip);
         return;
     }
-    if (state != C_HANDLER || module == CHIP_MODULES)
+    if (state != C_HANDLER)
         return;
     enum chip_exception cause = chip->modules[module].cause;
     chip->interrupts &= ~(1u << module);
@@ -191,7 +205,7 @@ void firmware_step(struct chip *chip, uint32_t state)
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
         module_go(chip, CHIP_CPU, C_HANDLER,
-                  cpu_cycles(chip, chip->constants.cpu_vpush_tail_cycles));
+                  cpu_cycles(chip, chip->constants->cpu_vpush_tail_cycles));
     else
         firmware_interrupt(chip);
 }

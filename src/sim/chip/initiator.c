@@ -11,10 +11,10 @@
 
 static void request_begin(struct chip *chip)
 {
-    const struct module_path path[] = {{I_IDLE, chip->constants.idle_cycles},
-                                       {I_PGID, chip->constants.pgid_cycles}};
+    const struct module_path path[] = {{I_IDLE, chip->constants->idle_cycles},
+                                       {I_PGID, chip->constants->pgid_cycles}};
     if (chip->initiator.first->kick == CHIP_SOFTWARE)
-        module_go(chip, CHIP_INITIATOR, I_IDLE, chip->constants.idle_cycles);
+        module_go(chip, CHIP_INITIATOR, I_IDLE, chip->constants->idle_cycles);
     else
         module_pass(chip, CHIP_INITIATOR, path, 2);
 }
@@ -22,8 +22,8 @@ static void request_begin(struct chip *chip)
 /* Physical address of the next part. */
 static void part_begin(struct chip *chip)
 {
-    const struct module_path path[] = {{I_IPA, chip->constants.ipa_cycles},
-                                       {I_IPA2, chip->constants.ipa2_cycles}};
+    const struct module_path path[] = {{I_IPA, chip->constants->ipa_cycles},
+                                       {I_IPA2, chip->constants->ipa2_cycles}};
     module_pass(chip, CHIP_INITIATOR, path, 2);
 }
 
@@ -49,15 +49,21 @@ static void header_complete(struct chip *chip, const struct window *window,
 static void cont_go(struct chip *chip, uint64_t value)
 {
     chip->initiator.cont_value = value;
-    module_go(chip, CHIP_INITIATOR, I_CONT, chip->constants.cont_cycles);
+    module_go(chip, CHIP_INITIATOR, I_CONT, chip->constants->cont_cycles);
 }
 
 void initiator_cancel(struct chip *chip)
 {
-    struct module *module = &chip->modules[CHIP_INITIATOR];
     chip->count.refused++;
-    module->is_suspended = false;
+    chip->initiator.waits_for_room = false;
+    module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_REFUSED);
+}
+
+void initiator_complete(struct chip *chip)
+{
+    module_release(chip, CHIP_INITIATOR);
+    cont_go(chip, CHIP_CONT_DONE);
 }
 
 static void contflag_write(struct chip *chip)
@@ -102,16 +108,18 @@ static void state_pgid(struct chip *chip)
         part_begin(chip);
     else
         module_go(chip, CHIP_INITIATOR, I_CHK2,
-                  request->kick == CHIP_PULL ? chip->constants.header_cycles
-                                             : chip->constants.image_cycles);
+                  request->kick == CHIP_PULL ? chip->constants->header_cycles
+                                             : chip->constants->image_cycles);
 }
 
 /* A place in the Send FIFO; without one the state is stepped again when there is. */
 static bool fifo_enter(struct chip *chip)
 {
     struct initiator *initiator = &chip->initiator;
-    initiator->waits_for_room = initiator->fifo >= chip->constants.send_fifo_packets;
+    initiator->waits_for_room = initiator->fifo >= chip->constants->send_fifo_packets;
     initiator->fifo += !initiator->waits_for_room;
+    if (initiator->waits_for_room)
+        module_wait(chip, CHIP_INITIATOR);
     return !initiator->waits_for_room;
 }
 
@@ -138,7 +146,7 @@ static void whole_send(struct chip *chip)
         chip->count.botfs++;
     }
     packet->origin = CHIP_INITIATOR;
-    send_join(chip, packet, chip->constants.swi_tx_cycles);
+    send_join(chip, packet, chip->constants->swi_tx_cycles);
     cont_go(chip, CHIP_CONT_DONE);
 }
 
@@ -155,7 +163,7 @@ static void state_ipa2(struct chip *chip)
         module_suspend(chip, CHIP_INITIATOR, CHIP_PATLB_MISS);
         return;
     }
-    module_go(chip, CHIP_INITIATOR, I_CHK1, chip->constants.chk1_cycles);
+    module_go(chip, CHIP_INITIATOR, I_CHK1, chip->constants->chk1_cycles);
 }
 
 static void state_chk1(struct chip *chip)
@@ -165,7 +173,7 @@ static void state_chk1(struct chip *chip)
         return;
     initiator->part = part_length(chip, part_virtual(initiator),
                                   initiator->header.length - initiator->sent);
-    module_go(chip, CHIP_INITIATOR, I_CHK2, chip->constants.chk2_cycles);
+    module_go(chip, CHIP_INITIATOR, I_CHK2, chip->constants->chk2_cycles);
 }
 
 /* Without the states: the CPU has found the address and asks the DMAC itself. */
@@ -173,7 +181,7 @@ void initiator_soft(struct chip *chip)
 {
     struct initiator *initiator = &chip->initiator;
     uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
-    chip->modules[CHIP_INITIATOR].is_suspended = false;
+    module_release(chip, CHIP_INITIATOR);
     if (!patlb_find(chip, job, part_virtual(initiator), &initiator->physical)) {
         initiator_cancel(chip);
         return;
@@ -196,7 +204,7 @@ void initiator_room(struct chip *chip)
 static void payload_read(struct chip *chip, struct dma *dma)
 {
     struct initiator *initiator = &chip->initiator;
-    send_join(chip, dma->packet, chip->constants.join_cycles + chip->constants.swi_tx_cycles);
+    send_join(chip, dma->packet, chip->constants->join_cycles + chip->constants->swi_tx_cycles);
     chip->count.pushes++;
     if (--initiator->reading > 0 || !initiator->waits_for_data)
         return;
@@ -242,13 +250,13 @@ void initiator_step(struct chip *chip, uint32_t state)
         if (request->kick == CHIP_SOFTWARE)
             module_suspend(chip, CHIP_INITIATOR, CHIP_SPECIAL_REQUEST);
         else
-            module_go(chip, CHIP_INITIATOR, I_PGID, chip->constants.pgid_cycles);
+            module_go(chip, CHIP_INITIATOR, I_PGID, chip->constants->pgid_cycles);
         break;
     case I_PGID:
         state_pgid(chip);
         break;
     case I_IPA:
-        module_go(chip, CHIP_INITIATOR, I_IPA2, chip->constants.ipa2_cycles);
+        module_go(chip, CHIP_INITIATOR, I_IPA2, chip->constants->ipa2_cycles);
         break;
     case I_IPA2:
         state_ipa2(chip);

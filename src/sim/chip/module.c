@@ -51,6 +51,7 @@ static void state_set_at(struct chip *chip, enum chip_module number, uint32_t st
         module->last_state = module->state;
     module->state = state;
     module->since = now;
+    module->waits_since = 0;
 }
 
 static void state_set(struct chip *chip, enum chip_module number, uint32_t state)
@@ -91,6 +92,26 @@ void module_suspend(struct chip *chip, enum chip_module number, enum chip_except
     firmware_interrupt(chip);
 }
 
+#define TIMEOUT_MODULE_BITS 3
+
+void module_wait(struct chip *chip, enum chip_module number)
+{
+    sim_time now = sim_now(chip->sim);
+    chip->modules[number].waits_since = now;
+    if (chip->constants->timeout_cycles)
+        chip_post(chip, chip->constants->timeout_cycles, EVENT_TIMEOUT,
+                  (uint64_t)now << TIMEOUT_MODULE_BITS | number);
+}
+
+void module_timeout(struct chip *chip, uint64_t argument)
+{
+    enum chip_module number = argument & ((1u << TIMEOUT_MODULE_BITS) - 1);
+    const struct module *module = &chip->modules[number];
+    bool still_waits = module->waits_since == (sim_time)(argument >> TIMEOUT_MODULE_BITS);
+    if (still_waits && !module->is_suspended)
+        module_suspend(chip, number, CHIP_TIMEOUT);
+}
+
 void module_go(struct chip *chip, enum chip_module number, uint32_t state, int64_t cycles)
 {
     struct module *module = &chip->modules[number];
@@ -103,11 +124,19 @@ void module_go(struct chip *chip, enum chip_module number, uint32_t state, int64
     chip_post(chip, cycles, EVENT_STEP, number);
 }
 
+void module_release(struct chip *chip, enum chip_module number)
+{
+    struct module *module = &chip->modules[number];
+    if (module->is_suspended)
+        chip->count.stopped += sim_now(chip->sim) - module->since;
+    module->is_suspended = false;
+}
+
 void module_resume(struct chip *chip, enum chip_module number, uint32_t state)
 {
     struct module *module = &chip->modules[number];
     assert(module->is_suspended);
-    module->is_suspended = false;
+    module_release(chip, number);
     module->is_stopping_off = true;
     module_go(chip, number, state, 1);
 }

@@ -14,6 +14,7 @@ enum chip_event {
     EVENT_SEEN,    /* DMA: what was written is visible */
     EVENT_SEND,    /* packet: joined, to the link */
     EVENT_HAND,    /* SWI hands the next packet to RFend */
+    EVENT_TIMEOUT, /* module and since when: has it waited all the time? */
     EVENT_COUNT
 };
 
@@ -48,6 +49,7 @@ struct module {
     bool is_suspended;
     bool is_stopping_off; /* just resumed: the breakpoint of this state is passed */
     enum chip_exception cause;
+    sim_time waits_since; /* for another module; 0: it does not */
     uint32_t track;
 };
 
@@ -92,7 +94,9 @@ struct initiator {
     uint64_t cont_value;
 };
 
-#define REPLIER_JOBS 4
+/* So many that RFend and RBend practically never wait for the Replier: if they did, two nodes that
+ * pull from each other could wait for each other. */
+#define REPLIER_JOBS 1024
 struct replier {
     struct chip_header jobs[REPLIER_JOBS]; /* a ring; what came in */
     uint32_t first, count;
@@ -129,9 +133,13 @@ struct tlb_entry {
     uint64_t key, tag; /* 0: empty */
     uint64_t value;
 };
+#define TLB_RECENT 4
 struct tlb {
     struct tlb_entry *ways; /* [set * 2 + way]; the first way is the younger */
     uint32_t sets;
+    /* What was found last, by the low bits of the tag. All of a set share a place here, so the one
+     * that is here is its youngest; looking it up again changes nothing. */
+    struct tlb_entry recent[TLB_RECENT];
 };
 /* The table behind it, in SDRAM: open addressing. */
 struct table {
@@ -148,6 +156,9 @@ struct ring {
 
 /* The firmware's own memory. */
 struct firmware {
+    enum chip_module serving;
+    struct lock *locks;
+    uint32_t lock_count, lock_capacity;
     bool is_in_tail; /* of a handler: what it does after it let a module go on */
     struct ring *rings;
     uint32_t ring_count;
@@ -167,46 +178,47 @@ struct aotf {
     struct chip_header *headers; /* [page]; type 0: not registered */
 };
 
+/* What every event needs comes first, what few need last. */
 struct chip {
     struct sim *sim;
     uint32_t actor, number;
+    const struct sim_constants *constants;
     struct host *host;
-    struct chip_wire wire;
-    struct sim_constants constants;
     struct trace *trace;
-    struct module modules[CHIP_MODULES];
+    struct chip_wire wire;
     struct window *windows; /* CHIP_WINDOWS */
-    void *room;             /* of windows, TLBs and registered headers */
-    size_t room_size;
-    struct initiator initiator;
-    struct replier replier;
-    struct rfend rfend;
-    struct rbend rbend;
-    struct aotf aotf;
-    struct tlb patlb, rvatlb;
-    struct table pages, segments;
-    struct firmware firmware;
-    uint32_t cpu_factor; /* how slow the CPU is */
-    uint32_t interrupts; /* modules that the firmware has to serve, by bit */
+    struct dma **dmas;      /* by number */
+    struct dma *free_dmas;
+    uint32_t dma_count, dma_capacity;
     struct chip_packet *free_packets;
     struct request *free_requests;
     struct arrival *free_arrivals;
-    struct dma *free_dmas;
-    struct dma **dmas; /* by number */
-    uint32_t dma_count, dma_capacity;
     struct {
         struct chip_packet *first, *last;
     } joining; /* packets between join and link */
     struct {
         struct request *first, *last;
-    } kicked; /* requests between window and Initiator */
+    } kicked;            /* requests between window and Initiator */
+    uint32_t interrupts; /* modules that the firmware has to serve, by bit */
+    uint32_t cpu_factor; /* how slow the CPU is */
+    struct module modules[CHIP_MODULES];
+    struct initiator initiator;
+    struct rfend rfend;
+    struct rbend rbend;
+    struct tlb patlb, rvatlb;
     struct chip_count count;
     sim_time moments[CHIP_MOMENTS];
+    struct replier replier;
+    struct firmware firmware;
+    struct aotf aotf;
+    struct table pages, segments;
+    void *room; /* of windows, TLBs and registered headers */
+    size_t room_size;
 };
 
 static inline sim_time chip_cycles(const struct chip *chip, int64_t cycles)
 {
-    return cycles * chip->constants.core_ps;
+    return cycles * chip->constants->core_ps;
 }
 
 static inline void chip_post(struct chip *chip, int64_t cycles, enum chip_event event,
@@ -236,14 +248,19 @@ void module_pass(struct chip *chip, enum chip_module module, const struct module
 /* Enters a state and stays there until somebody calls. */
 void module_rest(struct chip *chip, enum chip_module module, uint32_t state);
 void module_suspend(struct chip *chip, enum chip_module module, enum chip_exception cause);
-/* The firmware lets it go on. */
+/* It waits, in its state, until another module calls: a time-out may come first. */
+void module_wait(struct chip *chip, enum chip_module module);
+void module_timeout(struct chip *chip, uint64_t argument);
+/* The firmware lets it go on: at a state, or (release) by what it does next. */
+void module_release(struct chip *chip, enum chip_module module);
 void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
 void module_step(struct chip *chip, enum chip_module module);
 
 /* initiator.c */
 void initiator_step(struct chip *chip, uint32_t state);
 void initiator_take(struct chip *chip, struct request *request);
-void initiator_cancel(struct chip *chip); /* contflag says refused */
+void initiator_cancel(struct chip *chip);   /* contflag says refused */
+void initiator_complete(struct chip *chip); /* the firmware has done it */
 void initiator_room(struct chip *chip);
 void initiator_soft(struct chip *chip); /* the firmware does what IPA2 to CHK2 do */
 
@@ -269,6 +286,7 @@ void rfend_retry(struct chip *chip);     /* RBend or Replier is free again */
 void rbend_step(struct chip *chip, uint32_t state);
 bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual);
 void rbend_discard(struct chip *chip);
+void rbend_give_up(struct chip *chip); /* the data is in memory, but the ack finds no room */
 /* Writes one word to a virtual address. */
 void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t value);
 void rbend_retry(struct chip *chip); /* Replier has room again */
@@ -300,7 +318,7 @@ static inline uint32_t job_key(uint16_t pgid, uint16_t pid)
 /* Physical address of a virtual one; false: a miss. */
 static inline bool patlb_find(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t *physical)
 {
-    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes, page;
+    uint64_t page_bytes = (uint64_t)chip->constants->page_bytes, page;
     if (!tlb_find(&chip->patlb, job, virtual / page_bytes, &page))
         return false;
     *physical = page * page_bytes + virtual % page_bytes;
@@ -310,10 +328,10 @@ static inline bool patlb_find(struct chip *chip, uint32_t job, uint64_t virtual,
 /* Bytes up to the end of the page, the MTU or the rest. */
 static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, uint32_t rest)
 {
-    uint64_t page_bytes = (uint64_t)chip->constants.page_bytes;
+    uint64_t page_bytes = (uint64_t)chip->constants->page_bytes;
     uint64_t part = page_bytes - virtual % page_bytes;
-    if (part > (uint64_t)chip->constants.mtu_bytes)
-        part = (uint64_t)chip->constants.mtu_bytes;
+    if (part > (uint64_t)chip->constants->mtu_bytes)
+        part = (uint64_t)chip->constants->mtu_bytes;
     return part < rest ? (uint32_t)part : rest;
 }
 
@@ -333,6 +351,10 @@ void vpush_deliver(struct chip *chip, const struct chip_header *header); /* it i
 
 /* atomic.c: RFend has stopped at FLIT3 with such a packet. */
 void atomic_serve(struct chip *chip);
+
+/* lock.c: what a request or packet of LOCK asks for. False: it is none, or makes no sense. */
+bool lock_request(struct chip *chip);
+bool lock_packet(struct chip *chip);
 
 /* firmware.c */
 /* Sends these words to where the packet wanted its ack. */

@@ -14,7 +14,7 @@ bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual)
         return false;
     *rbend = (struct rbend){.arrival = arrival, .virtual = virtual};
     chip->rfend.payload_waits = true;
-    module_go(chip, CHIP_RBEND, B_PATLB, chip->constants.rbend_cycles);
+    module_go(chip, CHIP_RBEND, B_PATLB, chip->constants->rbend_cycles);
     return true;
 }
 
@@ -38,11 +38,17 @@ void rbend_discard(struct chip *chip)
     struct rbend *rbend = &chip->rbend;
     struct arrival *arrival = rbend->arrival;
     sim_time now = sim_now(chip->sim);
-    chip->modules[CHIP_RBEND].is_suspended = false;
+    module_release(chip, CHIP_RBEND);
     chip->count.discarded++;
     vpush_lost(chip, &arrival->packet->header);
     chip->wire.drain(chip->wire.context, chip, arrival->stay,
                      arrival->tail > now ? arrival->tail : now);
+    rbend_end(chip);
+}
+
+void rbend_give_up(struct chip *chip)
+{
+    module_release(chip, CHIP_RBEND);
     rbend_end(chip);
 }
 
@@ -53,7 +59,7 @@ void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t valu
     /* A flag whose page is not at hand is looked up by the firmware's table: no second exception
      * in the middle of a packet. An unknown one is dropped, as its writer asked for nothing. */
     if (!patlb_find(chip, job, virtual, &physical)) {
-        uint64_t page, page_bytes = (uint64_t)chip->constants.page_bytes;
+        uint64_t page, page_bytes = (uint64_t)chip->constants->page_bytes;
         if (!table_find(&chip->pages, job, virtual / page_bytes, &page))
             return;
         tlb_put(&chip->patlb, job, virtual / page_bytes, page);
@@ -72,11 +78,12 @@ void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t valu
 static void packet_conclude(struct chip *chip)
 {
     const struct chip_header *header = &chip->rbend.arrival->packet->header;
-    if (chip->constants.hardware_vpush)
+    if (chip->constants->hardware_vpush)
         vpush_deliver(chip, header);
     if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
         if (!replier_take(chip, header, 0)) {
             module_rest(chip, CHIP_RBEND, B_FLAG); /* Replier calls when it has room */
+            module_wait(chip, CHIP_RBEND);
             return;
         }
     } else if (header->type == CHIP_PACKET_PULL_REPLY && header->is_last && header->flag) {
@@ -132,7 +139,7 @@ static void state_patlb(struct chip *chip)
     if (dma->is_last)
         module_rest(chip, CHIP_RBEND, B_DMA);
     else
-        module_go(chip, CHIP_RBEND, B_PATLB, chip->constants.rbend_cycles);
+        module_go(chip, CHIP_RBEND, B_PATLB, chip->constants->rbend_cycles);
 }
 
 void rbend_step(struct chip *chip, uint32_t state)

@@ -11,7 +11,7 @@
 static void job_begin(struct chip *chip)
 {
     chip->replier.sent = 0;
-    module_go(chip, CHIP_REPLIER, R_IDLE, chip->constants.idle_cycles);
+    module_go(chip, CHIP_REPLIER, R_IDLE, chip->constants->idle_cycles);
 }
 
 bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t start)
@@ -42,7 +42,8 @@ static void job_end(struct chip *chip)
 
 void replier_drop(struct chip *chip)
 {
-    chip->modules[CHIP_REPLIER].is_suspended = false;
+    chip->replier.waits_for_room = false;
+    module_release(chip, CHIP_REPLIER);
     job_end(chip);
 }
 
@@ -76,7 +77,7 @@ static void ack_send(struct chip *chip)
     chip->count.acks++;
     packet->origin = CHIP_REPLIER;
     chip->replier.fifo++;
-    send_join(chip, packet, chip->constants.swi_tx_cycles);
+    send_join(chip, packet, chip->constants->swi_tx_cycles);
     job_end(chip);
 }
 
@@ -89,21 +90,22 @@ static void state_rpa2(struct chip *chip)
         module_suspend(chip, CHIP_REPLIER, CHIP_PATLB_MISS);
         return;
     }
-    module_go(chip, CHIP_REPLIER, R_CHK1, chip->constants.chk1_cycles);
+    module_go(chip, CHIP_REPLIER, R_CHK1, chip->constants->chk1_cycles);
 }
 
 static void state_chk1(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
     const struct chip_header *job = &replier->jobs[replier->first];
-    if (replier->fifo >= chip->constants.send_fifo_packets) {
+    if (replier->fifo >= chip->constants->send_fifo_packets) {
         replier->waits_for_room = true;
+        module_wait(chip, CHIP_REPLIER);
         return;
     }
     replier->fifo++;
     replier->part = part_length(chip, replier->starts[replier->first] + replier->sent,
                                 job->length - replier->sent);
-    module_go(chip, CHIP_REPLIER, R_CHK2, chip->constants.chk2_cycles);
+    module_go(chip, CHIP_REPLIER, R_CHK2, chip->constants->chk2_cycles);
 }
 
 void replier_room(struct chip *chip)
@@ -126,7 +128,7 @@ static void read_started(struct chip *chip, struct dma *dma)
 static void payload_read(struct chip *chip, struct dma *dma)
 {
     chip->count.replies++;
-    send_join(chip, dma->packet, chip->constants.join_cycles + chip->constants.swi_tx_cycles);
+    send_join(chip, dma->packet, chip->constants->join_cycles + chip->constants->swi_tx_cycles);
 }
 
 static void state_chk2(struct chip *chip)
@@ -153,7 +155,7 @@ static void state_chk2(struct chip *chip)
     if (packet->header.is_last)
         job_end(chip);
     else
-        module_go(chip, CHIP_REPLIER, R_RPA, chip->constants.ipa_cycles);
+        module_go(chip, CHIP_REPLIER, R_RPA, chip->constants->ipa_cycles);
 }
 
 void replier_step(struct chip *chip, uint32_t state)
@@ -162,12 +164,12 @@ void replier_step(struct chip *chip, uint32_t state)
     switch ((enum replier_state)state) {
     case R_IDLE:
         if (job->type == CHIP_PACKET_PUSH)
-            module_go(chip, CHIP_REPLIER, R_ACK, chip->constants.header_cycles);
+            module_go(chip, CHIP_REPLIER, R_ACK, chip->constants->header_cycles);
         else
-            module_go(chip, CHIP_REPLIER, R_RPA, chip->constants.ipa_cycles);
+            module_go(chip, CHIP_REPLIER, R_RPA, chip->constants->ipa_cycles);
         break;
     case R_RPA:
-        module_go(chip, CHIP_REPLIER, R_RPA2, chip->constants.ipa2_cycles);
+        module_go(chip, CHIP_REPLIER, R_RPA2, chip->constants->ipa2_cycles);
         break;
     case R_RPA2:
         state_rpa2(chip);

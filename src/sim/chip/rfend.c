@@ -54,21 +54,21 @@ void rfend_next(struct chip *chip)
     struct rfend *rfend = &chip->rfend;
     if (!rfend->first || rfend->current || rfend->is_handing)
         return;
-    if (chip->constants.swi_discard) {
+    if (chip->constants->swi_discard) {
         swi_discard(chip);
         return;
     }
-    if (rfend->payload_waits && !chip->constants.double_buffer)
+    if (rfend->payload_waits && !chip->constants->double_buffer)
         return;
     rfend->is_handing = true;
-    chip_post(chip, chip->constants.swi_rx_cycles, EVENT_HAND, 0);
+    chip_post(chip, chip->constants->swi_rx_cycles, EVENT_HAND, 0);
 }
 
 /* The header's flits, and for what hardware knows also what follows up to the next decision. */
 static void header_pass(struct chip *chip)
 {
     const struct chip_header *header = &chip->rfend.current->packet->header;
-    const struct sim_constants *c = &chip->constants;
+    const struct sim_constants *c = chip->constants;
     const struct module_path path[] = {{F_FLIT0, c->flit_cycles},
                                        {F_FLIT1, c->flit_cycles},
                                        {F_FLIT2, c->flit_cycles},
@@ -96,14 +96,14 @@ void rfend_hand(struct chip *chip)
 static void rfend_end(struct chip *chip)
 {
     chip->rfend.current = NULL;
-    chip->rfend.skips_rvatlb = false;
+    chip->rfend.skips_rvatlb = chip->rfend.waits = false;
     module_rest(chip, CHIP_RFEND, F_IDLE);
     rfend_next(chip);
 }
 
 void rfend_consume(struct chip *chip)
 {
-    chip->modules[CHIP_RFEND].is_suspended = false;
+    module_release(chip, CHIP_RFEND);
     arrival_drop(chip, chip->rfend.current);
     rfend_end(chip);
 }
@@ -117,7 +117,7 @@ void rfend_discard(struct chip *chip)
 void rfend_delivered(struct chip *chip)
 {
     struct arrival *arrival = chip->rfend.current;
-    chip->modules[CHIP_RFEND].is_suspended = false;
+    module_release(chip, CHIP_RFEND);
     chip_packet_free(chip, arrival->packet);
     arrival->next = chip->free_arrivals;
     chip->free_arrivals = arrival;
@@ -136,6 +136,7 @@ static void hand_over(struct chip *chip)
     if (!is_taken) {
         rfend->waits = true;
         module_rest(chip, CHIP_RFEND, F_SET4);
+        module_wait(chip, CHIP_RFEND);
         return;
     }
     rfend->waits = false;
@@ -146,7 +147,7 @@ static void hand_over(struct chip *chip)
 
 void rfend_retry(struct chip *chip)
 {
-    if (chip->rfend.waits)
+    if (chip->rfend.waits && !chip->modules[CHIP_RFEND].is_suspended)
         hand_over(chip);
 }
 
@@ -158,11 +159,11 @@ static void flit_next(struct chip *chip, uint32_t state)
     if (is_control || is_unknown)
         module_suspend(chip, CHIP_RFEND, CHIP_SPECIAL_PACKET);
     else if (state < F_FLIT3)
-        module_go(chip, CHIP_RFEND, state + 1, chip->constants.flit_cycles);
+        module_go(chip, CHIP_RFEND, state + 1, chip->constants->flit_cycles);
     else if (header->is_aotf)
-        module_go(chip, CHIP_RFEND, F_AOTF, 2 * chip->constants.set_cycles);
+        module_go(chip, CHIP_RFEND, F_AOTF, 2 * chip->constants->set_cycles);
     else
-        module_go(chip, CHIP_RFEND, F_RVACHK, chip->constants.rvachk_cycles);
+        module_go(chip, CHIP_RFEND, F_RVACHK, chip->constants->rvachk_cycles);
 }
 
 /* Segment to virtual address. False: a miss. */
@@ -184,7 +185,7 @@ static void ring_enter(struct chip *chip)
     enum vpush_slot slot = vpush_slot(chip, &chip->rfend.virtual);
     if (slot == VPUSH_GIVEN)
         module_go(chip, CHIP_RFEND, F_SET2,
-                  chip->constants.set_cycles + chip->constants.ring_check_cycles);
+                  chip->constants->set_cycles + chip->constants->ring_check_cycles);
     else if (slot == VPUSH_WAITS)
         module_rest(chip, CHIP_RFEND, F_RVA);
     else
@@ -194,9 +195,9 @@ static void ring_enter(struct chip *chip)
 static void state_rva(struct chip *chip)
 {
     /* one state fewer to set than without a look-up */
-    const struct module_path path[] = {{F_SET2, chip->constants.set_cycles},
-                                       {F_SET3, chip->constants.set_cycles}};
-    if (chip->constants.hardware_vpush &&
+    const struct module_path path[] = {{F_SET2, chip->constants->set_cycles},
+                                       {F_SET3, chip->constants->set_cycles}};
+    if (chip->constants->hardware_vpush &&
         vpush_is_for_ring(chip, &chip->rfend.current->packet->header))
         ring_enter(chip);
     else if (rva_find(chip))
@@ -211,12 +212,12 @@ static void state_rvachk(struct chip *chip)
     struct rfend *rfend = &chip->rfend;
     const struct chip_header *header = &rfend->current->packet->header;
     bool has_segment = header->type == CHIP_PACKET_PUSH || header->type == CHIP_PACKET_PULL_REQUEST;
-    const struct module_path path[] = {{F_SET1, chip->constants.set_cycles},
-                                       {F_SET2, chip->constants.set_cycles},
-                                       {F_SET3, chip->constants.set_cycles}};
+    const struct module_path path[] = {{F_SET1, chip->constants->set_cycles},
+                                       {F_SET2, chip->constants->set_cycles},
+                                       {F_SET3, chip->constants->set_cycles}};
     rfend->virtual = header->local;
     if (has_segment)
-        module_go(chip, CHIP_RFEND, F_RVA, chip->constants.rva_cycles);
+        module_go(chip, CHIP_RFEND, F_RVA, chip->constants->rva_cycles);
     else
         module_pass(chip, CHIP_RFEND, path, 3);
 }
@@ -239,11 +240,11 @@ void rfend_step(struct chip *chip, uint32_t state)
         break;
     case F_SET1:
     case F_SET2:
-        module_go(chip, CHIP_RFEND, state + 1, chip->constants.set_cycles);
+        module_go(chip, CHIP_RFEND, state + 1, chip->constants->set_cycles);
         break;
     case F_AOTF:
         if (rva_find(chip))
-            module_go(chip, CHIP_RFEND, F_AOTFR, 2 * chip->constants.set_cycles);
+            module_go(chip, CHIP_RFEND, F_AOTFR, 2 * chip->constants->set_cycles);
         else
             module_suspend(chip, CHIP_RFEND, CHIP_RVATLB_MISS);
         break;

@@ -23,11 +23,17 @@ static struct tlb_entry *set_of(const struct tlb *tlb, uint64_t tag)
 
 bool tlb_find(struct tlb *tlb, uint32_t job, uint64_t tag, uint64_t *value)
 {
+    struct tlb_entry *recent = &tlb->recent[tag % TLB_RECENT];
+    if (recent->key == entry_key(job) && recent->tag == tag) {
+        *value = recent->value;
+        return true;
+    }
     struct tlb_entry *set = set_of(tlb, tag);
     for (int way = 0; way < 2; way++) {
         if (set[way].key != entry_key(job) || set[way].tag != tag)
             continue;
         *value = set[way].value;
+        *recent = set[way];
         if (way == 1) {
             struct tlb_entry used = set[1];
             set[1] = set[0];
@@ -44,11 +50,13 @@ void tlb_put(struct tlb *tlb, uint32_t job, uint64_t tag, uint64_t value)
     tlb_drop(tlb, job, tag);
     set[1] = set[0];
     set[0] = (struct tlb_entry){entry_key(job), tag, value};
+    tlb->recent[tag % TLB_RECENT] = set[0];
 }
 
 void tlb_drop(struct tlb *tlb, uint32_t job, uint64_t tag)
 {
     struct tlb_entry *set = set_of(tlb, tag);
+    tlb->recent[tag % TLB_RECENT] = (struct tlb_entry){0};
     for (int way = 0; way < 2; way++) {
         if (set[way].key == entry_key(job) && set[way].tag == tag)
             set[way] = (struct tlb_entry){0};

@@ -61,7 +61,8 @@ static struct ring *ring_find(const struct chip *chip, const struct chip_header 
 
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header)
 {
-    return header->type == CHIP_PACKET_PUSH && ring_find(chip, header);
+    return header->type == CHIP_PACKET_PUSH && header->length <= CHIP_RING_SLOT &&
+           ring_find(chip, header);
 }
 
 bool vpush_is_job(const struct chip *chip, const struct chip_header *job)
@@ -111,8 +112,8 @@ static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source, 
 
 int64_t vpush_rfend_cycles(const struct chip *chip)
 {
-    return chip->constants.soft_vpush ? chip->constants.cpu_vpush_soft_cycles
-                                      : chip->constants.cpu_vpush_rfend_cycles;
+    return chip->constants->soft_vpush ? chip->constants->cpu_vpush_soft_cycles
+                                       : chip->constants->cpu_vpush_rfend_cycles;
 }
 
 static void soft_started(struct chip *chip, struct dma *dma)
@@ -192,7 +193,7 @@ static void take_over(struct chip *chip, struct ring *ring)
     chip->rfend.skips_rvatlb = true;
     firmware->is_delivering = true;
     firmware->is_in_tail = true;
-    chip->count.cpu += chip_cycles(chip, chip->constants.cpu_vpush_tail_cycles);
+    chip->count.cpu += chip_cycles(chip, chip->constants->cpu_vpush_tail_cycles);
     chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, true);
     module_resume(chip, CHIP_RFEND, F_RVA);
 }
@@ -204,9 +205,9 @@ void vpush_rfend(struct chip *chip)
         rfend_discard(chip);
     else if (!ring_has_room(ring))
         ring_is_full(chip, ring);
-    else if (chip->constants.hardware_vpush) /* it refused, but there is room now */
+    else if (chip->constants->hardware_vpush) /* it refused, but there is room now */
         module_resume(chip, CHIP_RFEND, F_RVA);
-    else if (chip->constants.soft_vpush)
+    else if (chip->constants->soft_vpush)
         soft_deliver(chip, ring);
     else
         take_over(chip, ring);

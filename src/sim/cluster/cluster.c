@@ -28,6 +28,11 @@ struct cluster {
     struct sim_constants constants;
     struct flight *flights;
     uint32_t flight_count, flight_capacity, flight_free;
+    bool *is_dead; /* by node */
+    bool *is_mute; /* by node: its program is dead */
+    bool *is_cut;  /* [a * node_count + b], both ways: a packet between them was lost; or NULL */
+    struct cluster_loss loss;
+    uint64_t lost;
 };
 
 #define NO_FLIGHT UINT32_MAX
@@ -71,6 +76,8 @@ static void wire_send(void *context, struct chip *chip, struct chip_packet *pack
     uint32_t target = packet->header.target_node, index = flight_take(cluster);
     int result = index == NO_FLIGHT ? -ENOMEM : 0;
     uint8_t origin = packet->origin;
+    if (result == 0 && cluster->is_dead[chip_number(chip)])
+        result = -ENETDOWN;
     if (result == 0) {
         cluster->flights[index] = (struct flight){.packet = packet, .origin = origin, .ends = 2};
         struct network_packet sent = {.source = chip_number(chip),
@@ -82,7 +89,7 @@ static void wire_send(void *context, struct chip *chip, struct chip_packet *pack
     }
     if (result == -ENOMEM) {
         sim_stop(cluster->sim);
-    } else if (result < 0) { /* nobody of that number: a process may write any target */
+    } else if (result < 0) { /* dead, or nobody of that number: a process may write any target */
         cluster->flights[index] = (struct flight){.ends = 1};
         flight_end(cluster, index);
         chip_packet_free(chip, packet);
@@ -97,6 +104,28 @@ static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time
     network_drain(cluster->network, stay, end);
 }
 
+static bool is_answer(const struct chip_packet *packet)
+{
+    return packet->header.type == CHIP_PACKET_ACK || packet->header.type == CHIP_PACKET_PULL_REPLY;
+}
+
+static bool is_lost(struct cluster *cluster, uint32_t source, uint32_t target,
+                    const struct chip_packet *packet)
+{
+    const struct cluster_loss *loss = &cluster->loss;
+    uint32_t count = cluster->node_count;
+    if (cluster->is_dead[source] || cluster->is_dead[target] ||
+        (cluster->is_mute[source] && !is_answer(packet)))
+        return true;
+    if (!cluster->is_cut)
+        return false;
+    bool is_meant = (loss->source == CLUSTER_ANY || loss->source == source) &&
+                    (loss->target == CLUSTER_ANY || loss->target == target);
+    if (is_meant && sim_random_real(cluster->sim) < loss->probability)
+        cluster->is_cut[source * count + target] = cluster->is_cut[target * count + source] = true;
+    return cluster->is_cut[source * count + target];
+}
+
 static void network_delivers(void *context, const struct network_arrival *arrival)
 {
     struct cluster *cluster = context;
@@ -104,6 +133,12 @@ static void network_delivers(void *context, const struct network_arrival *arriva
     struct chip_packet *packet = cluster->flights[index].packet;
     cluster->flights[index].packet = NULL;
     flight_end(cluster, index);
+    if (is_lost(cluster, arrival->source, arrival->target, packet)) {
+        cluster->lost++;
+        network_drain(cluster->network, arrival->stay, arrival->tail);
+        chip_packet_free(cluster->chips[arrival->target], packet);
+        return;
+    }
     chip_receive(cluster->chips[arrival->target], packet, arrival->stay, arrival->tail);
 }
 
@@ -167,7 +202,9 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
         made->constants = spec->constants ? *spec->constants : sim_constants_default();
         made->hosts = calloc(spec->node_count + 1u, sizeof(struct host *));
         made->chips = calloc(spec->node_count + 1u, sizeof(struct chip *));
-        result = made->hosts && made->chips ? 0 : -ENOMEM;
+        made->is_dead = calloc(spec->node_count + 1u, sizeof(bool));
+        made->is_mute = calloc(spec->node_count + 1u, sizeof(bool));
+        result = made->hosts && made->chips && made->is_dead && made->is_mute ? 0 : -ENOMEM;
     }
     if (result < 0)
         error_set(result, ERROR_NO_RANK, "no memory for %u simulated nodes", spec->node_count);
@@ -197,6 +234,9 @@ void cluster_destroy(struct cluster *cluster)
     }
     network_destroy(cluster->network);
     free(cluster->flights);
+    free(cluster->is_dead);
+    free(cluster->is_mute);
+    free(cluster->is_cut);
     free(cluster->chips);
     free(cluster->hosts);
     free(cluster);
@@ -220,4 +260,30 @@ struct chip *cluster_chip(const struct cluster *cluster, uint32_t node)
 struct network *cluster_network(const struct cluster *cluster)
 {
     return cluster->network;
+}
+
+void cluster_node_kill(struct cluster *cluster, uint32_t node)
+{
+    cluster->is_dead[node] = true;
+}
+
+void cluster_program_kill(struct cluster *cluster, uint32_t node)
+{
+    cluster->is_mute[node] = true;
+}
+
+int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss)
+{
+    size_t pairs = (size_t)cluster->node_count * cluster->node_count;
+    if (!cluster->is_cut)
+        cluster->is_cut = calloc(pairs, sizeof(bool));
+    if (!cluster->is_cut)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu pairs of nodes", pairs);
+    cluster->loss = *loss;
+    return 0;
+}
+
+uint64_t cluster_lost(const struct cluster *cluster)
+{
+    return cluster->lost;
 }

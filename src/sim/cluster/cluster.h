@@ -32,4 +32,19 @@ struct host *cluster_host(const struct cluster *cluster, uint32_t node);
 struct chip *cluster_chip(const struct cluster *cluster, uint32_t node);
 struct network *cluster_network(const struct cluster *cluster);
 
+/* Faults. A node that is killed sends and receives nothing any more, not even what is on its way.
+ * If only its program is, the controller still answers what it receives.
+ * Loss: each packet that arrives vanishes with this probability, as on a link whose errors nobody
+ * mends; of one source or target, or of any (CLUSTER_ANY). Nothing may pass one that is missing, so
+ * from then on these two nodes do not hear of each other. */
+#define CLUSTER_ANY UINT32_MAX
+struct cluster_loss {
+    double probability;
+    uint32_t source, target;
+};
+void cluster_node_kill(struct cluster *cluster, uint32_t node);
+void cluster_program_kill(struct cluster *cluster, uint32_t node);
+int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss); /* -ENOMEM */
+uint64_t cluster_lost(const struct cluster *cluster); /* packets, by both */
+
 #endif

@@ -34,6 +34,9 @@ typedef void (*sim_handler)(void *context, uint32_t kind, uint64_t argument);
 struct sim_actor {
     const char *name; /* for people; is copied */
     sim_handler handle;
+    /* An event is due soon: may fetch the memory that it will need into the cache, and nothing
+     * else. May be NULL. */
+    sim_handler expect;
     void *context;
     const char *const *kinds; /* names of the kinds, for the event log; NULL: numbers are printed */
     uint32_t kind_count;

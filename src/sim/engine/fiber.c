@@ -77,12 +77,22 @@ static void fibers_handle(void *context, uint32_t kind, uint64_t argument)
     fiber_resume(sim, fiber);
 }
 
+static void fibers_expect(void *context, uint32_t kind, uint64_t argument)
+{
+    const struct sim *sim = context;
+    const struct fiber *fiber = sim->table[argument];
+    (void)kind;
+    __builtin_prefetch(fiber);
+    __builtin_prefetch((const char *)fiber + 64);
+}
+
 int fibers_open(struct sim *sim)
 {
     context_adopt(&sim->main);
     int actor = sim_actor_add(sim, &(struct sim_actor){
                                        .name = "fiber",
                                        .handle = fibers_handle,
+                                       .expect = fibers_expect,
                                        .context = sim,
                                        .kinds = event_names,
                                        .kind_count = 2,

@@ -80,6 +80,7 @@ void queue_init(struct queue *queue)
 void queue_free(struct queue *queue)
 {
     free(queue->nodes);
+    free(queue->run);
     free(queue->near.entries);
     free(queue->far.entries);
 }
@@ -132,7 +133,7 @@ static void wheel_put(struct queue *queue, uint32_t index)
 static bool few_are_near(const struct queue *queue, int64_t slot)
 {
     return queue->filled_words == 0 && queue->far.count == 0 && queue->near.count < FEW &&
-           slot - queue->slot < FEW_SLOTS;
+           queue->run_at == queue->run_count && slot - queue->slot < FEW_SLOTS;
 }
 
 sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event)
@@ -200,17 +201,56 @@ static void far_draw(struct queue *queue)
     }
 }
 
-static bool near_fill(struct queue *queue, size_t place)
+static bool run_put(struct queue *queue, struct queue_entry entry)
 {
+    if (queue->run_count == queue->run_capacity) {
+        size_t capacity = queue->run_capacity ? queue->run_capacity * 2 : 64;
+        struct queue_entry *run = realloc(queue->run, capacity * sizeof(*run));
+        if (!run)
+            return false;
+        queue->run = run;
+        queue->run_capacity = capacity;
+    }
+    queue->run[queue->run_count++] = entry;
+    return true;
+}
+
+/* Lists have the youngest first. Turned round they are often in order: controllers in step post
+ * their events in order of time. If not, a heap sorts them as they are needed. */
+static bool run_order(struct queue *queue)
+{
+    struct queue_entry *run = queue->run;
+    size_t count = queue->run_count, sorted = 1;
+    for (size_t i = 0; i < count / 2; i++) {
+        struct queue_entry entry = run[i];
+        run[i] = run[count - 1 - i];
+        run[count - 1 - i] = entry;
+    }
+    while (sorted < count && entry_is_before(&run[sorted - 1], &run[sorted]))
+        sorted++;
+    while (queue->run_count > sorted) {
+        if (!heap_push(&queue->near, run[queue->run_count - 1]))
+            return false;
+        queue->run_count--;
+    }
+    return true;
+}
+
+/* The list of this place becomes the run: the one before has been used up. */
+static bool run_fill(struct queue *queue, size_t place)
+{
+    queue->run_at = queue->run_count = 0;
     for (uint32_t index = queue->wheel[place]; index != QUEUE_NONE;) {
         const struct queue_node *node = &queue->nodes[index];
         uint32_t next = node->next;
         if (node->is_cancelled)
             node_give(queue, index);
-        else if (!heap_push(&queue->near, (struct queue_entry){node->when, node->sequence, index}))
+        else if (!run_put(queue, (struct queue_entry){node->when, node->sequence, index}))
             return false; /* the rest stays in the list */
         queue->wheel[place] = index = next;
     }
+    if (!run_order(queue))
+        return false;
     queue->filled[place / 64] &= ~(1ULL << place % 64);
     if (queue->filled[place / 64] == 0)
         queue->filled_words &= ~(1ULL << place / 64);
@@ -230,30 +270,49 @@ static bool slot_advance(struct queue *queue)
         queue->slot += (int64_t)((place - here) % QUEUE_SLOTS);
     }
     far_draw(queue);
-    return near_fill(queue, (size_t)queue->slot % QUEUE_SLOTS);
+    return run_fill(queue, (size_t)queue->slot % QUEUE_SLOTS);
+}
+
+/* Is the run's first before the heap's? One of them has something. */
+static bool run_is_first(const struct queue *queue)
+{
+    if (queue->run_at == queue->run_count)
+        return false;
+    return queue->near.count == 0 ||
+           entry_is_before(&queue->run[queue->run_at], &queue->near.entries[0]);
+}
+
+static void first_drop(struct queue *queue)
+{
+    if (run_is_first(queue))
+        queue->run_at++;
+    else
+        heap_pop(&queue->near);
 }
 
 sim_time queue_peek(struct queue *queue)
 {
     for (;;) {
-        while (queue->near.count == 0) {
+        while (queue->near.count == 0 && queue->run_at == queue->run_count) {
             if (!slot_advance(queue))
                 return SIM_NEVER;
         }
-        const struct queue_entry *first = &queue->near.entries[0];
+        const struct queue_entry *first = run_is_first(queue) ? &queue->run[queue->run_at]
+                                                              : &queue->near.entries[0];
         if (!queue->nodes[first->node].is_cancelled)
             return first->when;
         node_give(queue, first->node);
-        heap_pop(&queue->near);
+        first_drop(queue);
     }
 }
 
 struct sim_event queue_pop(struct queue *queue)
 {
-    assert(queue->near.count > 0); /* queue_peek() came before */
-    uint32_t index = queue->near.entries[0].node;
+    assert(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
+    uint32_t index = run_is_first(queue) ? queue->run[queue->run_at].node
+                                         : queue->near.entries[0].node;
     struct sim_event event = queue->nodes[index].event;
-    heap_pop(&queue->near);
+    first_drop(queue);
     node_give(queue, index);
     queue->pending--;
     return event;

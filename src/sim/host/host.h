@@ -18,8 +18,8 @@ struct host;
 struct host_spec {
     uint32_t number; /* of the node */
     uint64_t memory; /* bytes */
-    const struct sim_constants *constants;
-    struct trace *trace; /* may be NULL */
+    const struct sim_constants *constants; /* outlive it, as all hosts share them */
+    struct trace *trace;                   /* may be NULL */
 };
 
 /* -ENOMEM. */
@@ -88,14 +88,25 @@ void pci_ask(struct host *host, struct pci_request *request);
  * the pages are mapped write-combining, so that whole lines cross the bus in one transaction. */
 void host_pio(struct host *host, uint32_t words, bool is_combining);
 
-/* A DMA write becomes visible: wakes those who poll. */
+/* A DMA write becomes visible: wakes those who poll a word of it, and those who wait for any. */
+void host_memory_written(struct host *host, uint64_t physical, uint64_t length);
+/* Wakes all of them: whatever they wait for may have changed. */
 void host_memory_changed(struct host *host);
 
-/* Only in a fiber: waits until memory changes or somebody calls the above. 0, or -ETIMEDOUT. */
+/* Only in a fiber: waits until memory changes or somebody calls one of the above. 0, or
+ * -ETIMEDOUT. */
 int host_wait(struct host *host, sim_time deadline);
 
 /* Only in a fiber: waits until the word at a physical address is `value` (or, with is_not, is not).
  * 0, or -ETIMEDOUT. */
 int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not, sim_time deadline);
+
+/* What reading a word costs the CPU: a Pentium III's two caches and its TLB for data, with the
+ * pages of memory spread over the second cache by chance, as an operating system does. Remembers
+ * that it was read. That a word has changed by DMA costs nothing more: the miss is in the time
+ * after which a poll sees it. */
+sim_time host_read_cost(struct host *host, uint64_t physical);
+/* Forgets what is in them, as a program that has used other memory meanwhile. */
+void host_cache_forget(struct host *host);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * See process.h.
  */
-#include "sim/process/process.h"
+#include "sim/process/inside.h"
 
 #include "base/error.h"
 
@@ -10,19 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VIRTUAL     0x40000000ULL /* where a process sees its memory: not where it is */
-#define PAGE        4096ULL
 #define FLAG_OFFSET 2048
-
-struct process {
-    struct cluster *cluster;
-    struct host *host;
-    struct chip *chip;
-    struct process_spec spec;
-    uint32_t window_next;
-    bool is_kicked[PROCESS_WINDOWS]; /* and not waited for */
-    int ring;                        /* of process_ring_open() */
-};
 
 /* Words of the library's page. */
 static uint64_t contflag_offset(uint32_t window)
@@ -42,10 +30,13 @@ static int pages_pin(struct process *process)
         struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE,
                                  (spec->base + at) / PAGE};
         int result = chip_page_pin(process->chip, &page);
+        page.pid = spec->library_pid;
+        if (result == 0 && page.pid != spec->pid)
+            result = chip_page_pin(process->chip, &page);
         if (result < 0)
             return result;
     }
-    struct chip_segment segment = {spec->pgid, spec->pid, PROCESS_SID, VIRTUAL};
+    struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, VIRTUAL};
     return chip_segment_add(process->chip, &segment);
 }
 
@@ -55,6 +46,8 @@ static int spec_check(struct process *process)
     uint64_t memory = host_memory_size(process->host);
     if (spec->window_count == 0)
         spec->window_count = 1;
+    if (spec->library_pid == 0)
+        spec->library_pid = spec->pid;
     if (spec->size == 0)
         spec->size = memory - spec->base;
     if (spec->window_count > PROCESS_WINDOWS ||
@@ -80,6 +73,7 @@ int process_create(struct process **process, const struct process_spec *spec)
     made->host = cluster_host(spec->cluster, spec->node);
     made->chip = cluster_chip(spec->cluster, spec->node);
     made->spec = *spec;
+    made->segment_next = PROCESS_SEGMENTS_AT;
     int result = spec_check(made);
     if (result == 0)
         result = pages_pin(made);
@@ -108,8 +102,10 @@ void process_destroy(struct process *process)
     for (uint64_t at = 0; at < spec->size; at += PAGE) {
         struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE, 0};
         chip_page_unpin(process->chip, &page);
+        page.pid = spec->library_pid;
+        chip_page_unpin(process->chip, &page);
     }
-    struct chip_segment segment = {spec->pgid, spec->pid, PROCESS_SID, 0};
+    struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, 0};
     chip_segment_remove(process->chip, &segment);
     free(process);
 }
@@ -179,6 +175,24 @@ static int window_use(struct process *process, const struct chip_header *header,
     return 0;
 }
 
+int process_submit(struct process *process, const struct process_request *request)
+{
+    const struct process_spec *peer = &request->peer->spec;
+    bool is_image = request->kick == CHIP_BOTF;
+    struct chip_header header = {.type = is_image ? request->type : CHIP_PACKET_PUSH,
+                                 .wants_ack = request->flag != 0,
+                                 .target_node = (uint16_t)peer->node,
+                                 .target_pid = request->to_library ? peer->library_pid : peer->pid,
+                                 .length = request->length,
+                                 .sid = request->to_library ? PROCESS_SID : request->sid,
+                                 .offset = request->remote,
+                                 .local = request->local,
+                                 .flag = request->flag};
+    bool has_payload = is_image && request->type != CHIP_PACKET_PULL_REQUEST;
+    return window_use(process, &header, request->payload, has_payload ? request->length : 0,
+                      request->kick);
+}
+
 int process_ask(struct process *process, const struct process_transfer *transfer,
                 enum chip_kick kick)
 {
@@ -226,9 +240,26 @@ void process_page_open(struct process *process, uint32_t page, const struct proc
     chip_aotf_register(process->chip, page, &header);
 }
 
+void process_page_register(struct process *process, uint32_t page,
+                           const struct process_request *request)
+{
+    const struct process_spec *peer = &request->peer->spec;
+    struct chip_header header = {.type = CHIP_PACKET_PUSH,
+                                 .pgid = process->spec.pgid,
+                                 .source_pid = process->spec.pid,
+                                 .target_node = (uint16_t)peer->node,
+                                 .target_pid = peer->pid,
+                                 .length = 8,
+                                 .sid = request->sid,
+                                 .offset = request->remote};
+    chip_aotf_register(process->chip, page, &header);
+}
+
 void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value)
 {
     host_pio(process->host, 1, false);
+    while (chip_aotf_pending(process->chip) == CHIP_AOTF_STORES) /* the bus holds the CPU up */
+        fiber_sleep(host_sim(process->host), PROCESS_PAUSE);
     chip_aotf_store(process->chip, page, offset, value);
 }
 

@@ -26,6 +26,9 @@ struct process_spec {
     uint64_t base, size;                 /* physical, whole pages; size 0: all of the node's */
     bool is_combining;                   /* windows are mapped write-combining */
     bool is_cold;                        /* TLBs are left empty: the firmware fills them */
+    /* The segment PROCESS_SID, all of its memory, belongs to this process in name, so that every
+     * SID of its own is free; 0: to itself. */
+    uint16_t library_pid;
 };
 
 /* -EINVAL: too many windows, memory that the node has not; -ENOMEM. */
@@ -57,10 +60,48 @@ int process_botf_pull(struct process *process, const struct process_transfer *tr
 int process_ask(struct process *process, const struct process_transfer *transfer,
                 enum chip_kick kick);
 
+/* What the calls above are made of, for a library that has memory of its own. */
+struct process_request {
+    const struct process *peer;
+    enum chip_kick kick;
+    uint8_t type; /* enum chip_type of an image (CHIP_BOTF) */
+    uint32_t sid;
+    bool to_library; /* sid is the peer's PROCESS_SID, under its library_pid */
+    uint64_t local;  /* virtual address: of process_lend(), or PROCESS_VIRTUAL + offset */
+    uint64_t remote; /* offset in the peer's segment */
+    uint32_t length;
+    uint64_t flag;       /* virtual address of the flag for the ack; 0: none is wanted */
+    const void *payload; /* of an image: `length` bytes */
+};
+#define PROCESS_VIRTUAL 0x40000000ULL /* where a process sees its own memory: not where it is */
+int process_submit(struct process *process, const struct process_request *request);
+
+/* Pins memory that a transfer uses and puts it into PATLB, as a library does that keeps what it has
+ * pinned: *virtual is where the chip sees it. At most PROCESS_LOAN_MAX bytes, PROCESS_LOANS at a
+ * time. -ENOMEM; -EAGAIN: too many. To end it, wait until the chip does not touch it. */
+#define PROCESS_LOAN_MAX (256u << 10)
+#define PROCESS_LOANS    64
+int process_lend(struct process *process, const struct host_loan *loan, uint64_t *virtual);
+void process_lend_end(struct process *process, uint64_t virtual);
+
+/* Opens memory to the job as a segment; its first accesses miss the TLBs. *segment is what ends it.
+ * Closing waits (in a fiber) for transfers under way. -ENOMEM. */
+struct process_segment {
+    uint32_t sid; /* 0 with is_private: has none */
+    bool is_private;
+    struct host_loan loan;
+    uint64_t virtual, physical; /* filled in */
+};
+int process_segment_open(struct process *process, struct process_segment *segment);
+void process_segment_close(struct process *process, struct process_segment *segment);
+
 /* Registers a page of the peer's memory, then stores words into it, one packet each. */
 void process_page_open(struct process *process, uint32_t page, const struct process *peer,
                        uint64_t remote);
 void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value);
+/* The same for any segment of the peer. */
+void process_page_register(struct process *process, uint32_t page,
+                           const struct process_request *request);
 
 /* Waits until all requests have been worked on. 0 or -EACCES: one was refused. */
 int process_finish(struct process *process);

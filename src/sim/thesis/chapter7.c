@@ -145,8 +145,13 @@ int fig_711(struct session *session)
         result = vpush_curve(&soft, software, &none);
     if (result == 0)
         result = vpush_curve(&hard, hardware, &none);
+    struct measure_setup setup = {.constants = &session->constants, .has_switch = true};
+    double stop = 0;
+    if (result == 0)
+        result = measure_vpush_stop(&setup, &stop);
     if (result < 0)
         return result;
+    number_settle(session, "R16", stop);
     number_settle(session, "T8", curve_at(vpush, 2048));
     number_settle(session, "T9", curve_at(software, 2048));
     number_settle(session, "T10", cpu);

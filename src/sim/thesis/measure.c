@@ -190,7 +190,8 @@ int measure_throughput(const struct measure_setup *setup, const struct measure_s
                        double *mbps)
 {
     struct pair pair;
-    int result = pair_open(&pair, setup, wish->windows);
+    uint32_t what_if = (uint32_t)setup->constants->windows;
+    int result = pair_open(&pair, setup, what_if ? what_if : wish->windows);
     pair.size = wish->size;
     pair.stream = *wish;
     if (result == 0)

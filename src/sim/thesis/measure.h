@@ -57,5 +57,11 @@ int measure_pattern(const struct sim_constants *constants, enum measure_pattern 
  * us. */
 int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,
                   double *cpu_us);
+/* One of 2048 bytes: how long hardware stands still, in us. */
+int measure_vpush_stop(const struct measure_setup *setup, double *us);
+
+/* Reading a word of each of so many receive rings of 128 KB, again and again: at their heads or at
+ * any slot of each; us for all of them, the mean of several places in memory. */
+int measure_scan(const struct sim_constants *constants, uint32_t rings, bool is_random, double *us);
 
 #endif

@@ -11,17 +11,26 @@
 #define WARM     20
 #define SLOTS    64
 
-static void sender(void *argument)
+static void send(struct pair *pair, int count)
 {
-    struct pair *pair = argument;
     struct process_transfer transfer = {.peer = pair->process[1],
                                         .sid = PROCESS_RING_SID,
                                         .local = PAIR_SEND,
                                         .length = pair->size};
-    for (int i = 0; i < MESSAGES && pair->failure == 0; i++)
+    for (int i = 0; i < count && pair->failure == 0; i++)
         pair->failure = process_push(pair->process[0], &transfer);
     if (pair->failure == 0)
         pair->failure = process_finish(pair->process[0]);
+}
+
+static void sender(void *argument)
+{
+    send(argument, MESSAGES);
+}
+
+static void sender_of_one(void *argument)
+{
+    send(argument, 1);
 }
 
 static void receiver(void *argument)
@@ -39,6 +48,21 @@ static void receiver(void *argument)
         if (i % (SLOTS / 2) == 0)
             process_ring_release(process, taken + CHIP_RING_SLOT);
     }
+}
+
+int measure_vpush_stop(const struct measure_setup *setup, double *us)
+{
+    struct pair pair;
+    int result = pair_open(&pair, setup, 1);
+    pair.size = CHIP_RING_SLOT;
+    if (result == 0) {
+        process_ring_open(pair.process[1], PAIR_RECEIVE, SLOTS);
+        result = pair_run(&pair, sender_of_one, NULL);
+    }
+    if (result == 0)
+        *us = pair_us(chip_count(process_chip(pair.process[1]))->stopped);
+    pair_close(&pair);
+    return result;
 }
 
 int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a rank asks of its station: one struct for all operations, filled in by the NIC (martini.c),
+ * carried out by station_serve(). It is also what travels between a rank's process and the server,
+ * so it holds numbers only; addresses are the rank's.
+ */
+#ifndef NIC_MARTINI_CALL_H
+#define NIC_MARTINI_CALL_H
+
+#include "nic/martini/martini.h"
+#include "sim/chip/chip.h"
+
+enum martini_operation {
+    MARTINI_NOW,
+    MARTINI_PAUSE, /* until memory changes, somebody dies, or timeout_ns; RH_ETIMEOUT */
+    MARTINI_SEGMENT_ADD,
+    MARTINI_SEGMENT_REMOVE,
+    MARTINI_VIEW,
+    MARTINI_PUSH,
+    MARTINI_PULL,
+    MARTINI_STORE,
+    MARTINI_ATOMIC,
+    MARTINI_APPEND,
+    MARTINI_RELEASE, /* of a queue: `value` messages so far */
+    MARTINI_FLUSH,
+    MARTINI_WAKE,
+    MARTINI_LEAVE,
+    MARTINI_OPERATIONS
+};
+
+/* What is written behind the data of a push. */
+struct martini_notice {
+    rh_sid sid;
+    uint32_t is_wanted;
+    uint32_t follows; /* its value stands behind the source, too */
+    uint32_t padding;
+    uint64_t offset, value;
+};
+
+struct martini_call {
+    uint32_t operation;
+    int32_t rank;
+    rh_sid sid;
+    uint32_t rights;
+    uint64_t offset, address, length;
+    uint64_t done; /* address of a struct rh_done's state; 0: wait */
+    uint32_t is_inline;
+    uint32_t kind;       /* enum nic_segment_kind: given to add, told by view */
+    uint64_t generation; /* told by add and view; given to store */
+    struct rh_queue_shape shape;
+    struct martini_notice notice;
+    uint64_t value; /* of a store; before an atomic; of an append: 1, the queue was full */
+    struct nic_atomic_operands operands;
+    int64_t timeout_ns;
+    uint64_t computed_ns; /* by the rank since its last call; only the server minds */
+
+    /* the answer: */
+    int32_t result;
+    int32_t error_rank;
+    int64_t now_ns;
+    char text[256]; /* why it failed; filled in by the server only */
+};
+
+/* Where the parts of a queue's memory are. A short queue is a ring of VPUSH: a word for each slot,
+ * then the slots. A long one has the words that CHIP_CLAIM wants, their table, then the slots. */
+struct martini_queue_cut {
+    uint32_t count; /* slots, a power of two */
+    bool is_long;
+    uint64_t table, slots, stride, length;
+};
+#define MARTINI_SHORT_MAX CHIP_RING_SLOT
+
+/* length 0: too large. */
+struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape);
+
+/* A word of a long queue's table; 0: free. */
+#define MARTINI_CLAIMED            (1ULL << 63)
+#define MARTINI_PUBLISHED          (1ULL << 62)
+#define MARTINI_MARK(rank)         (MARTINI_CLAIMED | (uint64_t)(rank) << 32)
+#define MARTINI_WORD(rank, length) (MARTINI_PUBLISHED | (uint64_t)(rank) << 32 | (length))
+#define MARTINI_WORD_RANK(word)    ((int)((word) >> 32 & 0x3fffffff))
+#define MARTINI_WORD_LENGTH(word)  ((uint32_t)(word))
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls: which one is carried out by whom, what it costs the rank, and waiting.
+ */
+#include "nic/martini/station.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+
+void station_read(struct station *station, uint64_t address, void *target, size_t length)
+{
+    const struct host_reach *reach = station->reach;
+    if (!reach)
+        memcpy(target, (const void *)(uintptr_t)address, length);
+    else if (length > 0 && reach->read(reach->context, address, target, length) < 0)
+        memset(target, 0, length);
+}
+
+void station_write(struct station *station, uint64_t address, const void *source, size_t length)
+{
+    const struct host_reach *reach = station->reach;
+    if (!reach)
+        memcpy((void *)(uintptr_t)address, source, length);
+    else if (length > 0)
+        (void)reach->write(reach->context, address, source, length);
+}
+
+int station_check_peer(struct station *station, int rank)
+{
+    if (!station_is_gone(station_of(station->world, rank)))
+        return 0;
+    return error_set(RH_EDEAD, rank, "rank %d is gone", rank); /* the NIC says it better */
+}
+
+/* Until something changes. A transfer that has ended is a change. */
+static int pause(struct station *station, int64_t timeout_ns)
+{
+    sim_time deadline = station_deadline(station, timeout_ns);
+    sim_time look = transfers_deadline(station);
+    int result = station_wait(station, look < deadline ? look : deadline);
+    transfers_look(station);
+    return result == -ETIMEDOUT && station_now(station) >= deadline ? RH_ETIMEOUT : 0;
+}
+
+static int leave(struct station *station)
+{
+    struct martini_world *world = station->world;
+    for (struct station_segment *at = station->segments; at; at = at->next) {
+        struct martini_call call = {.sid = at->sid};
+        if (at->is_open)
+            segment_remove(station, &call);
+    }
+    station->has_left = true;
+    if (world->spec.ended)
+        world->spec.ended(world->spec.context, station->rank, false);
+    world_ring(world);
+    return 0;
+}
+
+/* What the library does for a request, before the chip hears of it. */
+static void charge(struct station *station, const struct martini_call *call)
+{
+    switch ((enum martini_operation)call->operation) {
+    case MARTINI_PUSH:
+    case MARTINI_PULL:
+    case MARTINI_ATOMIC:
+    case MARTINI_APPEND:
+        station_sleep(station, station->world->constants.library_ps);
+        break;
+    default:
+        break;
+    }
+}
+
+static int carry_out(struct station *station, struct martini_call *call)
+{
+    switch ((enum martini_operation)call->operation) {
+    case MARTINI_NOW:
+        return 0;
+    case MARTINI_PAUSE:
+        return pause(station, call->timeout_ns);
+    case MARTINI_SEGMENT_ADD:
+        return segment_add(station, call);
+    case MARTINI_SEGMENT_REMOVE:
+        return segment_remove(station, call);
+    case MARTINI_VIEW:
+        return segment_view(station, call);
+    case MARTINI_PUSH:
+        return call->is_inline ? small_inline(station, call) : transfer_push(station, call);
+    case MARTINI_PULL:
+        return transfer_pull(station, call);
+    case MARTINI_STORE:
+        return small_store(station, call);
+    case MARTINI_ATOMIC:
+        return small_atomic(station, call);
+    case MARTINI_APPEND:
+        return queue_append(station, call);
+    case MARTINI_RELEASE:
+        return queue_release(station, call);
+    case MARTINI_FLUSH:
+        return small_flush(station, call);
+    case MARTINI_WAKE:
+        return small_wake(station, call);
+    case MARTINI_LEAVE:
+        return leave(station);
+    case MARTINI_OPERATIONS:
+        break;
+    }
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no operation %u", call->operation);
+}
+
+void station_serve(struct station *station, struct martini_call *call)
+{
+    station_sleep(station, 0);
+    if (call->operation != MARTINI_NOW)
+        transfers_look(station);
+    charge(station, call);
+    call->result = carry_out(station, call);
+    station_sleep(station, 0);
+    call->now_ns = station_now(station) / SIM_NS;
+}

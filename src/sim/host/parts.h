@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a host consists of. Private to sim/host.
+ */
+#ifndef SIM_HOST_PARTS_H
+#define SIM_HOST_PARTS_H
+
+#include "sim/host/host.h"
+
+/* Physical addresses of attached memory begin here: no simulated host has so much of its own. */
+#define ATTACH_FIRST (1ULL << 40)
+
+enum host_event { EVENT_START, EVENT_END, EVENT_STORED, EVENT_COUNT };
+
+/* Memory that a program brought. */
+struct attached {
+    uint64_t physical, length;
+    char *base;                     /* or, with reach, an address there */
+    const struct host_reach *reach; /* NULL: our own address space */
+};
+
+struct host {
+    struct sim *sim;
+    uint32_t actor;
+    const struct sim_constants *constants;
+    char *memory;
+    uint64_t memory_size;
+    struct attached *attached; /* by physical address, which are never used again */
+    uint32_t attached_count, attached_capacity;
+    uint64_t attach_next;
+    struct sim_condition changed;          /* any of it */
+    struct poller *pollers, *pollers_last; /* of single words */
+    struct cache *cache;                   /* NULL: no program has asked what reading costs */
+    struct pci_request *first, *last;      /* waiting for the bus */
+    struct pci_request *current;
+    struct pci_request *inside, *inside_last; /* stores that cut into it */
+    sim_time free_at;                         /* the bus rests until then */
+    sim_time posted; /* until then DMA writes are on their way through the bridge */
+    struct trace *trace;
+    uint32_t track;
+};
+
+static inline sim_time host_cycles(const struct host *host, int64_t count)
+{
+    return count * host->constants->pci_ps;
+}
+
+/* pci.c */
+void pci_event(void *context, uint32_t kind, uint64_t argument);
+
+#endif

@@ -252,6 +252,8 @@ static void look_up_others(void)
     LOOK_UP(syscall, "syscall");
     LOOK_UP(fopen, "fopen");
     LOOK_UP(fdopen, "fdopen");
+    LOOK_UP(fread, "fread");
+    LOOK_UP(fread_checked, "__fread_chk");
     LOOK_UP(freopen, "freopen");
     LOOK_UP(posix_fadvise, "posix_fadvise");
     LOOK_UP(aio_read, "aio_read");

@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A stream's buffer. The C library's own, for a stream with a read function, is a page or two. */
-#define STREAM_BUFFER (64 << 10)
-
 /* Whether it is a stream of ours, which knows bytes only. */
 bool stream_is_ours(FILE *stream);
 

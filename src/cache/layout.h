@@ -174,8 +174,8 @@ struct cache_control {
     /* What changes often begins here. */
     _Alignas(64) _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;
-    _Atomic uint64_t used_slots, singlet_slots; /* for people */
-    _Atomic uint32_t singlet_percent;           /* the ratio in use */
+    _Atomic uint64_t used_units, singlet_units; /* for people; in lengths of small objects */
+    _Atomic uint32_t singlet_permille;          /* the ratio in use */
     _Alignas(64) _Atomic uint32_t bell;         /* a futex: requests have come */
     _Atomic uint32_t sleepers;                  /* on it */
     _Atomic uint32_t stop;                      /* the program has ended */

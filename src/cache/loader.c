@@ -65,9 +65,9 @@ static void note_path(struct cache_file_stat *stat, int fd)
     if (length < 0)
         length = 0;
     path[length] = '\0';
-    size_t room = sizeof(stat->path) - 1;
-    snprintf(stat->path, sizeof(stat->path), "%s",
-             (size_t)length > room ? path + (size_t)length - room : path);
+    size_t most = sizeof(stat->path) - 1;
+    size_t skip = (size_t)length > most ? (size_t)length - most : 0;
+    memcpy(stat->path, path + skip, (size_t)length - skip + 1);
 }
 
 /* Its place in the table for people; the one that was used least makes room. */

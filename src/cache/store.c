@@ -11,6 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_part(const struct store *store, uint32_t slot)
+{
+    return store->chunks[slot / CACHE_PARTS].use == STORE_PARTS;
+}
+
+static uint32_t units_of(const struct store *store, uint32_t slot)
+{
+    return is_part(store, slot) ? 1 : CACHE_PARTS;
+}
+
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
 static struct store_list *list_of(struct store *store, uint32_t slot)
@@ -30,6 +40,7 @@ static void list_add(struct store *store, uint32_t slot, enum store_state state)
         list->last = slot;
     list->first = slot;
     list->count++;
+    list->units += units_of(store, slot);
 }
 
 static void list_remove(struct store *store, uint32_t slot)
@@ -45,23 +56,19 @@ static void list_remove(struct store *store, uint32_t slot)
     else
         list->last = entry->previous;
     list->count--;
+    list->units -= units_of(store, slot);
 }
 
 /* For people. */
 static void show(struct store *store)
 {
-    uint64_t used = store->general.count + store->singlet.count;
-    atomic_store_explicit(&store->control->used_slots, used, memory_order_relaxed);
-    atomic_store_explicit(&store->control->singlet_slots, store->singlet.count,
+    uint64_t used = store->general.units + store->singlet.units;
+    atomic_store_explicit(&store->control->used_units, used, memory_order_relaxed);
+    atomic_store_explicit(&store->control->singlet_units, store->singlet.units,
                           memory_order_relaxed);
 }
 
 /* ---- Free memory ---------------------------------------------------------------------------- */
-
-static bool is_part(const struct store *store, uint32_t slot)
-{
-    return store->chunks[slot / CACHE_PARTS].use == STORE_PARTS;
-}
 
 static uint32_t take_chunk(struct store *store, enum store_use use)
 {
@@ -145,8 +152,8 @@ int store_open(struct store *store, void *arena, struct cache_control *control,
 {
     *store = (struct store){.shape = *shape,
                             .control = control,
-                            .general = {CACHE_NO_SLOT, CACHE_NO_SLOT, 0},
-                            .singlet = {CACHE_NO_SLOT, CACHE_NO_SLOT, 0},
+                            .general = {.first = CACHE_NO_SLOT, .last = CACHE_NO_SLOT},
+                            .singlet = {.first = CACHE_NO_SLOT, .last = CACHE_NO_SLOT},
                             .free_chunks = CACHE_NO_SLOT,
                             .free_parts = CACHE_NO_SLOT};
     store->arena = cache_arena_at(arena, &store->shape);
@@ -264,11 +271,11 @@ static uint32_t oldest(struct store *store, struct store_list *list)
     return list->last; /* all were used: then the oldest */
 }
 
-uint32_t store_victim(struct store *store, uint32_t singlets_most, bool *is_singlet)
+uint32_t store_victim(struct store *store, uint32_t units_most, bool *is_singlet)
 {
     pthread_mutex_lock(&store->lock);
     uint32_t slot = CACHE_NO_SLOT;
-    if (store->singlet.count > singlets_most || store->general.count == 0)
+    if (store->singlet.units > units_most || store->general.count == 0)
         slot = oldest(store, &store->singlet);
     if (slot == CACHE_NO_SLOT)
         slot = oldest(store, &store->general);
@@ -281,23 +288,31 @@ uint32_t store_victim(struct store *store, uint32_t singlets_most, bool *is_sing
     return slot;
 }
 
-static void put_back(struct store *store, uint32_t slot, enum store_state state)
+void store_keep_singlet(struct store *store, uint32_t slot)
 {
     pthread_mutex_lock(&store->lock);
     assert(store->slots[slot].state == STORE_LEAVING);
-    list_add(store, slot, state);
+    list_add(store, slot, STORE_SINGLET);
     show(store);
     pthread_mutex_unlock(&store->lock);
 }
 
-void store_keep_singlet(struct store *store, uint32_t slot)
+void store_return_singlet(struct store *store, uint32_t slot)
 {
-    put_back(store, slot, STORE_SINGLET);
-}
-
-void store_keep(struct store *store, uint32_t slot)
-{
-    put_back(store, slot, STORE_GENERAL);
+    struct store_list *list = &store->singlet;
+    pthread_mutex_lock(&store->lock);
+    assert(store->slots[slot].state == STORE_LEAVING);
+    store->slots[slot].state = STORE_SINGLET;
+    store->slots[slot].next = CACHE_NO_SLOT;
+    store->slots[slot].previous = list->last;
+    if (list->last != CACHE_NO_SLOT)
+        store->slots[list->last].next = slot;
+    else
+        list->first = slot;
+    list->last = slot;
+    list->count++;
+    list->units += units_of(store, slot);
+    pthread_mutex_unlock(&store->lock);
 }
 
 void store_release(struct store *store, uint32_t slot)

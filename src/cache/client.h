@@ -73,7 +73,6 @@ struct cache_file {
     uint32_t run_length;
     uint32_t window; /* blocks to be asked for ahead */
     uint64_t ahead;  /* first block not asked for yet, in a run */
-    uint64_t ready;  /* slot and token of the block last read: found again without a look-up */
 };
 
 /* Look at what fd is, which is open for reading. 0: reads may come from the cache. Otherwise a

@@ -13,7 +13,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } subcommands[] = {
-    {"run", cli_cache_run}, {"node", cli_cache_node}, /* what `run` starts on each node */
+    {"mount", cli_cache_mount},
+    {"run", cli_cache_run},
+    {"node", cli_cache_node}, /* what `run` starts on each node */
 };
 
 int cli_cache(int argc, char **argv)

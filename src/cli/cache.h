@@ -7,6 +7,7 @@
  *   cache_stat.c    stat: what the caches of this host hold and have done
  *   cache_find.c    finding their memory
  *   cache_warm.c    warm: reading files into the cache before they are wanted
+ *   cache_mount.c   mount: a folder shown again, for programs without the library
  *   cache_bench.c   bench: the experiments
  */
 #ifndef CLI_CACHE_H
@@ -16,6 +17,7 @@
 
 int cli_cache_run(int argc, char **argv);
 int cli_cache_node(int argc, char **argv);
+int cli_cache_mount(int argc, char **argv);
 
 /* The path of this program; false: it cannot be found. */
 int cache_own_path(char *path, size_t room);

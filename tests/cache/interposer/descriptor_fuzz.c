@@ -521,6 +521,7 @@ int main(int argc, char **argv)
         fds[i] = -1;
     if (make_files() != 0)
         return 1;
+    usleep(60000); /* what has just changed is not cached */
     run((int)strtol(argv[3], NULL, 10));
     return 0;
 }

@@ -3,7 +3,7 @@
  * The words of the directory, each changed by one remote compare-and-swap.
  *
  * A row has a head, which says who loads the block from the file system, once for all groups, and a
- * cell for each group, which says where a copy is. Model: tests/model/cache.pml.
+ * cell for each group, which says where a copy is. Model: tests/model/cache_claim.pml.
  *
  *   head   tag of the block's ID (26)  stage (2)  loader (14)  number of the claim (14)  renewals
  *   (8) cell   rank (14)  slot (22)  token (28); the token 0 with a rank + 1: being fetched by that

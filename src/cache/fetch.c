@@ -2,7 +2,7 @@
  *
  * Getting a block. The steps are those of the paper, with two differences: who reads the file
  * system is decided for all groups together, by one compare-and-swap on the row's head; and nobody
- * is waited for for ever. Model: tests/model/cache.pml.
+ * is waited for for ever. Model: tests/model/cache_claim.pml.
  */
 #include "base/clock.h"
 #include "base/error.h"

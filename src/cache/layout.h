@@ -12,7 +12,7 @@
  * The arena's rules are the paper's: a block is copied in, then its slot gets an ID and a token
  * that this node never uses again; to give it up the token goes first, and only after that the
  * memory is used again. So whoever finds the same token before and after copying has the block
- * whose ID stood beside it. Model: tests/model/cache.pml.
+ * whose ID stood beside it. Model: tests/model/cache_fetch.pml.
  */
 #ifndef CACHE_LAYOUT_H
 #define CACHE_LAYOUT_H

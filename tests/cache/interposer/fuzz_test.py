@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random calls on descriptors (descriptor_fuzz.c) have the same outcomes with and without the cache.
+"""Random calls on descriptors (descriptor_fuzz.c) have the same outcomes with and without the cache,
+and races between threads and processes (descriptor_race.c) end well.
 CACHE_FUZZ_SEEDS: how many sequences; CACHE_FUZZ_FIRST: the first one's number."""
 
 import os
@@ -34,6 +35,26 @@ class Fuzz(harness.CacheTest):
 
     def test_real(self):
         self.compare(self.start_cached, FIRST + SEEDS, max(SEEDS // 5, 1))
+
+
+class Race(harness.CacheTest):
+    """Threads that change descriptors others read, processes that share an offset."""
+
+    def race(self, start):
+        self.data.mkdir()
+        for seed in range(FIRST, FIRST + max(SEEDS // 8, 1)):
+            outcome = self.finish(start(harness.PROGRAMS / "descriptor-race", self.data, seed), 120)
+            self.assertEqual(outcome, (0, "", ""), f"seed {seed}")
+
+    def test_plain(self):
+        self.race(self.start_plain)
+
+    def test_stand_in(self):
+        self.race(self.start_fake)
+        self.assertGreater(self.served(), 1_000_000)
+
+    def test_real(self):
+        self.race(self.start_cached)
 
 
 if __name__ == "__main__":

@@ -171,6 +171,7 @@ struct cache_control {
     struct cache_path path[CACHE_PATHS_MOST];
     struct cache_device device[CACHE_DEVICES_MOST];
     char program[64]; /* for people */
+    char socket_name[64];
     /* What changes often begins here. */
     _Alignas(64) _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;

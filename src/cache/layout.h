@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define CACHE_MAGIC       0x6f636e6174656e31u
-#define CACHE_VERSION     1u
+#define CACHE_VERSION     2u
 #define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_LEAST (64u << 10)
 #define CACHE_BLOCK_MOST  (64u << 20)

@@ -6,9 +6,6 @@
 #ifndef CACHE_KEEPER_H
 #define CACHE_KEEPER_H
 
-/* memfds of the control memory have this name, by which `rhinet cache stat` finds them. */
-#define KEEPER_MEMORY_NAME "rhinet-cache"
-
 struct settings;
 
 /* Run the program with its node's cache, as a rank that `rhinet run` has started. preload is the

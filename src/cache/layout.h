@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define CACHE_MAGIC       0x6f636e6174656e31u
-#define CACHE_VERSION     1u
+#define CACHE_VERSION     2u
 #define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_LEAST (64u << 10)
 #define CACHE_BLOCK_MOST  (64u << 20)
@@ -171,6 +171,7 @@ struct cache_control {
     struct cache_path path[CACHE_PATHS_MOST];
     struct cache_device device[CACHE_DEVICES_MOST];
     char program[64]; /* for people */
+    char socket_name[64];
     /* What changes often begins here. */
     _Alignas(64) _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;

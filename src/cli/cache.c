@@ -15,6 +15,8 @@ static const struct {
 } subcommands[] = {
     {"mount", cli_cache_mount},
     {"run", cli_cache_run},
+    {"stat", cli_cache_stat},
+    {"warm", cli_cache_warm},
     {"node", cli_cache_node}, /* what `run` starts on each node */
 };
 

@@ -139,7 +139,12 @@ const struct cli_command cli_commands[] = {
         "      --block SIZE       length of a block, 1M unless given\n"
         "      --groups N         groups of nodes\n"
         "      --singlets PART    kept for blocks that no other node has: 0 to 0.99, or auto\n"
-        "      --checksum         check blocks that come from other nodes\n"},
+        "      --checksum         check blocks that come from other nodes\n"
+        "stat                     what the caches of this host hold and have done\n"
+        "      --json             one JSON object for each node\n"
+        "      --files N          show the N files that were read most, 10 unless given\n"
+        "warm PATH...             bring files into the cache, each node its share\n"
+        "      --all              everything into each node\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

@@ -26,6 +26,7 @@ int cli_top(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_route(int argc, char **argv);
 int cli_sim(int argc, char **argv);
+int cli_cache(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_help(int argc, char **argv);

@@ -128,6 +128,23 @@ const struct cli_command cli_commands[] = {
         "thesis [PART]            the thesis's figures: all, table-6.2, fig-6.1, P3, ...\n"
         "      --timeline FILE    what each module did when, for Perfetto\n"
         "constants                what the simulated hardware is made of, and who says so\n"},
+    {.name = "cache", .run = cli_cache,
+     .help = "read a slow shared file system once for all nodes",
+     .usage = "run|stat|warm|bench [OPTION...]",
+     .options =
+        "run -n N PROGRAM...      run a program on each node, with one cache for all; options of\n"
+        "                         `rhinet run`, and:\n"
+        "      --cache SIZE       memory for it on each node\n"
+        "      --path FOLDER      what to cache; several are possible\n"
+        "      --block SIZE       length of a block, 1M unless given\n"
+        "      --groups N         groups of nodes\n"
+        "      --singlets PART    kept for blocks that no other node has: 0 to 0.99, or auto\n"
+        "      --checksum         check blocks that come from other nodes\n"
+        "stat                     what the caches of this host hold and have done\n"
+        "      --json             one JSON object for each node\n"
+        "      --files N          show the N files that were read most, 10 unless given\n"
+        "warm PATH...             bring files into the cache, each node its share\n"
+        "      --all              everything into each node\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

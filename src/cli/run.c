@@ -3,6 +3,7 @@
  * rhinet run: the options, checked before anything is started; the work is in job/launch.c. Lists
  * of hosts and what goes to them are run_hosts.c.
  */
+#include "cli/run.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -34,6 +35,8 @@ enum option_value {
     OPTION_EXPORT
 };
 
+#define RUN_ONLY_HELP (-1)
+
 static const struct option options_known[] = {
     {"ranks", required_argument, NULL, OPTION_RANKS},
     {"nic", required_argument, NULL, OPTION_NIC},
@@ -54,6 +57,7 @@ static const struct option options_known[] = {
 
 /* What the options say. */
 struct run_wishes {
+    const struct run_kind *kind;
     struct launch_options launch;
     struct run_hosts hosts;
 };
@@ -155,6 +159,8 @@ static int set_host_option(struct run_wishes *wishes, int option, char *value)
 static int set_option(struct run_wishes *wishes, int option, char *value, char *word)
 {
     struct launch_options *options = &wishes->launch;
+    if (option >= RUN_OPTION_EXTRA)
+        return wishes->kind->set_option(option, value);
     if (option >= OPTION_HOSTS)
         return set_host_option(wishes, option, value);
     switch (option) {
@@ -190,43 +196,72 @@ static int run(struct run_wishes *wishes, char **argv)
         return LAUNCH_STATUS_FAILED;
     }
     options->nic = setting_text(&settings, SETTING_NIC);
-    options->argv = argv;
+    char **wrapped = wishes->kind->wrap(argv, wishes->hosts.launch.remote_rhinet);
+    if (!wrapped)
+        return LAUNCH_STATUS_FAILED;
+    options->argv = wrapped;
     options->environ = environ;
     options->settings = &settings;
+    int status = 0;
     if (wishes->hosts.launch.count > 0) {
-        int status = run_hosts_finish(&wishes->hosts, &settings);
-        if (status)
-            return status;
+        status = run_hosts_finish(&wishes->hosts, &settings);
         options->hosts = &wishes->hosts.launch;
     }
-    return launch_run(options);
+    if (status == 0)
+        status = launch_run(options);
+    if (wrapped != argv)
+        free(wrapped);
+    return status;
+}
+
+static int parse(struct run_wishes *wishes, int argc, char **argv)
+{
+    const struct run_kind *kind = wishes->kind;
+    size_t known_count = sizeof(options_known) / sizeof(options_known[0]);
+    struct option all[64];
+    if (kind->option_count + known_count > sizeof(all) / sizeof(all[0]))
+        return LAUNCH_STATUS_FAILED;
+    for (size_t i = 0; i < kind->option_count; i++)
+        all[i] = kind->options[i];
+    memcpy(all + kind->option_count, options_known, sizeof(options_known));
+    /* '+': the first word that is no option is the program; what follows is the program's. */
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "+:n:h", all, NULL)) != -1) {
+        if (option == OPTION_HELP) {
+            cli_help_one(stdout, cli_find(kind->name));
+            return RUN_ONLY_HELP;
+        }
+        int status = set_option(wishes, option, optarg, argv[optind - 1]);
+        if (status)
+            return status;
+    }
+    if (wishes->launch.size == 0 && wishes->hosts.launch.count == 0)
+        return cli_usage_error(kind->name, "how many processes? Give -n N");
+    if (optind == argc)
+        return cli_usage_error(kind->name, "which program?");
+    return 0;
+}
+
+int run_command(const struct run_kind *kind, int argc, char **argv)
+{
+    struct run_wishes wishes = {.kind = kind, .launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE}};
+    unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
+    int status = parse(&wishes, argc, argv);
+    if (status == 0)
+        status = run(&wishes, argv + optind);
+    run_hosts_free(&wishes.hosts);
+    return status == RUN_ONLY_HELP ? 0 : status;
+}
+
+static char **no_wrap(char **argv, const char *remote_rhinet)
+{
+    (void)remote_rhinet;
+    return argv;
 }
 
 int cli_run(int argc, char **argv)
 {
-    struct run_wishes wishes = {.launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE}};
-    unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
-    /* '+': the first word that is no option is the program; what follows is the program's. */
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "+:n:h", options_known, NULL)) != -1) {
-        if (option == OPTION_HELP) {
-            cli_help_one(stdout, cli_find("run"));
-            return 0;
-        }
-        int status = set_option(&wishes, option, optarg, argv[optind - 1]);
-        if (status) {
-            run_hosts_free(&wishes.hosts);
-            return status;
-        }
-    }
-    int status;
-    if (wishes.launch.size == 0 && wishes.hosts.launch.count == 0)
-        status = cli_usage_error("run", "how many processes? Give -n N");
-    else if (optind == argc)
-        status = cli_usage_error("run", "which program?");
-    else
-        status = run(&wishes, argv + optind);
-    run_hosts_free(&wishes.hosts);
-    return status;
+    static const struct run_kind kind = {.name = "run", .wrap = no_wrap};
+    return run_command(&kind, argc, argv);
 }

@@ -90,6 +90,7 @@ struct nic_segment {
     unsigned rights;
     unsigned flags;
     void *base; /* given for ATTACHED, filled in for the others */
+    int fd;     /* filled in for ALLOCATED: the NIC's, for processes that are to map it as well */
     uint64_t length;
     struct rh_queue_shape shape; /* for QUEUE; both at least 1 */
 };

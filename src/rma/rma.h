@@ -35,6 +35,10 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice);
 
+/* rh_segment_create() for allocated memory that other processes of the host are to map as well: *fd
+ * (may be NULL) is its descriptor, the NIC's, good until the segment is detached. */
+int rma_segment_create(struct rh_job *job, struct rh_segment *segment, int *fd);
+
 /* Let the NIC do what it can do at once, between two looks at memory that it writes. */
 void rma_progress(struct rh_job *job);
 

@@ -30,7 +30,7 @@ static int check_segment(const struct rh_segment *segment)
     return 0;
 }
 
-int rh_segment_create(struct rh_job *job, struct rh_segment *segment)
+int rma_segment_create(struct rh_job *job, struct rh_segment *segment, int *fd)
 {
     int result = check_segment(segment);
     if (result < 0)
@@ -43,9 +43,17 @@ int rh_segment_create(struct rh_job *job, struct rh_segment *segment)
                                   .base = segment->base,
                                   .length = segment->length};
     result = job->nic->ops->segment_add(job->nic, &request);
-    if (result == 0)
-        segment->base = request.base;
-    return result;
+    if (result < 0)
+        return result;
+    segment->base = request.base;
+    if (fd)
+        *fd = request.fd;
+    return 0;
+}
+
+int rh_segment_create(struct rh_job *job, struct rh_segment *segment)
+{
+    return rma_segment_create(job, segment, NULL);
 }
 
 int rh_segment_alloc(struct rh_job *job, rh_sid sid, uint64_t length, void **base)

@@ -166,6 +166,7 @@ static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
     shm->segments = segment;
     shm->segment_count++;
     wanted->base = segment->base;
+    wanted->fd = segment->fd;
     return 0;
 }
 

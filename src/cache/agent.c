@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See agent.h: the agent's life.
+ */
+#include "cache/agent.h"
+
+#include "base/clock.h"
+#include "cache/mounts.h"
+#include "cache/raw.h"
+
+#include <stdio.h>
+
+#define SERVE_MS  50
+#define REAP_NS   NS_PER_S
+#define MOUNTS_NS (5 * NS_PER_S)
+#define RENEWS    4 /* in the length of a lease */
+
+static void set_state(struct cache_control *control, enum cache_agent_state state)
+{
+    atomic_store_explicit(&control->agent_state, state, memory_order_release);
+    raw_futex_wake(&control->agent_state, INT32_MAX);
+}
+
+static void *keep_claims(void *argument)
+{
+    struct agent *agent = argument;
+    struct timespec pause = {.tv_nsec = SERVE_MS * NS_PER_MS};
+    int64_t next_ns = 0;
+    while (!atomic_load_explicit(&agent->is_ending, memory_order_acquire)) {
+        if (clock_now_ns() >= next_ns) {
+            node_claims_renew(&agent->node);
+            next_ns = clock_deadline_ns(agent->node.directory.lease_ns / RENEWS);
+        }
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    return NULL;
+}
+
+int agent_start(struct agent *agent, struct rh_job *job, const struct agent_options *options)
+{
+    agent->control = options->control;
+    agent->control_fd = options->control_fd;
+    agent->listen_fd = -1;
+    int result = node_open(&agent->node, job, options->control, &options->node);
+    if (result < 0)
+        return result;
+    mounts_refresh(agent->control);
+    result = agent_socket_open(agent, options->socket_name);
+    if (result < 0)
+        return result;
+    result = agent_pool_start(agent, options->thread_count);
+    if (result == 0)
+        result = -pthread_create(&agent->keeper, NULL, keep_claims, agent);
+    if (result < 0)
+        return result;
+    atomic_store_explicit(&agent->control->agent_pid, getpid(), memory_order_relaxed);
+    set_state(agent->control, CACHE_AGENT_READY);
+    return 0;
+}
+
+void agent_serve(struct agent *agent, int timeout_ms)
+{
+    agent_socket_serve(agent, timeout_ms);
+    atomic_store_explicit(&agent->control->singlet_permille,
+                          atomic_load_explicit(&agent->node.policy.permille, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+void agent_end(struct agent *agent)
+{
+    set_state(agent->control, CACHE_AGENT_GONE); /* before the memory goes */
+    atomic_store_explicit(&agent->is_ending, true, memory_order_release);
+    agent_pool_stop(agent);
+    pthread_join(agent->keeper, NULL);
+    agent_socket_close(agent);
+    node_close(&agent->node);
+}
+
+/* Serve until our program has ended, and then until all others' have: they may want our blocks. */
+static void serve_all(struct agent *agent)
+{
+    int64_t reap_ns = 0, mounts_ns = clock_deadline_ns(MOUNTS_NS);
+    bool has_told = false;
+    for (;;) {
+        agent_serve(agent, SERVE_MS);
+        if (clock_now_ns() >= reap_ns) {
+            agent_pool_reap(agent);
+            reap_ns = clock_deadline_ns(REAP_NS);
+        }
+        if (clock_now_ns() >= mounts_ns) {
+            mounts_refresh(agent->control);
+            mounts_ns = clock_deadline_ns(MOUNTS_NS);
+        }
+        if (!atomic_load_explicit(&agent->control->stop, memory_order_acquire))
+            continue;
+        if (!has_told)
+            directory_tell_done(&agent->node.directory);
+        has_told = true;
+        if (directory_all_done(&agent->node.directory))
+            return;
+    }
+}
+
+int agent_run(const struct agent_options *options)
+{
+    static struct agent agent; /* too large for a stack; the process has one */
+    struct rh_job *job;
+    int result = rh_join(&job, NULL);
+    if (result == 0)
+        result = agent_start(&agent, job, options);
+    if (result < 0) {
+        fprintf(stderr, "rhinet cache: %s; going on without the cache\n", rh_error_text());
+        return result;
+    }
+    serve_all(&agent);
+    agent_end(&agent);
+    rh_leave(job);
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The index of a node's cache: from a block's ID to its slot. Read by all clients without a lock;
+ * changed by the agent, one thread at a time.
+ *
+ * It only suggests: what counts is the ID and the token in the slot, so that an entry that is gone
+ * or new while somebody looks does no harm.
+ */
+#ifndef CACHE_INDEX_H
+#define CACHE_INDEX_H
+
+#include "cache/layout.h"
+
+#define CACHE_NO_SLOT UINT32_MAX
+
+struct cache_arena {
+    const struct cache_shape *shape;
+    struct cache_bucket *buckets;
+    struct cache_slot *slots;
+    char *data; /* the arena's first byte */
+};
+
+static inline struct cache_arena cache_arena_at(void *base, const struct cache_shape *shape)
+{
+    return (struct cache_arena){
+        .shape = shape,
+        .buckets = base,
+        .slots = (struct cache_slot *)((char *)base + shape->slots_offset),
+        .data = base,
+    };
+}
+
+static inline uint64_t cache_index_entry(const uint64_t id[2], uint32_t slot)
+{
+    return (id[1] & ~0xffffffull) | (slot + 1);
+}
+
+static inline bool cache_slot_holds(const struct cache_slot *slot, const uint64_t id[2])
+{
+    return atomic_load_explicit(&slot->id[0], memory_order_relaxed) == id[0] &&
+           atomic_load_explicit(&slot->id[1], memory_order_relaxed) == id[1];
+}
+
+/* The slot that holds this block at the moment and its token; CACHE_NO_SLOT: none. acquire: pairs
+ * with the release in which the agent publishes it, so that ID and data are those of the token. */
+static inline uint32_t cache_index_find(const struct cache_arena *arena, const uint64_t id[2],
+                                        uint64_t *token)
+{
+    uint32_t mask = arena->shape->bucket_count - 1;
+    for (uint32_t step = 0; step < 2; step++) {
+        const struct cache_bucket *bucket = &arena->buckets[((id[0] >> 1) + step) & mask];
+        for (unsigned i = 0; i < CACHE_ENTRIES; i++) {
+            uint64_t entry = atomic_load_explicit(&bucket->entry[i], memory_order_acquire);
+            uint32_t slot = (uint32_t)(entry & 0xffffff) - 1;
+            if (entry == 0 || ((entry ^ id[1]) & ~0xffffffull))
+                continue;
+            if (slot >= cache_slot_count(arena->shape))
+                continue;
+            *token = atomic_load_explicit(&arena->slots[slot].token, memory_order_acquire);
+            if (*token != 0 && cache_slot_holds(&arena->slots[slot], id))
+                return slot;
+        }
+    }
+    return CACHE_NO_SLOT;
+}
+
+/* Whether the token still stands after the data has been read: then the data is that of the ID. */
+static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t token)
+{
+    atomic_thread_fence(memory_order_acquire); /* the copy before, the look after */
+    return atomic_load_explicit(&slot->token, memory_order_relaxed) == token;
+}
+
+/* For the agent. False: both buckets are full. */
+bool cache_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
+void cache_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
+
+#endif

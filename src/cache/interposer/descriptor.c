@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * close, dup, fcntl and lseek with their kin: what becomes of descriptor numbers and offsets.
+ */
+#include "cache/interposer/descriptor.h"
+
+#include "cache/interposer/real.h"
+#include "cache/interposer/table.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- Closing --------------------------------------------------------------------------------- */
+
+int descriptor_close(int fd)
+{
+    table_forget(fd);
+    int result = real.close(fd);
+    table_forget(fd); /* a dup2 of another thread may have come between */
+    return result;
+}
+
+ENTRY int close(int fd)
+{
+    return descriptor_close(fd);
+}
+
+ENTRY int close_range(unsigned first, unsigned last, int flags)
+{
+    if (flags & CLOSE_RANGE_UNSHARE)
+        table_abandon(); /* this thread's descriptors are not the process's any more */
+    else if (!(flags & CLOSE_RANGE_CLOEXEC))
+        table_forget_range(first, last);
+    return real.close_range(first, last, flags);
+}
+
+ENTRY void closefrom(int first)
+{
+    real_ensure();
+    table_forget_range(first > 0 ? (unsigned)first : 0, ~0u);
+    real.closefrom(first);
+}
+
+/* ---- Duplicating ----------------------------------------------------------------------------- */
+
+ENTRY int dup(int fd)
+{
+    int copy = real.dup(fd);
+    if (copy >= 0) {
+        table_forget(copy);
+        table_duplicate(fd, copy);
+    }
+    return copy;
+}
+
+ENTRY int dup2(int fd, int target)
+{
+    if (fd != target)
+        table_forget(target);
+    int copy = real.dup2(fd, target);
+    if (copy >= 0)
+        table_duplicate(fd, copy);
+    return copy;
+}
+
+ENTRY int dup3(int fd, int target, int flags)
+{
+    if (fd != target)
+        table_forget(target);
+    int copy = real.dup3(fd, target, flags);
+    if (copy >= 0)
+        table_duplicate(fd, copy);
+    return copy;
+}
+
+/* ---- fcntl, locks ---------------------------------------------------------------------------- */
+
+/* Whoever gets a lock wants to see what others wrote before they gave it back. */
+static bool is_lock(int command)
+{
+    return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+           command == F_OFD_SETLKW;
+}
+
+ENTRY int fcntl(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    long argument = va_arg(list, long); /* where there is none, the kernel does not look */
+    va_end(list);
+    int result = real.fcntl(fd, command, argument);
+    if (result < 0 || !table_has(fd)) {
+        if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
+            table_forget(result);
+    } else if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
+        table_forget(result);
+        table_duplicate(fd, result);
+    } else if (command == F_SETFL && (argument & O_DIRECT)) {
+        table_forget(fd);
+    } else if (is_lock(command)) {
+        table_renew(fd);
+    }
+    return result;
+}
+
+int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl"), visibility("default")));
+
+ENTRY int flock(int fd, int operation)
+{
+    int result = real.flock(fd, operation);
+    if (result == 0 && !(operation & LOCK_UN))
+        table_renew(fd);
+    return result;
+}
+
+/* ---- Offsets --------------------------------------------------------------------------------- */
+
+off_t descriptor_seek(int fd, off_t offset, int whence)
+{
+    off_t result = real.lseek(fd, offset, whence);
+    struct description *description = result >= 0 ? table_reader(fd) : NULL;
+    if (description) {
+        atomic_store_explicit(&description->guess, (uint64_t)result, memory_order_relaxed);
+        table_unpin();
+    }
+    return result;
+}
+
+ENTRY off_t lseek(int fd, off_t offset, int whence)
+{
+    return descriptor_seek(fd, offset, whence);
+}
+
+off_t lseek64(int fd, off_t offset, int whence)
+    __attribute__((alias("lseek"), visibility("default")));
+
+/* ---- The same without a function of its own
+ * --------------------------------------------------- */
+
+static void notice_syscall(long number, const long *arguments)
+{
+    if (number == SYS_close)
+        table_forget((int)arguments[0]);
+    else if (number == SYS_dup2 || number == SYS_dup3)
+        table_forget((int)arguments[1]);
+    else if (number == SYS_close_range && !(arguments[2] & CLOSE_RANGE_CLOEXEC))
+        table_forget_range((unsigned)arguments[0], (unsigned)arguments[1]);
+}
+
+ENTRY long syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    notice_syscall(number, a);
+    real_ensure();
+    long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    notice_syscall(number, a);
+    return result;
+}

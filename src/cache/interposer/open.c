@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * open, openat, creat and their twins. The kernel opens, and so decides about permissions; we look
+ * at what it has opened.
+ */
+#include "cache/interposer/open.h"
+
+#include "cache/interposer/real.h"
+#include "cache/interposer/scope.h"
+#include "cache/interposer/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void open_noticed(int fd, int folder, const char *path, int flags)
+{
+    table_forget(fd); /* if it was closed behind our back */
+    if (!scope_may_cover(folder, path))
+        return;
+    struct cache_client *client = scope_client();
+    if (client)
+        table_adopt(client, fd, flags);
+}
+
+/* A program's input and output, and what a shell hands down as 3 to 9. */
+void open_inherited(void)
+{
+    enum { LAST = 9 };
+    int error = errno;
+    for (int fd = 0; fd <= LAST; fd++) {
+        struct stat status;
+        if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+            continue;
+        char link[64], path[PATH_MAX];
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, path, sizeof(path) - 1);
+        int flags = real.fcntl(fd, F_GETFL);
+        if (length <= 0 || flags < 0)
+            continue;
+        path[length] = '\0';
+        open_noticed(fd, AT_FDCWD, path, flags);
+    }
+    errno = error;
+}
+
+static int open_at(int folder, const char *path, int flags, mode_t mode)
+{
+    int fd = real.openat(folder, path, flags, mode);
+    if (fd >= 0)
+        open_noticed(fd, folder, path, flags);
+    return fd;
+}
+
+static bool needs_mode(int flags)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* The mode, which is only there if the flags say so. */
+#define MODE_AFTER(flags)                                                                          \
+    ({                                                                                             \
+        mode_t after = 0;                                                                          \
+        if (needs_mode(flags)) {                                                                   \
+            va_list list;                                                                          \
+            va_start(list, flags);                                                                 \
+            after = va_arg(list, mode_t);                                                          \
+            va_end(list);                                                                          \
+        }                                                                                          \
+        after;                                                                                     \
+    })
+
+ENTRY int open(const char *path, int flags, ...)
+{
+    return open_at(AT_FDCWD, path, flags, MODE_AFTER(flags));
+}
+
+ENTRY int openat(int folder, const char *path, int flags, ...)
+{
+    return open_at(folder, path, flags, MODE_AFTER(flags));
+}
+
+ENTRY int creat(const char *path, mode_t mode)
+{
+    return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open"), visibility("default")));
+int __open(const char *path, int flags, ...) __attribute__((alias("open"), visibility("default")));
+int __open64(const char *path, int flags, ...)
+    __attribute__((alias("open"), visibility("default")));
+int openat64(int folder, const char *path, int flags, ...)
+    __attribute__((alias("openat"), visibility("default")));
+int creat64(const char *path, mode_t mode) __attribute__((alias("creat"), visibility("default")));
+
+/* ---- The twins of programs compiled with _FORTIFY_SOURCE
+ * -------------------------------------- */
+
+int __open_2(const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags);
+int __open64_2(const char *path, int flags)
+    __attribute__((alias("__open_2"), visibility("default")));
+int __openat64_2(int folder, const char *path, int flags)
+    __attribute__((alias("__openat_2"), visibility("default")));
+
+ENTRY int __open_2(const char *path, int flags)
+{
+    if (!needs_mode(flags))
+        return open_at(AT_FDCWD, path, flags, 0);
+    real_ensure();
+    return real.open_checked(path, flags); /* ends the program */
+}
+
+ENTRY int __openat_2(int folder, const char *path, int flags)
+{
+    if (!needs_mode(flags))
+        return open_at(folder, path, flags, 0);
+    real_ensure();
+    return real.openat_checked(folder, path, flags);
+}

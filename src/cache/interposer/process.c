@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Processes: how the library begins and ends, and what becomes of the table in forks and execs.
+ *
+ * fork copies memory and descriptors alike, so the child's table is right; exec begins anew.
+ * posix_spawn, system and popen work in the kernel's tables only and are left alone. What shares
+ * memory without sharing descriptors, or the other way round, cannot have one table: a vfork child
+ * is kept from it, and after a clone of that kind nothing is cached any more.
+ */
+#include "cache/interposer/open.h"
+#include "cache/interposer/real.h"
+#include "cache/interposer/scope.h"
+#include "cache/interposer/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- Beginning and end ----------------------------------------------------------------------- */
+
+__attribute__((constructor(101))) static void begin(void)
+{
+    real_ensure();
+    scope_begin();
+    if (!atomic_load(&scope_is_on))
+        return;
+    pthread_atfork(NULL, NULL, table_forked);
+    open_inherited();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    table_end_writers();
+}
+
+ENTRY void _exit(int status)
+{
+    table_end_writers();
+    real_ensure();
+    real.exit_now(status);
+}
+
+void _Exit(int status) __attribute__((alias("_exit"), visibility("default")));
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+ENTRY pid_t _Fork(void)
+{
+    real_ensure();
+    pid_t pid = real.fork_only();
+    if (pid == 0)
+        table_forked();
+    return pid;
+}
+
+/* The child returns through this frame first and ruins it, so the return address is kept in a
+ * register, and nothing else is. The flag is the thread's: the parent waits until the child has
+ * gone. */
+#ifdef __x86_64__
+__asm__(".text\n"
+        ".globl vfork\n"
+        ".type vfork, @function\n"
+        "vfork:\n"
+        "    endbr64\n"
+        "    popq %rdi\n"
+        "    movl $58, %eax\n"
+        "    syscall\n"
+        "    pushq %rdi\n"
+        "    movq table_is_vfork_child@gottpoff(%rip), %rcx\n"
+        "    xorl %edx, %edx\n"
+        "    testl %eax, %eax\n"
+        "    sete %dl\n"
+        "    movl %edx, %fs:(%rcx)\n"
+        "    cmpl $-4095, %eax\n"
+        "    jae 1f\n"
+        "    ret\n"
+        "1:  movl %eax, %edi\n"
+        "    jmp vfork_failed\n"
+        ".size vfork, .-vfork\n");
+
+pid_t vfork_failed(int result);
+
+__attribute__((used)) pid_t vfork_failed(int result)
+{
+    errno = -result;
+    return -1;
+}
+#else
+ENTRY pid_t vfork(void)
+{
+    return fork();
+}
+#endif
+
+static bool splits_table(int flags)
+{
+    return !(flags & CLONE_VM) != !(flags & CLONE_FILES);
+}
+
+ENTRY int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
+{
+    void *more[3];
+    va_list list;
+    va_start(list, argument);
+    for (int i = 0; i < 3; i++)
+        more[i] = va_arg(list, void *);
+    va_end(list);
+    if (splits_table(flags))
+        table_abandon();
+    real_ensure();
+    return real.clone(run, stack, flags, argument, more[0], more[1], more[2]);
+}
+
+ENTRY int unshare(int flags)
+{
+    if (flags & CLONE_FILES)
+        table_abandon();
+    return real.unshare(flags);
+}
+
+ENTRY int daemon(int keep_folder, int keep_output)
+{
+    real_ensure();
+    if (!keep_output)
+        table_forget_range(STDIN_FILENO, STDERR_FILENO);
+    int result = real.daemon(keep_folder, keep_output);
+    scope_moved();
+    return result;
+}
+
+/* ---- Other programs -------------------------------------------------------------------------- */
+
+/* The new program finds the descriptors it inherits by itself (open_inherited). */
+ENTRY int execve(const char *path, char *const *arguments, char *const *environment)
+{
+    table_end_writers();
+    int result = real.execve(path, arguments, environment);
+    table_resume_writers();
+    return result;
+}
+
+ENTRY int execv(const char *path, char *const *arguments)
+{
+    return execve(path, arguments, environ);
+}
+
+ENTRY int execvpe(const char *file, char *const *arguments, char *const *environment)
+{
+    table_end_writers();
+    real_ensure();
+    int result = real.execvpe(file, arguments, environment);
+    table_resume_writers();
+    return result;
+}
+
+ENTRY int execvp(const char *file, char *const *arguments)
+{
+    return execvpe(file, arguments, environ);
+}
+
+ENTRY int fexecve(int fd, char *const *arguments, char *const *environment)
+{
+    table_end_writers();
+    real_ensure();
+    int result = real.fexecve(fd, arguments, environment);
+    table_resume_writers();
+    return result;
+}
+
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+ENTRY int chdir(const char *path)
+{
+    int result = real.chdir(path);
+    scope_moved();
+    return result;
+}
+
+ENTRY int fchdir(int fd)
+{
+    int result = real.fchdir(fd);
+    scope_moved();
+    return result;
+}

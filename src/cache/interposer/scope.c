@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See scope.h.
+ */
+#include "cache/interposer/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
+#define PATH_VARIABLE "RHINET_CACHE_PATH"
+
+enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
+enum folder { FOLDER_UNKNOWN, FOLDER_INSIDE, FOLDER_OUTSIDE };
+
+_Atomic bool scope_is_on;
+
+static struct {
+    _Atomic int attached;
+    _Atomic int folder; /* the current one */
+    _Atomic(struct cache_client *) client;
+    char paths[PATH_MAX];  /* as the variable has it */
+    char socket[PATH_MAX]; /* programs change their environment */
+} scope;
+
+static void copy_variable(char *text, const char *name)
+{
+    const char *value = getenv(name);
+    if (value && strlen(value) < PATH_MAX)
+        memcpy(text, value, strlen(value) + 1);
+}
+
+void scope_begin(void)
+{
+    if (getauxval(AT_SECURE))
+        return;
+    copy_variable(scope.socket, CACHE_SOCKET_VARIABLE);
+    copy_variable(scope.paths, PATH_VARIABLE);
+    atomic_store(&scope_is_on, scope.socket[0] != '\0');
+}
+
+static void attach(void)
+{
+    int expected = ATTACHED_NOT_YET, error = errno;
+    if (!atomic_compare_exchange_strong(&scope.attached, &expected, ATTACHED_BUSY))
+        return; /* another thread does it, and this file is not cached */
+    struct cache_client *client = NULL;
+    bool is_good = cache_client_attach(&client, scope.socket) == 0;
+    atomic_store(&scope.client, client);
+    atomic_store(&scope.attached, is_good ? ATTACHED_YES : ATTACHED_NEVER);
+    if (!is_good)
+        atomic_store(&scope_is_on, false);
+    errno = error;
+}
+
+struct cache_client *scope_client(void)
+{
+    if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed))
+        return NULL;
+    if (atomic_load_explicit(&scope.attached, memory_order_acquire) == ATTACHED_NOT_YET)
+        attach();
+    return atomic_load_explicit(&scope.client, memory_order_acquire);
+}
+
+static bool is_below(const char *path, const char *folder, size_t length)
+{
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    return length > 0 && strncmp(path, folder, length) == 0 &&
+           (path[length] == '/' || path[length] == '\0' || length == 1);
+}
+
+static bool covers(const char *path)
+{
+    if (scope.paths[0] == '\0') {
+        struct cache_client *client = scope_client();
+        return client && cache_client_covers(client, path);
+    }
+    for (const char *folder = scope.paths; *folder;) {
+        size_t length = strcspn(folder, ":");
+        if (is_below(path, folder, length))
+            return true;
+        folder += length + (folder[length] == ':');
+    }
+    return false;
+}
+
+static bool is_inside(void)
+{
+    int folder = atomic_load_explicit(&scope.folder, memory_order_relaxed);
+    if (folder == FOLDER_UNKNOWN) {
+        char path[PATH_MAX];
+        int error = errno;
+        /* Where it cannot be told: yes. */
+        bool is_outside = getcwd(path, sizeof(path)) && path[0] == '/' && !covers(path);
+        folder = is_outside ? FOLDER_OUTSIDE : FOLDER_INSIDE;
+        atomic_store_explicit(&scope.folder, folder, memory_order_relaxed);
+        errno = error;
+    }
+    return folder == FOLDER_INSIDE;
+}
+
+void scope_moved(void)
+{
+    atomic_store_explicit(&scope.folder, FOLDER_UNKNOWN, memory_order_relaxed);
+}
+
+bool scope_may_cover(int folder, const char *path)
+{
+    if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) || !path)
+        return false;
+    if (path[0] == '/')
+        return covers(path) || strstr(path, "/../");
+    return folder != AT_FDCWD || is_inside() || strstr(path, "../");
+}
+
+bool scope_status(int folder, const char *path, int flags, struct stat *status)
+{
+    if (!scope_may_cover(folder, path))
+        return false;
+    int error = errno;
+    bool is_there = fstatat(folder, path, status, flags) == 0 && S_ISREG(status->st_mode);
+    errno = error;
+    return is_there;
+}

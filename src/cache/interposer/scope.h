@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which files may be the cache's: a quick no for all others, and the client, attached when the
+ * first one that may be is opened.
+ */
+#ifndef CACHE_INTERPOSER_SCOPE_H
+#define CACHE_INTERPOSER_SCOPE_H
+
+#include "cache/client.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* False in programs that no agent was named to, or that gained rights at exec. */
+extern _Atomic bool scope_is_on;
+
+/* Reads the environment, once, when the library is loaded. */
+void scope_begin(void);
+
+/* Whether a file opened by this path, seen from this folder (AT_FDCWD: the current one), may be the
+ * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
+bool scope_may_cover(int folder, const char *path);
+
+/* The client, or NULL: do without. */
+struct cache_client *scope_client(void);
+
+/* The current folder is another one now. */
+void scope_moved(void);
+
+/* The status of a path that is about to be changed, if it may be the cache's. */
+bool scope_status(int folder, const char *path, int flags, struct stat *status);
+
+#endif

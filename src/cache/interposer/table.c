@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See table.h.
+ */
+#include "cache/interposer/table.h"
+
+#include "cache/interposer/pool.h"
+#include "cache/interposer/real.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+_Atomic(struct description *) table_slots[TABLE_SIZE];
+_Thread_local int table_is_vfork_child __attribute__((tls_model("initial-exec")));
+
+static struct {
+    _Atomic bool is_abandoned;
+    _Atomic int used;         /* slots from here on were never used */
+    _Atomic int writer_count; /* slots that write */
+    _Atomic uint32_t generation;
+    _Atomic(struct cache_client *) client;
+} table;
+
+/* ---- Looking up ------------------------------------------------------------------------------ */
+
+struct description *table_pin(int fd)
+{
+    if (table_is_vfork_child)
+        return NULL;
+    pool_enter();
+    /* After counting in: pairs with the exchange in take_out(), which comes before the counters are
+     * looked at. */
+    struct description *description = atomic_load(&table_slots[fd]);
+    if (description && description->kind == DESCRIPTION_READS)
+        return description;
+    pool_leave();
+    return NULL;
+}
+
+void table_unpin(void)
+{
+    pool_leave();
+}
+
+/* ---- Changing -------------------------------------------------------------------------------- */
+
+static void release(struct description *description)
+{
+    if (atomic_fetch_sub(&description->references, 1) == 1)
+        pool_retire(description);
+}
+
+/* A writer is told of while its descriptor is still open. Of one that came by fork the parent tells
+ * the end; the child only says that something has changed. */
+static void tell_end(struct description *description, int fd)
+{
+    struct cache_client *client = atomic_load(&table.client);
+    struct stat status;
+    if (description->generation == atomic_load(&table.generation))
+        cache_write_end(client, fd);
+    else if (fstat(fd, &status) == 0)
+        cache_changed(client, &status);
+}
+
+static void take_out(int fd)
+{
+    struct description *description = atomic_exchange(&table_slots[fd], NULL);
+    if (!description)
+        return;
+    if (description->kind == DESCRIPTION_WRITES) {
+        atomic_fetch_sub(&table.writer_count, 1);
+        if (atomic_load(&description->references) == 1)
+            tell_end(description, fd);
+    }
+    release(description);
+}
+
+static void put_in(int fd, struct description *description)
+{
+    int used = atomic_load(&table.used);
+    while (used <= fd && !atomic_compare_exchange_weak(&table.used, &used, fd + 1))
+        ;
+    if (description->kind == DESCRIPTION_WRITES)
+        atomic_fetch_add(&table.writer_count, 1);
+    struct description *before = atomic_exchange(&table_slots[fd], description);
+    if (before) /* a number that was closed behind our back */
+        release(before);
+}
+
+void table_forget(int fd)
+{
+    if (!table_has(fd) || table_is_vfork_child)
+        return;
+    int error = errno;
+    take_out(fd);
+    errno = error;
+}
+
+void table_forget_range(unsigned first, unsigned last)
+{
+    int used = atomic_load(&table.used);
+    for (int fd = (int)first; first < TABLE_SIZE && fd < used && (unsigned)fd <= last; fd++)
+        table_forget(fd);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static bool only_reads(int flags)
+{
+    return (flags & O_ACCMODE) == O_RDONLY && !(flags & (O_DIRECT | O_TRUNC));
+}
+
+static bool look_at(struct cache_client *client, struct description *description, int fd, int flags)
+{
+    cache_file_close(&description->file); /* not before: others were looking at it */
+    if (only_reads(flags)) {
+        description->kind = DESCRIPTION_READS;
+        return cache_file_open(client, &description->file, fd) == 0;
+    }
+    description->kind = DESCRIPTION_WRITES;
+    return cache_write_begin(client, fd) == 0;
+}
+
+void table_adopt(struct cache_client *client, int fd, int flags)
+{
+    if ((unsigned)fd >= TABLE_SIZE || table_is_vfork_child || (flags & (O_PATH | O_DIRECTORY)) ||
+        atomic_load(&table.is_abandoned))
+        return;
+    int error = errno;
+    struct description *description = pool_take();
+    if (description) {
+        atomic_store(&table.client, client);
+        atomic_store(&description->references, 1);
+        atomic_store(&description->guess, 0);
+        description->generation = atomic_load(&table.generation);
+        if (look_at(client, description, fd, flags))
+            put_in(fd, description);
+        else
+            pool_give_back(description);
+    }
+    errno = error;
+}
+
+/* Whether fd still is the file; another thread may have closed or replaced it meanwhile. */
+static bool is_same_file(int fd, const struct description *description)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    return description->kind == DESCRIPTION_WRITES ||
+           (description->file.device == status.st_dev && description->file.inode == status.st_ino);
+}
+
+void table_duplicate(int fd, int copy)
+{
+    if ((unsigned)copy >= TABLE_SIZE || fd == copy || !table_has(fd) || table_is_vfork_child)
+        return;
+    int error = errno;
+    pool_enter();
+    struct description *description = atomic_load(&table_slots[fd]);
+    uint32_t references = description ? atomic_load(&description->references) : 0;
+    /* Not if it has just lost its last number. */
+    while (references > 0 &&
+           !atomic_compare_exchange_weak(&description->references, &references, references + 1))
+        ;
+    if (references > 0) {
+        put_in(copy, description);
+        if (!is_same_file(copy, description))
+            take_out(copy);
+    }
+    pool_leave();
+    errno = error;
+}
+
+void table_renew(int fd)
+{
+    struct description *description = table_reader(fd);
+    if (!description)
+        return;
+    table_unpin();
+    table_adopt(atomic_load(&table.client), fd, O_RDONLY);
+}
+
+/* ---- Writers --------------------------------------------------------------------------------- */
+
+static void tell_writers(void (*tell)(struct description *, int))
+{
+    if (atomic_load(&table.writer_count) == 0 || table_is_vfork_child)
+        return;
+    int error = errno, used = atomic_load(&table.used);
+    for (int fd = 0; fd < used; fd++) {
+        pool_enter();
+        struct description *description = atomic_load(&table_slots[fd]);
+        if (description && description->kind == DESCRIPTION_WRITES)
+            tell(description, fd);
+        pool_leave();
+    }
+    errno = error;
+}
+
+static void tell_begin(struct description *description, int fd)
+{
+    (void)description;
+    cache_write_begin(atomic_load(&table.client), fd);
+}
+
+void table_end_writers(void)
+{
+    tell_writers(tell_end);
+}
+
+void table_resume_writers(void)
+{
+    tell_writers(tell_begin);
+}
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+void table_forked(void)
+{
+    atomic_fetch_add(&table.generation, 1);
+    pool_forked();
+}
+
+void table_abandon(void)
+{
+    if (table_is_vfork_child)
+        return;
+    atomic_store(&table.is_abandoned, true);
+    table_forget_range(0, TABLE_SIZE - 1);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which descriptor numbers of this process are files of the cache, and which write to such files.
+ *
+ * Descriptor numbers belong to the process, so this is the one place of the project with state of
+ * the process. It is a guess that must never say yes wrongly: the kernel's table is the truth, and
+ * a number that is not here is simply read from the kernel. Hence the order everywhere: a number is
+ * taken out before the kernel closes it, once more afterwards, and put in only when the kernel has
+ * opened it.
+ *
+ * Looking up takes no lock: a thread counts itself in, on a counter that few others share, loads
+ * the slot, works, and counts itself out. Descriptions are never freed, and used again only when
+ * every counter has been seen at zero since they were taken out. No function here allocates with
+ * malloc, waits or fails in a way that its caller must handle, so all may be called in signal
+ * handlers.
+ */
+#ifndef CACHE_INTERPOSER_TABLE_H
+#define CACHE_INTERPOSER_TABLE_H
+
+#include "cache/client.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TABLE_SIZE 65536 /* higher numbers are not cached */
+
+enum description_kind { DESCRIPTION_READS, DESCRIPTION_WRITES };
+
+/* An open file. Several numbers may lead to it (dup). Its offset is the kernel's. */
+struct description {
+    _Atomic uint32_t state;      /* table.c */
+    _Atomic uint32_t references; /* slots that lead here */
+    enum description_kind kind;
+    uint32_t generation;    /* which process of a line of forks has begun to write */
+    _Atomic uint64_t guess; /* where the kernel's offset is likely to be */
+    struct cache_file file; /* DESCRIPTION_READS */
+};
+
+extern _Atomic(struct description *) table_slots[TABLE_SIZE];
+
+/* Set while this thread's memory is that of a vfork child, which has descriptors of its own. */
+extern _Thread_local int table_is_vfork_child __attribute__((tls_model("initial-exec")));
+
+/* Out of line: count in, look again. */
+struct description *table_pin(int fd);
+void table_unpin(void);
+
+/* The file of the cache that fd is, until table_unpin(); NULL if it is none. */
+static inline struct description *table_reader(int fd)
+{
+    if ((unsigned)fd >= TABLE_SIZE || !atomic_load_explicit(&table_slots[fd], memory_order_relaxed))
+        return NULL;
+    return table_pin(fd);
+}
+
+static inline bool table_has(int fd)
+{
+    return (unsigned)fd < TABLE_SIZE &&
+           atomic_load_explicit(&table_slots[fd], memory_order_relaxed) != NULL;
+}
+
+/* fd has just been opened; look whether it concerns the cache. flags: as for open. */
+void table_adopt(struct cache_client *client, int fd, int flags);
+
+/* fd is about to be, or has been, closed or replaced. */
+void table_forget(int fd);
+void table_forget_range(unsigned first, unsigned last);
+
+/* copy is a new number for what fd is. */
+void table_duplicate(int fd, int copy);
+
+/* Look again what fd is: the program has just got a lock on it. */
+void table_renew(int fd);
+
+/* Writers tell the others that they have ended (exec, exit), or that they go on (exec failed). */
+void table_end_writers(void);
+void table_resume_writers(void);
+
+/* This is the child after a fork. */
+void table_forked(void);
+
+/* Descriptors have become something that one table cannot tell; nothing is cached from now on. */
+void table_abandon(void);
+
+#endif

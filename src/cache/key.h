@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names of contents: which file as of when (128 bits), which block of it (128 bits), which word
+ * says whether somebody writes it.
+ *
+ * The numbers are hashes, so that a name fits the two words of a slot and needs no table of files.
+ * With 128 bits two of a cluster's blocks share one about as often as memory fails unnoticed. They
+ * must come out the same on all nodes of a job, and need not on anything else.
+ */
+#ifndef CACHE_KEY_H
+#define CACHE_KEY_H
+
+#include <stdint.h>
+
+/* What a file's contents depend on. ctime is part of it because mtime can be set back. */
+struct cache_key {
+    uint64_t file_system; /* the same on every node that mounts it; see mounts.h */
+    uint64_t inode;
+    int64_t mtime_ns, ctime_ns;
+    uint64_t size;
+};
+
+static inline uint64_t cache_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t cache_mix2(uint64_t a, uint64_t b)
+{
+    return cache_mix(cache_mix(a) + 0x9e3779b97f4a7c15u + b);
+}
+
+static inline void cache_key_id(const struct cache_key *key, uint64_t id[2])
+{
+    const uint64_t words[] = {key->file_system, key->inode, (uint64_t)key->mtime_ns,
+                              (uint64_t)key->ctime_ns, key->size};
+    uint64_t a = 0x243f6a8885a308d3u, b = 0x13198a2e03707344u;
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        a = cache_mix2(a, words[i]);
+        b = cache_mix2(b, ~words[i]);
+    }
+    id[0] = a;
+    id[1] = b;
+}
+
+/* Never 0 in its first word: that marks an empty slot. */
+static inline void cache_block_id(const uint64_t file_id[2], uint64_t block, uint64_t id[2])
+{
+    id[0] = cache_mix2(file_id[0], block) | 1;
+    id[1] = cache_mix2(file_id[1], block);
+}
+
+/* The word of a file, whatever its contents. */
+static inline uint64_t cache_watch_hash(uint64_t file_system, uint64_t inode)
+{
+    return cache_mix2(file_system, inode);
+}
+
+#endif

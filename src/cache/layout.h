@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The memory of a node's cache, as the agent and its clients map it. Three pieces:
+ *
+ *   arena     index, slots and the blocks themselves; clients map it for reading, other nodes pull
+ *             from it. Only the agent writes.
+ *   watch     one word for each file (by hash): is it being written? Agents of all nodes change it
+ *             by remote atomics, clients read it.
+ *   control   what clients write: requests to the agent, counters, marks of use. Nothing in it can
+ *             make a read wrong.
+ *
+ * The arena's rules are the paper's: a block is copied in, then its slot gets an ID and a token
+ * that this node never uses again; to give it up the token goes first, and only after that the
+ * memory is used again. So whoever finds the same token before and after copying has the block
+ * whose ID stood beside it. Model: tests/model/cache_fetch.pml.
+ */
+#ifndef CACHE_LAYOUT_H
+#define CACHE_LAYOUT_H
+
+#include "cache/client.h"
+
+#include <stdatomic.h>
+
+#define CACHE_MAGIC       0x6f636e6174656e31u
+#define CACHE_VERSION     2u
+#define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
+#define CACHE_BLOCK_LEAST (64u << 10)
+#define CACHE_BLOCK_MOST  (64u << 20)
+#define CACHE_SLOTS_MOST  ((1u << 22) - 1) /* a cell of the directory has 22 bits for it */
+
+#define CACHE_ENTRIES 8 /* words in a bucket of the index: a cache line */
+
+/* Where things are. Made by the agent, copied and checked by clients. */
+struct cache_shape {
+    uint32_t block_length; /* power of two */
+    uint32_t chunk_count;
+    uint32_t bucket_count;   /* power of two */
+    uint32_t watch_count;    /* power of two */
+    uint32_t request_count;  /* a multiple of 64 */
+    uint32_t file_count;     /* power of two */
+    uint64_t slots_offset;   /* in the arena; the index is at 0 */
+    uint64_t data_offset;    /* in the arena */
+    uint64_t arena_length;   /* of the whole */
+    uint64_t files_offset;   /* in the control memory */
+    uint64_t touched_offset; /* in the control memory */
+    uint64_t control_length; /* of the whole */
+};
+
+static inline uint32_t cache_slot_count(const struct cache_shape *shape)
+{
+    return shape->chunk_count * CACHE_PARTS;
+}
+
+static inline uint32_t cache_small_length(const struct cache_shape *shape)
+{
+    return shape->block_length / CACHE_PARTS;
+}
+
+static inline uint64_t cache_slot_data(const struct cache_shape *shape, uint32_t slot)
+{
+    return shape->data_offset + (uint64_t)slot * cache_small_length(shape);
+}
+
+/* ---- Arena ---------------------------------------------------------------------------------- */
+
+/* In the index: 40 bits of the block's ID, and its slot + 1. 0: empty. */
+struct cache_bucket {
+    _Alignas(64) _Atomic uint64_t entry[CACHE_ENTRIES];
+};
+
+/* A slot of the local cache array. A chunk's first slot is the one of a whole block. */
+struct cache_slot {
+    _Alignas(64) _Atomic uint64_t token; /* 0: not valid */
+    _Atomic uint64_t id[2];
+    _Atomic uint64_t length;
+    _Atomic uint64_t checksum; /* 0: none was made */
+};
+_Static_assert(sizeof(struct cache_slot) == 64, "one line each");
+
+/* ---- Watch ---------------------------------------------------------------------------------- */
+
+/* High part: how many have the file open for writing. Low part: changes whenever that does. */
+#define CACHE_WATCH_WRITER (1ull << 40)
+#define CACHE_WATCH_CHANGE 1ull
+
+static inline uint64_t cache_watch_writers(uint64_t word)
+{
+    return word >> 40;
+}
+
+/* ---- Control -------------------------------------------------------------------------------- */
+
+enum cache_agent_state { CACHE_AGENT_STARTING, CACHE_AGENT_READY, CACHE_AGENT_GONE };
+
+#define CACHE_PATHS_MOST   16
+#define CACHE_PATH_LENGTH  256
+#define CACHE_DEVICES_MOST 128
+#define CACHE_STRIPES      16
+
+/* A file system with cached files. */
+struct cache_device {
+    _Atomic uint64_t device; /* st_dev; 0: no entry */
+    _Atomic uint64_t file_system;
+    _Atomic uint32_t is_part; /* only what is below the paths; else all of it */
+};
+
+struct cache_path {
+    uint32_t length;
+    char text[CACHE_PATH_LENGTH];
+};
+
+enum cache_request_kind {
+    CACHE_FETCH = 1,   /* bring a block; waits */
+    CACHE_AHEAD,       /* bring blocks; nobody waits */
+    CACHE_WRITE_BEGIN, /* tell all nodes; waits */
+    CACHE_WRITE_END,
+    CACHE_CHANGED
+};
+
+/* Stages of a request. The word also has a ticket above them: whoever was stopped for long finds
+ * another ticket and knows that the place is no longer its own. */
+enum cache_stage {
+    CACHE_FREE,
+    CACHE_FILLING, /* a client's */
+    CACHE_POSTED,
+    CACHE_TAKEN,     /* the agent's */
+    CACHE_DONE,      /* the client's again */
+    CACHE_ABANDONED, /* taken, but the client is gone */
+    CACHE_STAGES = 8
+};
+
+struct cache_request {
+    _Alignas(64) _Atomic uint32_t stage; /* a futex; ticket * CACHE_STAGES + stage */
+    _Atomic int32_t pid;                 /* of the client */
+    uint32_t kind;
+    int32_t result; /* 0, or a negative errno */
+    uint64_t file_id[2];
+    uint64_t block; /* for writers: the word */
+    uint32_t count; /* CACHE_AHEAD: how many blocks */
+    uint32_t step;  /* CACHE_AHEAD: how far apart, in blocks */
+};
+
+/* What is known of a file, for `rhinet cache stat`. */
+struct cache_file_stat {
+    _Atomic uint64_t id[2]; /* the first word is 0: free */
+    _Atomic uint64_t size;
+    _Atomic uint64_t hits, hit_bytes;
+    _Atomic uint64_t remote_hits, remote_bytes;
+    _Atomic uint64_t loads, load_bytes;
+    char path[184]; /* its end, if it is longer */
+};
+_Static_assert(sizeof(struct cache_file_stat) == 256, "four lines each");
+
+struct cache_counters {
+    _Alignas(64) _Atomic uint64_t value[24];
+};
+_Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
+
+struct cache_control {
+    uint64_t magic;
+    uint32_t version;
+    int32_t rank, size; /* of this node, and how many there are */
+    uint32_t group_count;
+    uint64_t job_id;
+    int64_t start_ns;
+    struct cache_shape shape;
+    int64_t settle_ns;   /* a file that changed less than that ago is not cached */
+    int64_t patience_ns; /* a request is given up after that */
+    uint32_t ahead_most; /* blocks that are read ahead */
+    uint32_t path_count;
+    struct cache_path path[CACHE_PATHS_MOST];
+    struct cache_device device[CACHE_DEVICES_MOST];
+    char program[64]; /* for people */
+    char socket_name[64];
+    /* What changes often begins here. */
+    _Alignas(64) _Atomic uint32_t agent_state;
+    _Atomic int32_t agent_pid;
+    _Atomic uint64_t used_units, singlet_units; /* for people; in lengths of small objects */
+    _Atomic uint32_t singlet_permille;          /* the ratio in use */
+    _Alignas(64) _Atomic uint32_t bell;         /* a futex: requests have come */
+    _Atomic uint32_t sleepers;                  /* on it */
+    _Atomic uint32_t stop;                      /* the program has ended */
+    _Atomic uint32_t is_finished;               /* all nodes' programs have, as far as known */
+    _Alignas(64) _Atomic uint64_t posted[16];   /* bit: this request is posted */
+    struct cache_counters counters[CACHE_STRIPES];
+    struct cache_request request[];
+};
+
+static inline struct cache_file_stat *cache_file_stats(struct cache_control *control,
+                                                       const struct cache_shape *shape)
+{
+    return (struct cache_file_stat *)((char *)control + shape->files_offset);
+}
+
+static inline _Atomic uint8_t *cache_touched(struct cache_control *control,
+                                             const struct cache_shape *shape)
+{
+    return (_Atomic uint8_t *)((char *)control + shape->touched_offset);
+}
+
+static inline void cache_count(struct cache_control *control, unsigned stripe,
+                               enum cache_counter which, uint64_t amount)
+{
+    atomic_fetch_add_explicit(&control->counters[stripe % CACHE_STRIPES].value[which], amount,
+                              memory_order_relaxed);
+}
+
+/* Sums over the stripes. */
+void cache_counters_sum(const struct cache_control *control, uint64_t values[CACHE_COUNTER_COUNT]);
+
+/* ---- What is said on the agent's socket ----------------------------------------------------- */
+
+enum cache_call_kind {
+    CACHE_CALL_ATTACH = 1, /* answered with the descriptors of arena and control */
+    CACHE_CALL_WATCH,      /* answered with that of the watch memory */
+    CACHE_CALL_FILE        /* with a descriptor of a file that the agent is to read */
+};
+
+struct cache_call {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t kind;
+};
+
+struct cache_reply {
+    uint64_t magic;
+    uint32_t version;
+    int32_t result;
+    struct cache_shape shape;
+};
+
+/* The shape for so much cache. Returns false if it makes no sense. */
+bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_length);
+
+/* Whether a shape that came from elsewhere is one that cache_shape_make() makes. */
+bool cache_shape_check(const struct cache_shape *shape);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * rhinet-cache-mount READONLY FOLDER PLACE [PROGRAM ARGUMENT...]: what `rhinet cache mount` starts,
+ * a program of its own so that only it needs libfuse. READONLY: 0 or 1. Serves until it is told to
+ * end; with a PROGRAM, until that has ended, and then ends with its status.
+ */
+#include "cache/client.h"
+#include "cache/mount/passthrough.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct mount {
+    struct passthrough passthrough;
+    const char *folder, *place;
+    char *const *program; /* NULL: none */
+    struct fuse *fuse;
+    _Atomic pid_t pid; /* the program; 0: it does not run */
+    int status;        /* of the program */
+};
+
+static int fail(const char *what, const char *name)
+{
+    fprintf(stderr, "rhinet cache mount: %s %s: %s\n", what, name, strerror(errno));
+    return 1;
+}
+
+/* Waits for the program in a thread of its own, and ends the loop after it. */
+static void *run_program(void *object)
+{
+    struct mount *mount = object;
+    pid_t pid;
+    int status = 0;
+    posix_spawnattr_t attributes; /* this thread has all signals blocked, the program has not */
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    errno = posix_spawnp(&pid, mount->program[0], NULL, &attributes, mount->program, environ);
+    if (errno != 0) {
+        fail("cannot start", mount->program[0]);
+        mount->status = 127;
+    } else {
+        mount->pid = pid;
+        waitpid(pid, &status, 0);
+        mount->pid = 0;
+        mount->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    kill(getpid(), SIGTERM); /* as FUSE's loop expects to be told */
+    return NULL;
+}
+
+/* Quiet: the helper lives as long as we do, and complains when we have unmounted before it. */
+static bool mount_once(struct mount *mount, bool is_quiet)
+{
+    int kept = is_quiet ? dup(STDERR_FILENO) : -1;
+    int nothing = kept >= 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nothing >= 0)
+        dup2(nothing, STDERR_FILENO);
+    bool is_mounted = fuse_mount(mount->fuse, mount->place) == 0;
+    if (kept >= 0)
+        dup2(kept, STDERR_FILENO);
+    if (nothing >= 0)
+        close(nothing);
+    if (kept >= 0)
+        close(kept);
+    return is_mounted;
+}
+
+/* With a helper that unmounts when this process dies, however it dies; without, where that helper
+ * is not installed. */
+static int mount_it(struct mount *mount)
+{
+    static const char *const options[] = {"default_permissions,auto_unmount,fsname=rhinet-cache",
+                                          "default_permissions,fsname=rhinet-cache"};
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "%s,%s", mount->passthrough.is_read_only ? "ro" : "rw",
+                 options[i]);
+        char name[] = "rhinet-cache-mount", option[] = "-o";
+        char *words[] = {name, option, text};
+        struct fuse_args arguments = FUSE_ARGS_INIT(3, words);
+        mount->fuse = fuse_new(&arguments, &passthrough_operations, sizeof(passthrough_operations),
+                               &mount->passthrough);
+        bool is_quiet = i == 0;
+        bool is_mounted = mount->fuse && mount_once(mount, is_quiet);
+        fuse_opt_free_args(&arguments);
+        if (is_mounted)
+            return 0;
+        if (mount->fuse)
+            fuse_destroy(mount->fuse);
+    }
+    return -1;
+}
+
+/* The waiter must not get the signals that end the loop. */
+static bool start_waiter(struct mount *mount, pthread_t *waiter)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool is_started = mount->program && pthread_create(waiter, NULL, run_program, mount) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+/* The loop has ended: because the program has, or because we were told to, and then so is it. */
+static void end_waiter(struct mount *mount, pthread_t waiter)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = mount->pid;
+        if (pid > 0)
+            kill(pid, signals[i]);
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 5;
+        if (pthread_timedjoin_np(waiter, NULL, &until) == 0)
+            return;
+    }
+}
+
+static int serve(struct mount *mount)
+{
+    struct fuse_session *session = fuse_get_session(mount->fuse);
+    struct fuse_loop_config config = {.clone_fd = 0, .max_idle_threads = 10};
+    pthread_t waiter;
+    if (fuse_set_signal_handlers(session) != 0)
+        return fail("cannot handle signals at", mount->place);
+    bool has_waiter = start_waiter(mount, &waiter);
+    int ended = fuse_loop_mt(mount->fuse, &config);
+    if (has_waiter)
+        end_waiter(mount, waiter);
+    fuse_remove_signal_handlers(session);
+    return has_waiter ? mount->status : ended < 0; /* a signal is the way to end it */
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fprintf(stderr, "usage: rhinet-cache-mount READONLY FOLDER PLACE [PROGRAM...]\n");
+        return 2;
+    }
+    struct mount mount = {.folder = argv[2], .place = argv[3]};
+    mount.program = argc > 4 ? argv + 4 : NULL;
+    mount.passthrough.is_read_only = argv[1][0] == '1';
+    mount.passthrough.folder = open(mount.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (mount.passthrough.folder < 0)
+        return fail("cannot show", mount.folder);
+    if (cache_client_attach(&mount.passthrough.client, NULL) < 0) {
+        mount.passthrough.client = NULL;
+        fprintf(stderr, "rhinet cache mount: no cache here, files are shown without; start this "
+                        "with `rhinet cache run`\n");
+    }
+    umask(0); /* modes are those that the programs ask for */
+    if (mount_it(&mount) != 0)
+        return fail("cannot mount at", mount.place);
+    int status = serve(&mount);
+    fuse_unmount(mount.fuse);
+    fuse_destroy(mount.fuse);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A FUSE file system that shows a folder as it is. Files that are open for reading only are read
+ * through the cache; all else goes to the folder.
+ */
+#ifndef CACHE_MOUNT_PASSTHROUGH_H
+#define CACHE_MOUNT_PASSTHROUGH_H
+
+#define FUSE_USE_VERSION 35
+
+#include <fuse.h>
+#include <stdbool.h>
+
+struct cache_client;
+
+struct passthrough {
+    int folder;                  /* the folder that is shown */
+    struct cache_client *client; /* NULL: without the cache */
+    bool is_read_only;
+};
+
+/* To be mounted with a struct passthrough as its private data. */
+extern const struct fuse_operations passthrough_operations;
+
+#endif

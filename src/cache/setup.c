@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See setup.h.
+ */
+#include "cache/setup.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory_room.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "cache/mounts.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define AUTO_BYTES_MOST (8ull << 30)
+#define AUTO_PART       8 /* there may be other nodes on this host */
+#define AHEAD_PART      4 /* no more of the memory is for reading ahead */
+
+static int bad(const struct settings *settings, enum setting which, const char *expected)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "%s=%s: expected %s", setting_spec(which)->name,
+                     setting_text(settings, which), expected);
+}
+
+static uint64_t auto_bytes(void)
+{
+    const char *limit;
+    uint64_t bytes = memory_room(&limit) / AUTO_PART;
+    return bytes < AUTO_BYTES_MOST ? bytes : AUTO_BYTES_MOST;
+}
+
+static int read_sizes(const struct settings *settings, struct node_options *node)
+{
+    const char *size = setting_text(settings, SETTING_CACHE_SIZE);
+    const char *ratio = setting_text(settings, SETTING_CACHE_SINGLETS);
+    const char *pretend = setting_text(settings, SETTING_CACHE_PRETEND);
+    uint64_t block;
+    node->bytes = auto_bytes();
+    if (strcmp(size, "auto") != 0 && !text_to_size(size, &node->bytes))
+        return bad(settings, SETTING_CACHE_SIZE, "a size such as 8G, or auto");
+    if (!text_to_size(setting_text(settings, SETTING_CACHE_BLOCK), &block) ||
+        block > CACHE_BLOCK_MOST)
+        return bad(settings, SETTING_CACHE_BLOCK, "a power of two from 64K to 64M");
+    node->block_length = (uint32_t)block;
+    node->singlet_ratio = -1;
+    if (strcmp(ratio, "auto") != 0 && (!text_to_real(ratio, &node->singlet_ratio) ||
+                                       node->singlet_ratio < 0 || node->singlet_ratio > 0.99))
+        return bad(settings, SETTING_CACHE_SINGLETS, "a number from 0 to 0.99, or auto");
+    if (pretend[0] && !text_to_size(pretend, &node->pretended))
+        return bad(settings, SETTING_CACHE_PRETEND, "bytes per second, such as 100M");
+    return 0;
+}
+
+static int read_settings(const struct settings *settings, struct agent_options *options)
+{
+    struct node_options *node = &options->node;
+    node->group_count = (int)setting_number(settings, SETTING_CACHE_GROUPS);
+    node->lease_ns = (int64_t)setting_number(settings, SETTING_CACHE_LEASE);
+    node->use_checksum = setting_number(settings, SETTING_CACHE_CHECKSUM) != 0;
+    node->use_direct = setting_number(settings, SETTING_CACHE_DIRECT) == 0;
+    options->thread_count = (int)setting_number(settings, SETTING_CACHE_THREADS);
+    return read_sizes(settings, node);
+}
+
+static int add_paths(struct cache_control *control, const char *list)
+{
+    char text[256];
+    if (list[0] == '\0')
+        return mounts_add_network(control);
+    snprintf(text, sizeof(text), "%s", list);
+    char *rest = text;
+    for (char *path; (path = strsep(&rest, ":"));) {
+        int result = path[0] ? mounts_add_path(control, path) : 0;
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static void name_socket(struct cache_control *control)
+{
+    uint64_t chance = 0;
+    (void)!getrandom(&chance, sizeof(chance), 0);
+    snprintf(control->socket_name, sizeof(control->socket_name), "rhinet-cache-%d-%016llx",
+             getpid(), (unsigned long long)chance);
+}
+
+static int make_control(struct agent_options *options, const struct settings *settings)
+{
+    struct cache_shape shape;
+    int result = node_shape(&options->node, &shape);
+    if (result < 0)
+        return result;
+    struct memory_shape memory = {.name = SETUP_MEMORY_NAME, .length = shape.control_length};
+    int fd = memory_create(&memory);
+    if (fd < 0)
+        return fd;
+    struct cache_control *control = mmap(NULL, shape.control_length, PROT_READ | PROT_WRITE,
+                                         MAP_SHARED, fd, 0);
+    if (control == MAP_FAILED) {
+        close(fd);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map the cache's control memory: %s",
+                         strerror(errno));
+    }
+    control->shape = shape;
+    control->start_ns = clock_now_ns();
+    control->settle_ns = (int64_t)setting_number(settings, SETTING_CACHE_SETTLE);
+    control->patience_ns = (int64_t)setting_number(settings, SETTING_CACHE_PATIENCE);
+    control->ahead_most = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
+    if (control->ahead_most > shape.chunk_count / AHEAD_PART)
+        control->ahead_most = shape.chunk_count / AHEAD_PART;
+    control->version = CACHE_VERSION;
+    control->magic = CACHE_MAGIC;
+    options->control = control;
+    options->control_fd = fd;
+    options->socket_name = control->socket_name;
+    name_socket(control);
+    return add_paths(control, setting_text(settings, SETTING_CACHE_PATH));
+}
+
+int setup_agent(struct agent_options *options, const struct settings *settings)
+{
+    int result = read_settings(settings, options);
+    return result < 0 ? result : make_control(options, settings);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of `rhinet cache` share.
+ *
+ *   cache.c         dispatch
+ *   cache_run.c     run, and node: what it starts on each node
+ *   cache_stat.c    stat: what the caches of this host hold and have done
+ *   cache_find.c    finding their memory
+ *   cache_warm.c    warm: reading files into the cache before they are wanted
+ *   cache_mount.c   mount: a folder shown again, for programs without the library
+ *   cache_bench.c   bench: the experiments
+ */
+#ifndef CLI_CACHE_H
+#define CLI_CACHE_H
+
+#include <stddef.h>
+
+int cli_cache_run(int argc, char **argv);
+int cli_cache_node(int argc, char **argv);
+int cli_cache_mount(int argc, char **argv);
+int cli_cache_stat(int argc, char **argv);
+int cli_cache_warm(int argc, char **argv);
+
+/* The path of this program; false: it cannot be found. */
+int cache_own_path(char *path, size_t room);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Caches of this host that run for this user, found by their memory in /proc. It is read with
+ * pread, never mapped, copied and checked.
+ */
+#ifndef CLI_CACHE_FIND_H
+#define CLI_CACHE_FIND_H
+
+#include "cache/layout.h"
+
+#define CACHE_FIND_MOST 256
+
+/* Copies of the nodes' control memory, by job and rank; returns how many. free() each. */
+size_t cache_find(struct cache_control *nodes[CACHE_FIND_MOST]);
+
+#endif

@@ -1,0 +1,377 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The file cache as a whole: `rhinet cache run` with a reader that compares every byte.
+
+Whatever happens (too little memory, deaths, faults), each program must end well and have read what
+the kernel has. Where nothing goes wrong, each block is read from the file system exactly once."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import tap  # noqa: E402
+
+RHINET = os.environ["TEST_RHINET"]
+READER = os.environ["TEST_READER"]
+HANG_S = 120
+BLOCK = 1 << 20
+MIB = 1 << 20
+
+
+class Data:
+    """Files to be read, old enough to be cached."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="rhinet-cache-test-")
+        self.random = random.Random(7)
+
+    def add(self, name, size):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(self.random.randbytes(size))
+        return path
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+DATA = None
+LARGE, FILES, SMALL = None, None, None
+SMALL_SIZES = [1, 4095, 4096, 4097, 100 << 10, (128 << 10) - 1, 128 << 10, (128 << 10) + 1,
+               300 << 10, MIB - 1, MIB, MIB + 1, 2 * MIB + 77]
+
+
+def setUpModule():
+    global DATA, LARGE, FILES, SMALL
+    DATA = Data()
+    LARGE = DATA.add("large", 24 * MIB + 12345)
+    FILES = [DATA.add(f"file-{i}", 3 * MIB + 777 * i) for i in range(4)]
+    SMALL = [DATA.add(f"small-{i}", size) for i, size in enumerate(SMALL_SIZES)]
+    time.sleep(1.1)  # RHINET_CACHE_SETTLE
+
+
+def tearDownModule():
+    DATA.remove()
+
+
+def block_count(paths):
+    return sum(-(-os.path.getsize(path) // BLOCK) for path in paths)
+
+
+class Run:
+    """A job, from start to end."""
+
+    def __init__(self, nodes, reader, *options, program=None, **settings):
+        self.gate, gate_end = os.pipe()
+        environment = dict(os.environ, **settings)
+        arguments = [RHINET, "cache", "run", "-n", str(nodes), "--path", DATA.folder, *options]
+        if program is None:
+            program = [READER, "--gate", str(self.gate), *map(str, reader)]
+        # The readers hold the pipe's other end open as well: they begin at the first byte each.
+        self.process = subprocess.Popen(arguments + program, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, env=environment,
+                                        pass_fds=[self.gate])
+        os.close(self.gate)
+        self.gate_end = gate_end
+
+    def open_gate(self):
+        if self.gate_end is not None:
+            os.close(self.gate_end)
+        self.gate_end = None
+
+    def finish(self):
+        self.open_gate()
+        try:
+            self.out, self.err = self.process.communicate(timeout=HANG_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.out, self.err = self.process.communicate()
+            raise AssertionError(f"hangs; stderr: {self.err}")
+        self.status = self.process.returncode
+        self.nodes = [json.loads(line) for line in self.out.split("\n") if line.startswith("{")]
+        return self
+
+    def sum(self, name):
+        return sum(node[name] for node in self.nodes)
+
+
+def run(nodes, reader, *options, **settings):
+    return Run(nodes, reader, *options, **settings).finish()
+
+
+def processes_of(job):
+    """Keepers, agents and programs of a job: {pid: (parent, name)} of all descendants."""
+    table = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                text = file.read()
+        except OSError:
+            continue
+        name = text[text.index("(") + 1:text.rindex(")")]
+        table[int(entry)] = (int(text[text.rindex(")") + 2:].split()[1]), name)
+    found, grown = {job}, True
+    while grown:
+        more = {pid for pid, (parent, _) in table.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return {pid: table[pid] for pid in found if pid in table}
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + HANG_S
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def readers_of(job):
+    return [pid for pid, (_, name) in processes_of(job).items() if name == "cache-reader"]
+
+
+def agents_of(job):
+    return [pid for pid, (_, name) in processes_of(job).items() if name == "rhinet-cache"]
+
+
+class Case(unittest.TestCase):
+    def check_good(self, job, nodes):
+        self.assertEqual(job.status, 0, job.err)
+        self.assertEqual(len(job.nodes), nodes, job.out)
+
+    def check_once(self, job, nodes, paths):
+        """Every block crossed the file system once, and nobody had to do without."""
+        self.check_good(job, nodes)
+        self.assertEqual(job.sum("loads"), block_count(paths))
+        self.assertEqual(job.sum("load_bytes"), sum(map(os.path.getsize, paths)))
+        self.assertEqual(job.sum("fallbacks"), 0, job.out)
+
+
+class Once(Case):
+    """However many nodes begin at the same moment."""
+
+    def once(self, nodes, paths, *options, order=(), **settings):
+        job = run(nodes, [*order, *paths], "--cache", "64M", *options, **settings)
+        self.check_once(job, nodes, paths)
+        return job
+
+    def test_one_node(self):
+        self.once(1, [LARGE])
+
+    def test_four_nodes(self):
+        job = self.once(4, [LARGE])
+        self.assertEqual(job.sum("remote_hits"), 3 * block_count([LARGE]))
+
+    def test_eight_nodes_in_groups(self):
+        for groups in (2, 4):
+            self.once(8, FILES, "--groups", str(groups))
+
+    def test_without_read_ahead(self):
+        self.once(4, FILES, RHINET_CACHE_AHEAD="0")
+
+    def test_small_files(self):
+        self.once(4, SMALL)
+
+    def test_small_blocks(self):
+        job = run(3, FILES, "--cache", "32M", "--block", "64K")
+        self.check_good(job, 3)
+        self.assertEqual(job.sum("loads"),
+                         sum(-(-os.path.getsize(path) // 65536) for path in FILES))
+
+    def test_strides(self):
+        job = run(4, ["--order", "stride", "--length", "50000", LARGE], "--cache", "64M")
+        self.check_good(job, 4)
+        self.assertLessEqual(job.sum("loads"), block_count([LARGE]))
+
+    def test_random_reads_by_threads_and_children(self):
+        job = run(3, ["--order", "random", "--reads", "300", "--length", "300000", "--threads", "3",
+                      "--forks", "2", *FILES], "--cache", "64M")
+        self.check_once(job, 3, FILES)
+
+    def test_checksums(self):
+        self.once(3, [LARGE], "--checksum")
+
+    def test_without_direct_reads(self):
+        self.once(2, FILES, RHINET_CACHE_DIRECT="off")
+
+    def test_ofi(self):
+        self.once(3, [LARGE], "--nic", "ofi")
+
+    def test_mixed(self):
+        self.once(4, [LARGE], "--nic", "mixed", RHINET_MIXED_RANKS="2")
+
+    def test_delays_and_other_orders(self):
+        self.once(4, [LARGE], "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=7,delay=0.05:500us,reorder=0.3")
+
+
+class Room(Case):
+    """Less memory than data."""
+
+    STRESS = ["--order", "random", "--reads", "400", "--length", "200000", "--threads", "4",
+              "--forks", "1"]
+
+    def test_eviction(self):
+        job = run(4, [*self.STRESS, LARGE, *FILES, *SMALL], "--cache", "8M")
+        self.check_good(job, 4)
+        self.assertGreater(job.sum("evictions"), 0)
+
+    def test_fixed_ratios(self):
+        for ratio in ("0", "0.5", "0.9"):
+            job = run(3, [*self.STRESS, *FILES], "--cache", "6M", "--singlets", ratio)
+            self.check_good(job, 3)
+            kept = job.sum("singlets_kept")
+            self.assertEqual(kept == 0, ratio == "0", job.out)
+
+    def test_hardly_any(self):
+        job = run(2, [*self.STRESS, LARGE], "--cache", "4M", RHINET_CACHE_THREADS="16")
+        self.check_good(job, 2)
+
+    def test_eviction_with_groups_and_delays(self):
+        job = run(6, ["--order", "random", "--reads", "150", "--length", "200000", *FILES, *SMALL],
+                  "--cache", "4M", "--groups", "3", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=5,delay=0.02:300us,reorder=0.3")
+        self.check_good(job, 6)
+
+    def test_eviction_ofi(self):
+        job = run(3, [*self.STRESS, *FILES], "--cache", "5M", "--nic", "ofi")
+        self.check_good(job, 3)
+
+    def test_no_sense(self):
+        job = run(1, FILES, "--cache", "1K")
+        self.assertNotEqual(job.status, 0)
+        self.assertIn("makes no sense", job.err)
+
+
+class Faults(Case):
+    """A network that loses and changes things."""
+
+    def test_lost_operations(self):
+        job = run(3, [LARGE], "--cache", "64M", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=3,drop=push%0.02,drop=pull%0.02,drop=atomic%0.02")
+        self.check_good(job, 3)
+
+    def test_checksums_notice(self):
+        """Flipped bits in blocks, headers and directory: never in what is read."""
+        job = run(3, [LARGE, *FILES], "--cache", "64M", "--checksum", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=3,corrupt=pull%0.1")
+        self.check_good(job, 3)
+        self.assertGreater(job.sum("checksum_errors"), 0)
+
+
+class Death(Case):
+    def check_left(self):
+        with open("/proc/net/unix") as table:
+            self.assertNotIn("rhinet-cache-", table.read())
+
+    def test_agent_killed_at_every_step(self):
+        """Rank 1's agent dies at its n-th operation: as loader, as holder, while evicting."""
+        for step in [*range(1, 40, 2), 60, 90, 130, 200]:
+            job = run(3, FILES, "--cache", "5M", "--nic", "fault(shm)",
+                      RHINET_FAULT=f"rank=1,kill@{step}", RHINET_CACHE_AHEAD="2")
+            self.check_good(job, 3)
+
+    def test_agent_killed_while_reading(self):
+        job = Run(3, ["--order", "random", "--reads", "3000", "--length", "100000", LARGE],
+                  "--cache", "16M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
+        victim = random.choice(agents_of(job.process.pid))
+        job.open_gate()
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGKILL)
+        self.check_good(job.finish(), 3)
+        self.assertIn("was killed by signal 9", job.err)
+
+    def test_agent_stopped(self):
+        """Silent, not dead: requests are given up after a while, loaders are overruled."""
+        job = Run(3, [*FILES], "--cache", "64M", RHINET_CACHE_LEASE="300ms",
+                  RHINET_CACHE_PATIENCE="500ms", RHINET_CACHE_AHEAD="0")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
+        victim = agents_of(job.process.pid)[0]
+        os.kill(victim, signal.SIGSTOP)
+        job.open_gate()
+        try:
+            wait_for(lambda: not readers_of(job.process.pid), "the readers' end")
+        finally:
+            os.kill(victim, signal.SIGCONT)
+        self.check_good(job.finish(), 3)
+        self.assertGreater(job.sum("fallbacks"), 0)
+
+    def test_node_killed(self):
+        job = Run(4, ["--order", "random", "--reads", "2000", "--length", "100000", LARGE],
+                  "--cache", "16M", "--survive")
+        readers = wait_for(lambda: len(readers_of(job.process.pid)) == 4 and
+                           readers_of(job.process.pid), "the readers")
+        job.open_gate()
+        time.sleep(0.2)
+        keeper = processes_of(job.process.pid)[readers[0]][0]
+        os.kill(keeper, signal.SIGKILL)
+        job.finish()
+        self.assertEqual(job.status, 128 + signal.SIGKILL, job.err)
+        self.assertEqual(len(job.nodes), 3, job.out)
+        self.check_left()
+
+    def test_launcher_killed(self):
+        job = Run(2, FILES, "--cache", "16M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        members = set(processes_of(job.process.pid)) - {job.process.pid}
+        job.process.kill()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in members),
+                 "the end of all processes")
+        job.finish()
+        self.check_left()
+
+    def test_program_fails(self):
+        job = Run(2, [], "--cache", "8M", program=["sh", "-c", "exit 3"]).finish()
+        self.assertEqual(job.status, 3, job.err)
+        job = Run(2, [], "--cache", "8M", program=["/does/not/exist"]).finish()
+        self.assertEqual(job.status, 127, job.err)
+
+    def test_nothing_is_left(self):
+        self.check_good(run(2, FILES, "--cache", "8M"), 2)
+        self.check_left()
+
+
+class Paths(Case):
+    def test_other_files_are_not_cached(self):
+        with tempfile.NamedTemporaryFile(prefix="rhinet-cache-other-") as other:
+            other.write(b"x" * 100000)
+            other.flush()
+            job = run(1, [other.name], "--cache", "8M", RHINET_CACHE_SETTLE="0s")
+        self.check_good(job, 1)
+        self.assertEqual(job.sum("local_hits") + job.sum("loads"), 0)
+
+    def test_young_files_are_not_cached(self):
+        path = DATA.add("young", 100000)
+        job = run(1, [path], "--cache", "8M", RHINET_CACHE_SETTLE="3600s")
+        self.check_good(job, 1)
+        self.assertEqual(job.sum("loads"), 0)
+
+    def test_links_are_followed(self):
+        link = os.path.join(DATA.folder, "..", os.path.basename(DATA.folder) + "-link")
+        os.symlink(FILES[0], link)
+        try:
+            self.check_once(run(2, [link], "--cache", "8M"), 2, [FILES[0]])
+        finally:
+            os.unlink(link)
+
+    def test_no_such_folder(self):
+        job = Run(1, [], "--path", "/does/not/exist", program=["true"]).finish()
+        self.assertEqual(job.status, 2)
+        self.assertIn("no such folder", job.err)
+
+
+if __name__ == "__main__":
+    tap.main()

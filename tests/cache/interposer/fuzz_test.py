@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random calls on descriptors (descriptor_fuzz.c) have the same outcomes with and without the cache,
+and races between threads and processes (descriptor_race.c) end well.
+CACHE_FUZZ_SEEDS: how many sequences; CACHE_FUZZ_FIRST: the first one's number."""
+
+import os
+
+import cache_harness as harness
+
+SEEDS = int(os.environ.get("CACHE_FUZZ_SEEDS", "25"))
+FIRST = int(os.environ.get("CACHE_FUZZ_FIRST", "1"))
+CALLS = 400
+
+
+class Fuzz(harness.CacheTest):
+    def log(self, start, seed):
+        for path in self.data.glob("*"):
+            path.unlink()
+        status, out, err = self.finish(start(harness.PROGRAMS / "descriptor-fuzz", self.data, seed,
+                                             CALLS), 60)
+        self.assertEqual(status, 0, f"seed {seed}: {err}")
+        return (out + err).splitlines()
+
+    def compare(self, start, first, count):
+        self.data.mkdir()
+        for seed in range(first, first + count):
+            plain, cached = self.log(self.start_plain, seed), self.log(start, seed)
+            for number, (expected, have) in enumerate(zip(plain, cached), 1):
+                self.assertEqual(have, expected, f"seed {seed}, line {number}")
+            self.assertEqual(len(plain), len(cached), f"seed {seed}")
+
+    def test_stand_in(self):
+        self.compare(self.start_fake, FIRST, SEEDS)
+        self.assertGreater(self.served(), 100000 * SEEDS // 4)
+
+    def test_real(self):
+        self.compare(self.start_cached, FIRST + SEEDS, max(SEEDS // 5, 1))
+
+
+class Race(harness.CacheTest):
+    """Threads that change descriptors others read, processes that share an offset."""
+
+    def race(self, start):
+        self.data.mkdir()
+        for seed in range(FIRST, FIRST + max(SEEDS // 8, 1)):
+            outcome = self.finish(start(harness.PROGRAMS / "descriptor-race", self.data, seed), 120)
+            self.assertEqual(outcome, (0, "", ""), f"seed {seed}")
+
+    def test_plain(self):
+        self.race(self.start_plain)
+
+    def test_stand_in(self):
+        self.race(self.start_fake)
+        self.assertGreater(self.served(), 1_000_000)
+
+    def test_real(self):
+        self.race(self.start_cached)
+
+
+if __name__ == "__main__":
+    harness.main()

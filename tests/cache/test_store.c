@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The store alone: index, slots, tokens, lists, small objects and whole blocks.
+ */
+#include "cache/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the three above first */
+#include <cmocka.h>
+
+#define BLOCK  (64u << 10)
+#define CHUNKS 4u
+
+struct world {
+    struct store store;
+    struct cache_control *control;
+    void *arena;
+};
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct cache_shape shape;
+    assert_true(cache_shape_make(&shape, CHUNKS * BLOCK, BLOCK));
+    world->arena = aligned_alloc(BLOCK, shape.arena_length);
+    world->control = aligned_alloc(4096, shape.control_length);
+    memset(world->arena, 0, shape.arena_length);
+    memset(world->control, 0, shape.control_length);
+    assert_int_equal(store_open(&world->store, world->arena, world->control, &shape), 0);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    store_close(&world->store);
+    free(world->arena);
+    free(world->control);
+    free(world);
+    return 0;
+}
+
+static void id_of(uint64_t number, uint64_t id[2])
+{
+    id[0] = number * 0x9e3779b97f4a7c15u | 1;
+    id[1] = number * 0xbf58476d1ce4e5b9u;
+}
+
+/* Put a block with this number in; returns its slot. */
+static uint32_t put(struct store *store, uint64_t number, uint64_t length)
+{
+    uint64_t id[2];
+    id_of(number, id);
+    uint32_t slot = store_reserve(store, length);
+    if (slot != CACHE_NO_SLOT)
+        assert_true(store_publish(store, slot, id, length, 0) != 0);
+    return slot;
+}
+
+static uint32_t find(struct store *store, uint64_t number, uint64_t *token)
+{
+    uint64_t id[2];
+    id_of(number, id);
+    return cache_index_find(&store->arena, id, token);
+}
+
+static void touch(struct world *world, uint32_t slot)
+{
+    cache_touched(world->control, &world->store.shape)[slot] = 1;
+}
+
+static void shape_is_checked(void **state)
+{
+    (void)state;
+    struct cache_shape shape;
+    assert_false(cache_shape_make(&shape, 1 << 20, 3 << 16));
+    assert_false(cache_shape_make(&shape, 1 << 20, 32 << 10));
+    assert_false(cache_shape_make(&shape, BLOCK, BLOCK));
+    assert_true(cache_shape_make(&shape, 8ull << 30, 1 << 20));
+    assert_true(cache_shape_check(&shape));
+    assert_int_equal(shape.chunk_count, 8192);
+    shape.data_offset += 4096;
+    assert_false(cache_shape_check(&shape));
+}
+
+static void what_is_published_is_found(void **state)
+{
+    struct world *world = *state;
+    uint64_t token = 0, again;
+    uint32_t slot = put(&world->store, 7, BLOCK);
+    assert_int_equal(find(&world->store, 7, &token), slot);
+    assert_int_equal(find(&world->store, 8, &again), CACHE_NO_SLOT);
+    assert_true(cache_slot_stands(&world->store.arena.slots[slot], token));
+    assert_int_equal(world->store.arena.slots[slot].length, BLOCK);
+}
+
+static void tokens_are_never_used_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t first, second;
+    bool is_singlet;
+    uint32_t slot = put(&world->store, 1, BLOCK);
+    find(&world->store, 1, &first);
+    assert_int_equal(store_victim(&world->store, 0, &is_singlet), slot);
+    assert_true(cache_slot_stands(&world->store.arena.slots[slot], first)); /* leaving, not gone */
+    store_release(&world->store, slot);
+    assert_false(cache_slot_stands(&world->store.arena.slots[slot], first));
+    assert_int_equal(put(&world->store, 1, BLOCK), slot);
+    assert_int_equal(find(&world->store, 1, &second), slot);
+    assert_true(second != first);
+    assert_false(cache_slot_stands(&world->store.arena.slots[slot], first));
+}
+
+static void the_token_skips_zero_in_the_directory(void **state)
+{
+    struct world *world = *state;
+    uint64_t token = 0;
+    world->store.token = 0xfffffff;
+    put(&world->store, 1, BLOCK);
+    find(&world->store, 1, &token);
+    assert_true((token & 0xfffffff) != 0);
+}
+
+static void the_oldest_leaves_first(void **state)
+{
+    struct world *world = *state;
+    struct store *store = &world->store;
+    bool is_singlet = true;
+    uint32_t slots[CHUNKS];
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        slots[i] = put(store, i, BLOCK);
+    assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
+    touch(world, slots[0]); /* used: it stays, the next goes */
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[1]);
+    assert_false(is_singlet);
+    store_release(store, slots[1]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[2]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[3]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[0]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), CACHE_NO_SLOT);
+}
+
+static void if_all_were_used_one_leaves_still(void **state)
+{
+    struct world *world = *state;
+    bool is_singlet;
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        touch(world, put(&world->store, i, BLOCK));
+    assert_true(store_victim(&world->store, 0, &is_singlet) != CACHE_NO_SLOT);
+}
+
+static void singlets_leave_in_order_and_only_beyond_their_share(void **state)
+{
+    struct world *world = *state;
+    struct store *store = &world->store;
+    uint32_t slots[CHUNKS];
+    bool is_singlet;
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        slots[i] = put(store, i, BLOCK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[i]);
+        store_keep_singlet(store, slots[i]);
+    }
+    /* Two blocks are allowed there, so the general list gives the next. */
+    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[2]);
+    assert_false(is_singlet);
+    store_keep_singlet(store, slots[2]);
+    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
+    assert_true(is_singlet);
+    store_return_singlet(store, slots[0]); /* at the same end again */
+    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
+    store_release(store, slots[0]);
+    /* One that is used goes back to the general list. */
+    touch(world, slots[1]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[2]);
+    assert_true(is_singlet);
+    store_release(store, slots[2]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[3]);
+    assert_false(is_singlet);
+    store_release(store, slots[3]);
+    assert_int_equal(store_victim(store, 0, &is_singlet), slots[1]);
+    assert_false(is_singlet);
+}
+
+static void small_objects_share_a_chunk(void **state)
+{
+    struct world *world = *state;
+    struct store *store = &world->store;
+    uint32_t small = cache_small_length(&store->shape);
+    for (uint32_t i = 0; i < CHUNKS * CACHE_PARTS; i++)
+        assert_true(put(store, i, small) != CACHE_NO_SLOT);
+    assert_int_equal(store_reserve(store, 1), CACHE_NO_SLOT);
+    assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
+    /* For a whole block all parts of a chunk must go. */
+    bool is_singlet;
+    uint32_t gone = store_victim(store, 0, &is_singlet), sibling;
+    store_release(store, gone);
+    assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
+    int count = 1;
+    while ((sibling = store_sibling(store, gone)) != CACHE_NO_SLOT) {
+        assert_int_equal(sibling / CACHE_PARTS, gone / CACHE_PARTS);
+        store_release(store, sibling);
+        count++;
+    }
+    assert_int_equal(count, CACHE_PARTS);
+    uint32_t whole = store_reserve(store, BLOCK);
+    assert_int_equal(whole / CACHE_PARTS, gone / CACHE_PARTS);
+    assert_int_equal(whole % CACHE_PARTS, 0);
+    store_cancel(store, whole);
+    assert_true(put(store, 1000, small) != CACHE_NO_SLOT);
+}
+
+static void a_full_index_refuses(void **state)
+{
+    struct world *world = *state;
+    struct cache_arena *arena = &world->store.arena;
+    uint32_t added = 0;
+    for (uint64_t i = 1; i < 100; i++) {
+        uint64_t id[2] = {1, i << 24};
+        if (!cache_index_add(arena, id, 0))
+            break;
+        added++;
+    }
+    assert_int_equal(added, arena->shape->bucket_count == 1 ? CACHE_ENTRIES : 2 * CACHE_ENTRIES);
+    uint64_t id[2] = {1, 1 << 24};
+    cache_index_remove(arena, id, 0);
+    assert_true(cache_index_add(arena, id, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shape_is_checked),
+        cmocka_unit_test_setup_teardown(what_is_published_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tokens_are_never_used_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_token_skips_zero_in_the_directory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_oldest_leaves_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(if_all_were_used_one_leaves_still, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(singlets_leave_in_order_and_only_beyond_their_share, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(small_objects_share_a_chunk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_full_index_refuses, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}

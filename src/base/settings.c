@@ -103,6 +103,12 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                     .choices = "pm-auto|pm-ring|pm-queue",
                     .help = "how PM messages travel: one queue and a few lanes, one ring per "
                             "sender, or one queue"},
+    [SETTING_DSM_FAULTS] = {.name = "RHINET_DSM_FAULTS",
+                            .kind = SETTING_CHOICE,
+                            .initial = "auto",
+                            .choices = "auto|async|sigbus|mprotect",
+                            .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
+                                    "auto: the fastest that this kernel has"},
     [SETTING_HOST_TIMEOUT] = {.name = "RHINET_HOST_TIMEOUT",
                               .kind = SETTING_DURATION,
                               .initial = "5s",

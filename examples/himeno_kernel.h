@@ -46,7 +46,7 @@ struct himeno_slab {
 /* Have the loop over a row's points turned into vector instructions at any -O. */
 #ifdef __clang__
 #define HIMENO_FAST
-#define HIMENO_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define HIMENO_LOOP
 #else
 #define HIMENO_LOOP _Pragma("GCC ivdep")
 #define HIMENO_FAST __attribute__((optimize("O3")))

@@ -52,6 +52,21 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                        .most = 1 << 20,
                        .help =
                            "locks that a job has, 192 bytes each on every rank; the same on all"},
+    [SETTING_DSM_HEAP] = {.name = "RHINET_DSM_HEAP",
+                          .kind = SETTING_NUMBER,
+                          .initial = "32",
+                          .least = 1,
+                          .most = 1 << 20,
+                          .help = "distributed shared memory: MiB of it, which every rank has in "
+                                  "full; the same on all"},
+    [SETTING_DSM_VARIABLES] =
+        {.name = "RHINET_DSM_VARIABLES",
+         .kind = SETTING_NUMBER,
+         .initial = "1024",
+         .least = 1,
+         .most = 1 << 20,
+         .help = "distributed shared memory: synchronisation variables, 384 bytes each on every "
+                 "rank; the same on all"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,

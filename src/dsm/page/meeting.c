@@ -28,8 +28,7 @@ void meeting_note_writer(struct rh_dsm_pages *pages, size_t page, int writer)
         one->writer = PAGES_HOME_UNKNOWN; /* not alone */
         one->streak = 0;
     } else if (!is_again) {
-        bool goes_on = one->meeting + 1 == pages->meeting && one->writer == writer;
-        one->streak = goes_on ? one->streak + 1 : 1;
+        one->streak = one->writer == writer ? one->streak + 1 : 1;
         one->writer = writer;
     }
     one->meeting = pages->meeting;

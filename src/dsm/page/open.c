@@ -96,7 +96,7 @@ static int meet_peers(struct rh_dsm_pages *pages)
 int open_memory(struct rh_dsm_pages *pages)
 {
     struct rh_msg *msg = rh_dsm_msg(pages->dsm);
-    unsigned space;
+    unsigned space = 0;
     pages->job = pages->dsm->job;
     pages->rank = rh_rank(pages->job);
     pages->size = rh_size(pages->job);

@@ -5,6 +5,7 @@
 #include "dsm/page/pages.h"
 
 #include "base/clock.h"
+#include "dsm/dsm.h"
 #include "dsm/page/open.h"
 
 #include <sched.h>
@@ -121,12 +122,16 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
     return 0;
 }
 
-/* The last barrier makes sure that nobody fetches from us any more; it is no matter if a rank has
- * died. */
+/* Nobody fetches from us after the first barrier; after the second one the numbers of our segments
+ * and set are free on all ranks, so that other pages may have them. A rank that has died is no
+ * matter here. */
 int rh_dsm_pages_close(struct rh_dsm_pages *pages)
 {
+    struct rh_set *all = pages->dsm->set;
     int result = rh_barrier(pages->set, RH_TIMEOUT_DEFAULT);
     open_undo(pages);
+    if (result == 0)
+        result = rh_barrier(all, RH_TIMEOUT_DEFAULT);
     return result == RH_EDEAD ? 0 : result;
 }
 

@@ -55,7 +55,7 @@ struct page {
     uint8_t credit;       /* updates until it is dropped, to see whether it is still used */
     _Atomic int32_t home; /* rank */
     /* At the home: a remote rank that alone has written the page before the last `streak`
-     * barriers, and the number of the last one. */
+     * barriers at which it was written, and the number of the last of these. */
     int32_t writer;
     uint32_t streak;
     uint32_t meeting;

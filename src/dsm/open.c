@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing the shared memory, which all ranks do together.
+ */
+#include "base/settings.h"
+#include "dsm/bulk.h"
+#include "dsm/reach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SET_ID 65535 /* of the set of all ranks; programs choose theirs from below */
+
+static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
+{
+    if (options && options->struct_size != sizeof(*options))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "struct_size of the options is %zu, not %zu; set it to sizeof",
+                         options->struct_size, sizeof(*options));
+    if (job->world.size > WORD_RANKS_MAX)
+        return error_set(RH_EUNSUP, ERROR_NO_RANK,
+                         "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,
+                         job->world.size);
+    return 0;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static void lay_out(struct rh_dsm *dsm, const struct rh_dsm_options *options)
+{
+    const struct settings *settings = &dsm->job->settings;
+    dsm->heap_length = options ? options->heap_length : 0;
+    if (dsm->heap_length == 0)
+        dsm->heap_length = setting_number(settings, SETTING_DSM_HEAP) << 20;
+    if (dsm->heap_length < dsm_heap_least())
+        dsm->heap_length = dsm_heap_least();
+    dsm->heap_length = (dsm->heap_length + 4095) & ~4095ULL;
+    dsm->variable_count = options ? options->variable_count : 0;
+    if (dsm->variable_count == 0)
+        dsm->variable_count = (uint32_t)setting_number(settings, SETTING_DSM_VARIABLES);
+    dsm->node_count = dsm->variable_count + DSM_INTERNAL_COUNT;
+    dsm->nodes_offset = sizeof(struct dsm_header);
+    dsm->bindings_offset = dsm->nodes_offset + dsm->node_count * sizeof(struct dsm_node);
+}
+
+static void fill(struct rh_dsm *dsm, char *control)
+{
+    struct dsm_header *header = (struct dsm_header *)(void *)control;
+    dsm->nodes = (struct dsm_node *)(void *)(control + dsm->nodes_offset);
+    dsm->bindings = (struct dsm_binding *)(void *)(control + dsm->bindings_offset);
+    for (uint32_t i = 0; i < dsm->node_count; i++) {
+        int home = dsm_home(dsm, i);
+        uint64_t word = home == dsm->rank ? WORD_OWNER | WORD_VALID : 0;
+        dsm->nodes[i].word = word_with_hint(word, home);
+        dsm->own[i].last_source = -1;
+    }
+    header->heap_length = dsm->heap_length;
+    header->node_count = dsm->node_count;
+}
+
+static int make_memory(struct rh_dsm *dsm)
+{
+    void *control = NULL, *heap = NULL;
+    uint64_t length = dsm->bindings_offset + dsm->node_count * sizeof(struct dsm_binding);
+    dsm->own = aligned_alloc(64, dsm->node_count * sizeof(*dsm->own));
+    dsm->peers = calloc((size_t)dsm->size, sizeof(*dsm->peers));
+    if (!dsm->own || !dsm->peers)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables", dsm->node_count);
+    memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
+    int result = rh_segment_alloc(dsm->job, DSM_SID_CONTROL, length, &control);
+    if (result == RH_EEXIST)
+        return error_set(RH_EEXIST, ERROR_NO_RANK,
+                         "this job's shared memory is open already; there is one per job");
+    if (result < 0)
+        return result;
+    fill(dsm, control);
+    result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
+    if (result < 0) {
+        rh_segment_detach(dsm->job, DSM_SID_CONTROL);
+        return result;
+    }
+    dsm->heap = dsm->base = heap;
+    return 0;
+}
+
+static void free_memory(struct rh_dsm *dsm)
+{
+    if (dsm->heap) {
+        rh_segment_detach(dsm->job, DSM_SID_HEAP);
+        rh_segment_detach(dsm->job, DSM_SID_CONTROL);
+    }
+    free(dsm->peers);
+    free(dsm->own);
+}
+
+/* ---- The others ----------------------------------------------------------------------------- */
+
+/* Its segments are there: see that they are like ours, and how they are reached. */
+static int meet(struct rh_dsm *dsm, int rank)
+{
+    struct dsm_header header;
+    struct dsm_peer *peer = &dsm->peers[rank];
+    int result = rh_pull(dsm->job, rh_at(rank, DSM_SID_CONTROL, 0), &header, sizeof(header));
+    if (result < 0)
+        return result;
+    if (header.heap_length != dsm->heap_length || header.node_count != dsm->node_count)
+        return error_set(RH_EINVALID, rank,
+                         "rank %d has %llu bytes of shared memory and %llu variables, this one "
+                         "%llu and %u; give all ranks the same options and settings",
+                         rank, (unsigned long long)header.heap_length,
+                         (unsigned long long)header.node_count,
+                         (unsigned long long)dsm->heap_length, dsm->node_count);
+    peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
+                                dsm->node_count * sizeof(struct dsm_node));
+    peer->heap = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_HEAP, 0), dsm->heap_length);
+    return 0;
+}
+
+static int meet_all(struct rh_dsm *dsm)
+{
+    const struct roster *roster = dsm->job->world.roster;
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = SET_ID};
+    int result = rh_set_create(dsm->msg, &spec, &dsm->set);
+    if (result == 0)
+        result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    for (int rank = 0; rank < dsm->size && result == 0; rank++) {
+        dsm->peers[rank].state = &roster->peer[rank].state;
+        if (rank != dsm->rank)
+            result = meet(dsm, rank);
+    }
+    dsm->peers[dsm->rank].nodes = dsm->nodes;
+    dsm->peers[dsm->rank].heap = dsm->heap;
+    return result;
+}
+
+/* ---- The calls ------------------------------------------------------------------------------ */
+
+static void free_all(struct rh_dsm *dsm)
+{
+    if (dsm->set)
+        rh_set_destroy(dsm->set);
+    if (dsm->has_own_msg)
+        rh_msg_close(dsm->msg);
+    free_memory(dsm);
+    free(dsm);
+}
+
+static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
+{
+    int result = make_memory(dsm);
+    if (result < 0)
+        return result;
+    dsm->msg = msg;
+    if (!msg) {
+        result = rh_msg_open(&dsm->msg, dsm->job);
+        dsm->has_own_msg = result == 0;
+    }
+    if (result == 0)
+        result = dsm_heap_open(dsm);
+    if (result == 0)
+        result = meet_all(dsm);
+    if (result == 0)
+        result = dsm->bulk->open(dsm, &dsm->bulk_state);
+    if (result < 0)
+        return result;
+    result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    if (result < 0)
+        dsm->bulk->close(dsm, dsm->bulk_state);
+    return result;
+}
+
+int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_options *options)
+{
+    int result = check_options(job, options);
+    if (result < 0)
+        return result;
+    struct rh_dsm *made = aligned_alloc(64, (sizeof(*made) + 63) & ~63ULL);
+    if (!made)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
+    memset(made, 0, sizeof(*made));
+    made->job = job;
+    made->rank = rh_rank(job);
+    made->size = rh_size(job);
+    made->bulk = &dsm_bulk_rdma;
+    lay_out(made, options);
+    result = open_parts(made, options ? options->msg : NULL);
+    if (result < 0) {
+        free_all(made);
+        return result;
+    }
+    *dsm = made;
+    return 0;
+}
+
+int rh_dsm_close(struct rh_dsm *dsm)
+{
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
+    dsm->bulk->close(dsm, dsm->bulk_state);
+    free_all(dsm);
+    return 0;
+}
+
+struct rh_msg *rh_dsm_msg(const struct rh_dsm *dsm)
+{
+    return dsm->msg;
+}

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HIMENO_FLOPS  34 /* per point, by the benchmark's definition */
-#define HIMENO_OMEGA  0.8f
-#define HIMENO_LANES  8
+#define HIMENO_FLOPS       34 /* per point, by the benchmark's definition */
+#define HIMENO_OMEGA       0.8f
+#define HIMENO_LANES       8
 #define HIMENO_COLUMNS_MAX 512
-#define HIMENO_COEFFS 12 /* a0..a3, b0..b2, c0..c2, bnd, wrk1 */
+#define HIMENO_COEFFS      12 /* a0..a3, b0..b2, c0..c2, bnd, wrk1 */
 
 struct himeno_size {
     const char *name;
@@ -54,7 +54,8 @@ struct himeno_slab {
 
 static inline struct himeno_grid himeno_grid(const struct himeno_size *size)
 {
-    struct himeno_grid grid = {.planes = size->planes, .rows = size->rows, .columns = size->columns};
+    struct himeno_grid grid = {
+        .planes = size->planes, .rows = size->rows, .columns = size->columns};
     grid.row = (size_t)size->columns + 16;
     grid.plane = (grid.row * (size_t)size->rows + 1023) / 1024 * 1024;
     return grid;
@@ -108,9 +109,10 @@ static inline void himeno_start_plane(const struct himeno_grid *grid, float *p, 
 }
 
 /* A row of points; their squared residuals go to `squares`. */
-static inline __attribute__((always_inline)) void
-himeno_row(const struct himeno_slab *slab, const float *restrict p, float *restrict out, size_t c,
-           float *restrict squares)
+static inline __attribute__((always_inline)) void himeno_row(const struct himeno_slab *slab,
+                                                             const float *restrict p,
+                                                             float *restrict out, size_t c,
+                                                             float *restrict squares)
 {
     const size_t i = slab->grid.plane, j = slab->grid.row;
     const float *const *a = (const float *const *)slab->coefficient;
@@ -119,7 +121,8 @@ himeno_row(const struct himeno_slab *slab, const float *restrict p, float *restr
     const float *restrict b2 = a[6] + c, *restrict c0 = a[7] + c, *restrict c1 = a[8] + c;
     const float *restrict c2 = a[9] + c, *restrict bnd = a[10] + c, *restrict wrk = a[11] + c;
     const float *restrict up = p + i, *restrict down = p - i;
-    HIMENO_LOOP for (size_t k = 1; k < (size_t)slab->grid.columns - 1; k++) {
+    HIMENO_LOOP for (size_t k = 1; k < (size_t)slab->grid.columns - 1; k++)
+    {
         float s0 = a0[k] * up[k] + a1[k] * p[k + j] + a2[k] * p[k + 1];
         s0 += b0[k] * (up[k + j] - up[k - j] - down[k + j] + down[k - j]);
         s0 += b1[k] * (p[k + j + 1] - p[k + 1 - j] - p[k + j - 1] + p[k - 1 - j]);
@@ -131,8 +134,9 @@ himeno_row(const struct himeno_slab *slab, const float *restrict p, float *restr
     }
 }
 
-static inline __attribute__((always_inline)) float
-himeno_rows(const struct himeno_slab *slab, const float *p, float *out, int plane)
+static inline __attribute__((always_inline)) float himeno_rows(const struct himeno_slab *slab,
+                                                               const float *p, float *out,
+                                                               int plane)
 {
     float sums[HIMENO_LANES] = {0}, squares[HIMENO_COLUMNS_MAX] = {0}, sum = 0;
     for (int row = 1; row < slab->grid.rows - 1; row++) {
@@ -149,16 +153,16 @@ himeno_rows(const struct himeno_slab *slab, const float *p, float *out, int plan
 }
 
 #ifdef __x86_64__
-HIMENO_FAST __attribute__((target("avx2"))) static inline float
-himeno_plane_avx2(const struct himeno_slab *slab, const float *p, float *out, int plane)
+HIMENO_FAST __attribute__((target("avx2"))) static inline float himeno_plane_avx2(
+    const struct himeno_slab *slab, const float *p, float *out, int plane)
 {
     return himeno_rows(slab, p, out, plane);
 }
 #endif
 
 /* Compute one plane of `out` from p, both whole arrays; returns its sum of squared residuals. */
-HIMENO_FAST static inline float himeno_plane(const struct himeno_slab *slab, const float *p, float *out,
-                                 int plane)
+HIMENO_FAST static inline float himeno_plane(const struct himeno_slab *slab, const float *p,
+                                             float *out, int plane)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2"))

@@ -80,12 +80,14 @@ struct bench_layer {
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
-#define BENCH_RMA_CASES 15
-#define BENCH_MSG_CASES 16
-#define BENCH_OFI_CASES 5
-extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES]; /* cases_rma.c */
-extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES]; /* cases_msg.c */
-extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES]; /* cases_ofi.c */
+#define BENCH_RMA_CASES   15
+#define BENCH_MSG_CASES   16
+#define BENCH_OFI_CASES   5
+#define BENCH_PAGES_CASES 14
+extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];     /* cases_rma.c */
+extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];     /* cases_msg.c */
+extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];     /* cases_ofi.c */
+extern const struct bench_case bench_pages_cases[BENCH_PAGES_CASES]; /* cases_pages.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -190,6 +192,9 @@ struct bench_run {
     struct rh_set *set;
     struct pm_context *pm;
     struct raw_ofi *raw_ofi;
+    struct rh_dsm *dsm;
+    struct bench_pages *pages;
+    struct bench_himeno *himeno;
     uint64_t meeting; /* number of the last raw barrier; the same on all */
 };
 
@@ -356,6 +361,28 @@ int start_nothing(struct bench_run *run, double *figure);
 int start_job(struct bench_run *run, double *figure);
 /* What the started do: `rhinet bench .join`. */
 int start_join_and_leave(void);
+
+/* ---- dsm_pages.c, dsm_himeno.c --------------------------------------------------------------- */
+
+int pages_open(struct bench_run *run);
+void pages_close(struct bench_run *run);
+int pages_raw_fault(struct bench_run *run, double *figure); /* by the mechanism in use */
+int pages_raw_mprotect(struct bench_run *run, double *figure);
+int pages_raw_mprotect_write(struct bench_run *run, double *figure);
+int pages_fault_read(struct bench_run *run, double *figure);
+int pages_fault_write(struct bench_run *run, double *figure);
+int pages_fetch(struct bench_run *run, double *figure);
+int pages_stream(struct bench_run *run, double *figure);
+int pages_barrier(struct bench_run *run, double *figure);
+int pages_count(struct bench_run *run, double *figure);
+
+int himeno_dsm(struct bench_run *run);
+int himeno_set_up(struct bench_run *run);
+void himeno_tear_down(struct bench_run *run);
+int himeno_run_sequential(struct bench_run *run, double *figure);
+int himeno_run_messages(struct bench_run *run, double *figure);
+int himeno_run_entry(struct bench_run *run, double *figure);
+int himeno_run_pages(struct bench_run *run, double *figure);
 
 /* ---- peers.c, peers_ucx.c ------------------------------------------------------------------- */
 

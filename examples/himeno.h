@@ -145,9 +145,11 @@ static inline int himeno_entry_open(struct himeno *himeno)
             result = himeno_bind(himeno, himeno_outer(himeno, which, himeno->rank, 1),
                                  himeno_plane_at(himeno, which, himeno->slab.end - 1), plane);
     }
-    return result < 0 ? result
-                      : himeno_bind(himeno, himeno_sum(himeno, himeno->rank),
-                                    himeno->shared_totals + 8 * himeno->rank, sizeof(double));
+    if (result == 0)
+        result = himeno_bind(himeno, himeno_sum(himeno, himeno->rank),
+                             himeno->shared_totals + 8 * himeno->rank, sizeof(double));
+    /* What binding brings to others comes before the pressure is set, which all do alike. */
+    return result < 0 ? result : rh_barrier(himeno->set, RH_TIMEOUT_DEFAULT);
 }
 
 /* A slab of one plane has one variable for it. */
@@ -266,10 +268,12 @@ static inline void himeno_close(struct himeno *himeno)
 {
     if (himeno->pages)
         rh_dsm_pages_close(himeno->pages);
+    if (himeno->set)
+        rh_barrier(himeno->set, RH_TIMEOUT_DEFAULT); /* nobody uses the heap any more */
     if (himeno->version == HIMENO_ENTRY && himeno->p[0] && himeno->rank == 0)
         rh_dsm_free(himeno->dsm, himeno->heap);
-    if (himeno->set && himeno->version != HIMENO_PAGES)
-        rh_barrier(himeno->set, RH_TIMEOUT_DEFAULT);
+    if (himeno->set)
+        rh_barrier(himeno->set, RH_TIMEOUT_DEFAULT); /* nor finds it before it is free */
     if (himeno->set)
         rh_set_destroy(himeno->set);
     himeno_slab_close(&himeno->slab);

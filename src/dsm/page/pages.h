@@ -205,7 +205,7 @@ int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cau
 /* ---- change.c ------------------------------------------------------------------------------- */
 
 /* Write those bytes of `now` that differ from `before` to the same place of `to`, and no others.
- * Returns how many. */
+ * length is a multiple of 64. Returns how many. */
 size_t change_copy(char *to, const char *now, const char *before, size_t length);
 
 /* Send what differs to the page's home. Does not wait for it: see change_complete(). Returns the

@@ -34,6 +34,7 @@ const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
+    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = NULL},
 };
 

@@ -124,6 +124,12 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                             .choices = "auto|async|sigbus|mprotect",
                             .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
                                     "auto: the fastest that this kernel has"},
+    [SETTING_DSM_BULK] = {.name = "RHINET_DSM_BULK",
+                          .kind = SETTING_CHOICE,
+                          .initial = "rdma",
+                          .choices = "rdma|datagram",
+                          .help = "how the data of shared variables travels: by remote memory, or "
+                                  "in datagrams of 2048 bytes, to compare; the same on all"},
     [SETTING_HOST_TIMEOUT] = {.name = "RHINET_HOST_TIMEOUT",
                               .kind = SETTING_DURATION,
                               .initial = "5s",

@@ -88,6 +88,8 @@ _Static_assert(sizeof(struct dsm_binding) == 320, "shared layout");
 struct dsm_header {
     alignas(64) uint64_t heap_length;
     uint64_t node_count;
+    uint64_t opened_ns; /* tells this one from a later one of the same rank */
+    uint64_t is_closed;
 };
 
 /* ---- This process --------------------------------------------------------------------------- */
@@ -110,6 +112,7 @@ struct dsm_own {
 struct dsm_peer {
     struct dsm_node *nodes; /* where reachable directly, else NULL */
     char *heap;
+    uint64_t opened_ns;
     const _Atomic uint32_t *state; /* enum rh_peer_state, in the roster */
 };
 
@@ -129,6 +132,7 @@ struct rh_dsm {
     char *base; /* the same memory as the program sees it; differs only in checker mode */
     uint64_t heap_length;
     uint32_t node_count;
+    int met_count; /* ranks that have opened theirs, while we open */
     uint64_t nodes_offset, bindings_offset;
     struct rh_msg *msg;
     struct rh_set *set;

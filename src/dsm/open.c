@@ -2,8 +2,10 @@
  *
  * Opening and closing the shared memory, which all ranks do together.
  */
+#include "base/clock.h"
 #include "base/settings.h"
 #include "dsm/bulk.h"
+#include "dsm/datagram/datagram.h"
 #include "dsm/reach.h"
 
 #include <stdlib.h>
@@ -54,8 +56,11 @@ static void fill(struct rh_dsm *dsm, char *control)
         dsm->nodes[i].word = word_with_hint(word, home);
         dsm->own[i].last_source = -1;
     }
+    dsm_heap_open(dsm);
     header->heap_length = dsm->heap_length;
     header->node_count = dsm->node_count;
+    header->opened_ns = (uint64_t)clock_now_ns();
+    __atomic_store_n(&header->is_closed, 0, __ATOMIC_RELEASE);
 }
 
 static int make_memory(struct rh_dsm *dsm)
@@ -67,19 +72,19 @@ static int make_memory(struct rh_dsm *dsm)
     if (!dsm->own || !dsm->peers)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables", dsm->node_count);
     memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
-    int result = rh_segment_alloc(dsm->job, DSM_SID_CONTROL, length, &control);
+    int result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
     if (result == RH_EEXIST)
         return error_set(RH_EEXIST, ERROR_NO_RANK,
                          "this job's shared memory is open already; there is one per job");
     if (result < 0)
         return result;
-    fill(dsm, control);
-    result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
+    result = rh_segment_alloc(dsm->job, DSM_SID_CONTROL, length, &control);
     if (result < 0) {
-        rh_segment_detach(dsm->job, DSM_SID_CONTROL);
+        rh_segment_detach(dsm->job, DSM_SID_HEAP);
         return result;
     }
     dsm->heap = dsm->base = heap;
+    fill(dsm, control);
     return 0;
 }
 
@@ -110,17 +115,53 @@ static int meet(struct rh_dsm *dsm, int rank)
                          rank, (unsigned long long)header.heap_length,
                          (unsigned long long)header.node_count,
                          (unsigned long long)dsm->heap_length, dsm->node_count);
+    peer->opened_ns = header.opened_ns;
     peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
                                 dsm->node_count * sizeof(struct dsm_node));
     peer->heap = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_HEAP, 0), dsm->heap_length);
     return 0;
 }
 
+/* A part that is closed is of the time before, and will go. */
+static bool is_open(struct rh_dsm *dsm, int rank)
+{
+    uint64_t is_closed = 1;
+    struct rh_remote flag = rh_at(rank, DSM_SID_CONTROL, offsetof(struct dsm_header, is_closed));
+    if (rh_segment_wait(dsm->job, rank, DSM_SID_CONTROL, RH_TIMEOUT_NONE) < 0)
+        return false;
+    return rh_pull(dsm->job, flag, &is_closed, sizeof(is_closed)) == 0 && !is_closed;
+}
+
+static bool all_are_open(void *context)
+{
+    struct rh_dsm *dsm = context;
+    while (dsm->met_count < dsm->size && is_open(dsm, dsm->met_count))
+        dsm->met_count++;
+    return dsm->met_count == dsm->size;
+}
+
+/* The control memory is made after the mailbox: where it is, that is too. */
+static int await_all(struct rh_dsm *dsm)
+{
+    struct rh_until until = {.is_met = all_are_open,
+                             .context = dsm,
+                             .from = RH_ANY_RANK,
+                             .timeout_ns = RH_TIMEOUT_DEFAULT};
+    int result = rh_wait_until(dsm->job, &until);
+    if (result != RH_ETIMEOUT)
+        return result;
+    return error_set(RH_ETIMEOUT, dsm->met_count,
+                     "rank %d has not opened its shared memory; all ranks call rh_dsm_open()",
+                     dsm->met_count);
+}
+
 static int meet_all(struct rh_dsm *dsm)
 {
     const struct roster *roster = dsm->job->world.roster;
     struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = SET_ID};
-    int result = rh_set_create(dsm->msg, &spec, &dsm->set);
+    int result = await_all(dsm);
+    if (result == 0)
+        result = rh_set_create(dsm->msg, &spec, &dsm->set);
     if (result == 0)
         result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
     for (int rank = 0; rank < dsm->size && result == 0; rank++) {
@@ -135,28 +176,58 @@ static int meet_all(struct rh_dsm *dsm)
 
 /* ---- The calls ------------------------------------------------------------------------------ */
 
-static void free_all(struct rh_dsm *dsm)
+static void close_set(struct rh_dsm *dsm)
 {
     if (dsm->set)
         rh_set_destroy(dsm->set);
     if (dsm->has_own_msg)
         rh_msg_close(dsm->msg);
+}
+
+static void free_all(struct rh_dsm *dsm)
+{
+    close_set(dsm);
     free_memory(dsm);
     free(dsm);
 }
 
+/* Whether all living ranks have closed their part, so that opening again finds nothing old. */
+static bool all_are_closed(void *context)
+{
+    struct rh_dsm *dsm = context;
+    for (int rank = 0; rank < dsm->size; rank++) {
+        struct dsm_header header = {.is_closed = 1};
+        if (rank != dsm->rank && !dsm_is_gone(dsm, rank)) /* no answer: long closed */
+            rh_pull(dsm->job, rh_at(rank, DSM_SID_CONTROL, 0), &header, sizeof(header));
+        if (!header.is_closed && header.opened_ns == dsm->peers[rank].opened_ns)
+            return false; /* else it may even have opened again */
+    }
+    return true;
+}
+
+/* Keep our part in sight until the others have seen that it is closed. */
+static void close_together(struct rh_dsm *dsm)
+{
+    struct dsm_header *header = (struct dsm_header *)(void *)((char *)dsm->nodes -
+                                                              dsm->nodes_offset);
+    struct rh_until until = {.is_met = all_are_closed,
+                             .context = dsm,
+                             .from = dsm->rank, /* the dead need not come */
+                             .timeout_ns = RH_TIMEOUT_DEFAULT};
+    __atomic_store_n(&header->is_closed, 1, __ATOMIC_SEQ_CST);
+    rh_wait_until(dsm->job, &until);
+}
+
 static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
 {
-    int result = make_memory(dsm);
-    if (result < 0)
-        return result;
+    int result = 0;
     dsm->msg = msg;
     if (!msg) {
         result = rh_msg_open(&dsm->msg, dsm->job);
         dsm->has_own_msg = result == 0;
     }
     if (result == 0)
-        result = dsm_heap_open(dsm);
+        result = make_memory(dsm);
     if (result == 0)
         result = meet_all(dsm);
     if (result == 0)
@@ -181,7 +252,8 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     made->job = job;
     made->rank = rh_rank(job);
     made->size = rh_size(job);
-    made->bulk = &dsm_bulk_rdma;
+    bool by_datagrams = strcmp(setting_text(&job->settings, SETTING_DSM_BULK), "datagram") == 0;
+    made->bulk = by_datagrams ? &dsm_bulk_datagram : &dsm_bulk_rdma;
     lay_out(made, options);
     result = open_parts(made, options ? options->msg : NULL);
     if (result < 0) {
@@ -196,7 +268,10 @@ int rh_dsm_close(struct rh_dsm *dsm)
 {
     rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
     dsm->bulk->close(dsm, dsm->bulk_state);
-    free_all(dsm);
+    close_set(dsm);
+    close_together(dsm);
+    free_memory(dsm);
+    free(dsm);
     return 0;
 }
 

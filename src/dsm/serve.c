@@ -43,6 +43,16 @@ void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from)
     __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
 }
 
+/* A rank that waits, but has not yet stepped down after having served itself, gets nothing: its
+ * word is about to change. It is told to look again. */
+static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t word)
+{
+    if (likely(rank == dsm->rank || !(word & WORD_TAKEN)))
+        return true;
+    dsm_signal(dsm, variable, rank);
+    return false;
+}
+
 /* ---- Readers -------------------------------------------------------------------------------- */
 
 /* Let a waiting rank read: among the copies first, so that no writer can miss it. */
@@ -52,7 +62,7 @@ static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (rank != dsm->rank)
         __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
-    while (result == 0 && (word & WORD_WAIT_READ)) {
+    while (result == 0 && (word & WORD_WAIT_READ) && is_out(dsm, variable, rank, word)) {
         next = word & ~(WORD_WAIT_READ | WORD_FRESH);
         if (rank == dsm->rank)
             next += WORD_READER_ONE;
@@ -97,7 +107,7 @@ static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int ran
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result == 0 && (word & WORD_WAIT_WRITE) && others != 0)
         result = dsm_or(dsm, rank, variable, DSM_WAITERS_WRITE, others, &old);
-    while (result == 0 && (word & WORD_WAIT_WRITE)) {
+    while (result == 0 && (word & WORD_WAIT_WRITE) && is_out(dsm, variable, rank, word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_TAKING | WORD_FRESH | WORD_COPIES);
         next |= WORD_OWNER | WORD_WRITER | copies | (others != 0 ? WORD_WANTED : 0);
         next = word_with_hint(next, dsm->rank);

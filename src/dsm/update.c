@@ -36,7 +36,7 @@ static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
 /* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */
 static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_changed_only)
 {
-    const uint64_t stops = WORD_VALID | WORD_READERS | (WORD_BUSY & ~WORD_WAIT_READ);
+    const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
     uint64_t word;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result < 0 || (word & stops))

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define SLOTS_PER_RANK 64u
-#define UNDER_WAY      4u                /* messages of one call */
-#define REPEAT_NS      (2 * NS_PER_MS)   /* at first; then twice as long each time */
+#define UNDER_WAY      4u              /* messages of one call */
+#define REPEAT_NS      (2 * NS_PER_MS) /* at first; then twice as long each time */
 #define REPEAT_MOST_NS (100 * NS_PER_MS)
 #define LOOK_NS        (10 * NS_PER_MS)
 #define NAP_US         100
@@ -105,8 +105,7 @@ static int send_transfer(struct datagram *datagram, const struct transfer *trans
 
 /* Ends a transfer that somebody waits for, after putting its data in place. One that nobody waits
  * for any more must not touch the heap. */
-static void finish(struct datagram *datagram, int source, const struct head *head,
-                   const char *data)
+static void finish(struct datagram *datagram, int source, const struct head *head, const char *data)
 {
     pthread_mutex_lock(&datagram->lock);
     for (struct transfer *each = datagram->waiting; each; each = each->next) {
@@ -204,7 +203,8 @@ static void *receive(void *argument)
         if (result == 0)
             take(datagram, &arrival);
         else if (result == RH_EDEAD || patience == 0) {
-            /* A death that the program has not acknowledged ends every wait at once: look instead. */
+            /* A death that the program has not acknowledged ends every wait at once: look
+             * instead. */
             patience = 0;
             usleep(NAP_US);
         }
@@ -301,10 +301,10 @@ static int move(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, si
         struct dsm_piece left = pieces[i];
         while (left.length > 0 && result == 0) {
             uint64_t length = left.length < DATA_MAX ? left.length : DATA_MAX;
-            batch.transfer[batch.count++] =
-                (struct transfer){.rank = rank,
-                                  .is_push = is_push,
-                                  .piece = {.offset = left.offset, .length = length}};
+            batch.transfer[batch.count++] = (struct transfer){
+                .rank = rank,
+                .is_push = is_push,
+                .piece = {.offset = left.offset, .length = length}};
             left.offset += length;
             left.length -= length;
             if (batch.count == UNDER_WAY)
@@ -374,8 +374,5 @@ static void close_datagram(struct rh_dsm *dsm, void *state)
     free_all(datagram);
 }
 
-const struct dsm_bulk_ops dsm_bulk_datagram = {.name = "datagram",
-                                               .open = open_datagram,
-                                               .close = close_datagram,
-                                               .pull = pull,
-                                               .push = push};
+const struct dsm_bulk_ops dsm_bulk_datagram = {
+    .name = "datagram", .open = open_datagram, .close = close_datagram, .pull = pull, .push = push};

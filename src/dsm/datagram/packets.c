@@ -14,9 +14,9 @@ struct part {
     bool is_used;
     uint16_t id;
     uint16_t size;
-    uint32_t have;   /* bit per packet */
-    uint64_t age;    /* count of packets when it was begun */
-    char *data;      /* MESSAGE_MAX bytes, made when first needed */
+    uint32_t have; /* bit per packet */
+    uint64_t age;  /* count of packets when it was begun */
+    char *data;    /* MESSAGE_MAX bytes, made when first needed */
 };
 
 struct assembly {

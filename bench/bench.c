@@ -34,6 +34,9 @@ const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
+    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
+    {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
+    {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
     {.name = NULL},
 };
 
@@ -222,8 +225,9 @@ int cli_bench(int argc, char **argv)
     while (command.layer->name && strcmp(argv[1], command.layer->name) != 0)
         command.layer++;
     if (!command.layer->name)
-        return cli_usage_error("bench", "there is no bench \"%s\"; rma, msg and ofi are there",
-                               argv[1]);
+        return cli_usage_error(
+            "bench", "there is no bench \"%s\"; rma, msg, ofi, dsm, pages and himeno are there",
+            argv[1]);
     command.wishes.layer = (int)(command.layer - bench_layers);
     int status = parse(&command, argc - 1, argv + 1);
     return status ? status : run_all(&command);

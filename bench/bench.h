@@ -16,7 +16,7 @@
  *   timing.c   loops and their time                  start.c    starting jobs, from outside
  *   sheet.c    memory that all of them share         report.c   table and JSON
  *   cores.c    which core, and whether two are two   peers*.c   Open MPI, MPICH, UCX
- *   ofi.c      our side of the network's cases
+ *   ofi.c      our side of the network's cases       dsm.c      our side of shared memory
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -80,12 +80,18 @@ struct bench_layer {
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
-#define BENCH_RMA_CASES 15
-#define BENCH_MSG_CASES 16
-#define BENCH_OFI_CASES 5
-extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES]; /* cases_rma.c */
-extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES]; /* cases_msg.c */
-extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES]; /* cases_ofi.c */
+#define BENCH_RMA_CASES    15
+#define BENCH_MSG_CASES    16
+#define BENCH_OFI_CASES    5
+#define BENCH_DSM_CASES    14
+#define BENCH_PAGES_CASES  8
+#define BENCH_HIMENO_CASES 6
+extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];       /* cases_rma.c */
+extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];       /* cases_msg.c */
+extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];       /* cases_ofi.c */
+extern const struct bench_case bench_dsm_cases[BENCH_DSM_CASES];       /* cases_dsm.c */
+extern const struct bench_case bench_pages_cases[BENCH_PAGES_CASES];   /* cases_pages.c */
+extern const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES]; /* cases_pages.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -190,6 +196,10 @@ struct bench_run {
     struct rh_set *set;
     struct pm_context *pm;
     struct raw_ofi *raw_ofi;
+    struct rh_dsm *dsm;
+    uint64_t dsm_offset; /* of what is bound */
+    struct bench_pages *pages;
+    struct bench_himeno *himeno;
     uint64_t meeting; /* number of the last raw barrier; the same on all */
 };
 
@@ -309,6 +319,22 @@ int ofi_push_stream(struct bench_run *run, double *figure);
 int ofi_send_open(struct bench_run *run);
 void ofi_send_close(struct bench_run *run);
 
+/* ---- dsm.c ---------------------------------------------------------------------------------- */
+
+int dsm_open_word(struct bench_run *run);
+int dsm_open_block(struct bench_run *run);
+int dsm_open_pushed(struct bench_run *run);
+void dsm_close(struct bench_run *run);
+int dsm_read_hit(struct bench_run *run, double *figure);
+int dsm_write_hit(struct bench_run *run, double *figure);
+int dsm_hand_over(struct bench_run *run, double *figure);
+int dsm_contended(struct bench_run *run, double *figure);
+int dsm_barrier(struct bench_run *run, double *figure);
+int dsm_fetch(struct bench_run *run, double *figure);
+int dsm_raw_fetch(struct bench_run *run, double *figure);
+int dsm_invalidate(struct bench_run *run, double *figure);
+int dsm_update(struct bench_run *run, double *figure);
+
 /* ---- msg_*.c -------------------------------------------------------------------------------- */
 
 int msg_open(struct bench_run *run);
@@ -356,6 +382,28 @@ int start_nothing(struct bench_run *run, double *figure);
 int start_job(struct bench_run *run, double *figure);
 /* What the started do: `rhinet bench .join`. */
 int start_join_and_leave(void);
+
+/* ---- dsm_pages.c, dsm_himeno.c --------------------------------------------------------------- */
+
+int pages_open(struct bench_run *run);
+void pages_close(struct bench_run *run);
+int pages_raw_fault(struct bench_run *run, double *figure); /* by the mechanism in use */
+int pages_raw_mprotect(struct bench_run *run, double *figure);
+int pages_raw_mprotect_write(struct bench_run *run, double *figure);
+int pages_fault_read(struct bench_run *run, double *figure);
+int pages_fault_write(struct bench_run *run, double *figure);
+int pages_fetch(struct bench_run *run, double *figure);
+int pages_stream(struct bench_run *run, double *figure);
+int pages_barrier(struct bench_run *run, double *figure);
+int pages_count(struct bench_run *run, double *figure);
+
+int himeno_dsm(struct bench_run *run);
+int himeno_set_up(struct bench_run *run);
+void himeno_tear_down(struct bench_run *run);
+int himeno_run_sequential(struct bench_run *run, double *figure);
+int himeno_run_messages(struct bench_run *run, double *figure);
+int himeno_run_entry(struct bench_run *run, double *figure);
+int himeno_run_pages(struct bench_run *run, double *figure);
 
 /* ---- peers.c, peers_ucx.c ------------------------------------------------------------------- */
 

@@ -52,6 +52,21 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                        .most = 1 << 20,
                        .help =
                            "locks that a job has, 192 bytes each on every rank; the same on all"},
+    [SETTING_DSM_HEAP] = {.name = "RHINET_DSM_HEAP",
+                          .kind = SETTING_NUMBER,
+                          .initial = "32",
+                          .least = 1,
+                          .most = 1 << 20,
+                          .help = "distributed shared memory: MiB of it, which every rank has in "
+                                  "full; the same on all"},
+    [SETTING_DSM_VARIABLES] =
+        {.name = "RHINET_DSM_VARIABLES",
+         .kind = SETTING_NUMBER,
+         .initial = "1024",
+         .least = 1,
+         .most = 1 << 20,
+         .help = "distributed shared memory: synchronisation variables, 384 bytes each on every "
+                 "rank; the same on all"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,
@@ -103,6 +118,18 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                     .choices = "pm-auto|pm-ring|pm-queue",
                     .help = "how PM messages travel: one queue and a few lanes, one ring per "
                             "sender, or one queue"},
+    [SETTING_DSM_FAULTS] = {.name = "RHINET_DSM_FAULTS",
+                            .kind = SETTING_CHOICE,
+                            .initial = "auto",
+                            .choices = "auto|async|sigbus|mprotect",
+                            .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
+                                    "auto: the fastest that this kernel has"},
+    [SETTING_DSM_BULK] = {.name = "RHINET_DSM_BULK",
+                          .kind = SETTING_CHOICE,
+                          .initial = "rdma",
+                          .choices = "rdma|datagram",
+                          .help = "how the data of shared variables travels: by remote memory, or "
+                                  "in datagrams of 2048 bytes, to compare; the same on all"},
     [SETTING_HOST_TIMEOUT] = {.name = "RHINET_HOST_TIMEOUT",
                               .kind = SETTING_DURATION,
                               .initial = "5s",

@@ -29,6 +29,7 @@ int cli_sim(int argc, char **argv);
 int cli_cache(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_dsm(int argc, char **argv);
 int cli_help(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 

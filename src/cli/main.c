@@ -52,13 +52,20 @@ const struct cli_command cli_commands[] = {
         "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
      .help = "measure remote memory, messages and the network against the machine's own limits",
-     .usage = "rma|msg|ofi [OPTION...]",
+     .usage = "rma|msg|ofi|dsm|pages|himeno [OPTION...]",
      .options =
         "      --quick            fewer rounds\n"
         "      --rounds N         how many rounds\n"
         "      --only NAME,...    only these measurements\n"
         "      --peers            msg: beside Open MPI, MPICH and UCX\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
+    {.name = "dsm", .run = cli_dsm,
+     .help = "measure distributed shared memory",
+     .usage = "bench [pages|himeno] [OPTION...]",
+     .options =
+        "bench                    the same as `rhinet bench dsm`, with its options\n"
+        "bench pages              the same for page mode: faults, fetches, locks\n"
+        "bench himeno             Himeno benchmark: entry mode, page mode, messages\n"},
     {.name = "route", .run = cli_route,
      .help = "compute, check and repair deadlock-free routing tables",
      .usage = "generate|compute|check|compare|repair|paper [ARGUMENT...]",

@@ -38,6 +38,7 @@ enum board_call {
     BOARD_LOCK,       /* number: lock; peer: who is before us in its queue */
     BOARD_BARRIER,    /* number: set; length: its step; peer: who has not made the set, if known */
     BOARD_COLLECTIVE, /* the same */
+    BOARD_DSM,        /* number: variable; peer: who holds it */
     BOARD_CALL_COUNT
 };
 

@@ -42,6 +42,7 @@ const char *diagnosis_call_name(enum board_call call)
         [BOARD_RECEIVE] = "receive", [BOARD_REQUESTS] = "requests",
         [BOARD_PROBE] = "probe",     [BOARD_LOCK] = "lock",
         [BOARD_BARRIER] = "barrier", [BOARD_COLLECTIVE] = "collective",
+        [BOARD_DSM] = "variable",
     };
     return names[call];
 }
@@ -188,6 +189,9 @@ void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *dia
         diagnosis_add(line, "lock %" PRIu64, note->number);
         if (note->peer >= 0)
             diagnosis_add(line, ", held by rank %d", note->peer);
+        break;
+    case BOARD_DSM:
+        diagnosis_add(line, "variable %" PRIu64 ", held by rank %d", note->number, note->peer);
         break;
     case BOARD_BARRIER:
     case BOARD_COLLECTIVE:

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How the data of variables moves: a table, so that remote memory (the usual way) and datagrams
+ * (src/dsm/datagram, the way of the paper that Fagus comes from) can be compared.
+ *
+ * Data always lies at the same offset at both ends, so a piece is an offset and a length of the
+ * heap. The caller sees to it that nobody changes the data meanwhile.
+ */
+#ifndef DSM_BULK_H
+#define DSM_BULK_H
+
+#include "dsm/dsm.h"
+
+struct dsm_piece {
+    uint64_t offset;
+    uint64_t length;
+};
+
+struct dsm_bulk_ops {
+    const char *name; /* as RHINET_DSM_BULK would say */
+
+    /* Called once by all ranks while they open, before any transfer; *state is kept in
+     * dsm->bulk_state. close is called after the last rank has come to close. */
+    int (*open)(struct rh_dsm *dsm, void **state);
+    void (*close)(struct rh_dsm *dsm, void *state);
+
+    /* Copy pieces of a peer's heap to the same places of ours, and the other way round. Returns
+     * when they are there, visible to all. Errors: RH_EDEAD, RH_ETIMEOUT and those of the NIC; then
+     * any part may have been copied. Any thread may call. */
+    int (*pull)(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count);
+    int (*push)(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count);
+};
+
+extern const struct dsm_bulk_ops dsm_bulk_rdma;
+
+#endif

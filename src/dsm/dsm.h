@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How shared memory works, and what the files of src/dsm share.
+ *
+ * Each rank has two segments: the heap, where an object has the same offset on all ranks, and the
+ * control memory, with one node per variable. A node's word (word.h) says what this rank is to the
+ * variable. All steps are atomic operations on words, one's own or a peer's, so nobody serves
+ * requests and nobody is disturbed:
+ *
+ *   - Reading what is valid here: one more reader in the own word.
+ *   - Fetching: say so in the own word (FETCHING), put oneself among the copies in the owner's
+ *     word. If that word, as it was, let one read, pull the data; the own copy is valid then. From
+ *     there on the owner's next writer knows of us and waits for us.
+ *   - Writing, as owner: one compare-and-swap in the own word (WRITER), then make the copies
+ *     invalid: those being read are waited for.
+ *   - Taking: one compare-and-swap on the owner's word makes it a former owner that points at us;
+ *     the data is pulled, and the copies are made invalid as above.
+ *   - Finding the owner: words of all others point at who owned it when they last heard of it; each
+ *     former owner points at its successor. If that leads to the dead, all ranks are looked at.
+ *   - Waiting: who finds the owner busy puts itself into the owner's waiters, sets WANTED there and
+ *     waits on memory of its own. The holder that releases and sees WANTED serves: it lets all
+ *     waiting readers read, then makes the next writer the owner, with the rest of the waiters.
+ *     Waiters look for themselves now and then, so what a death swallows is only time.
+ *
+ * Bits stand for groups of ranks where there are more ranks than bits; who gets a question too many
+ * finds that it has nothing to say.
+ *
+ *   open.c      open, close, layout          acquire.c   the public calls, fast paths
+ *   reach.h     a peer's node, by pointer    read.c      slow path of readers
+ *               or by the NIC                write.c     slow path of writers, invalidation
+ *   serve.c     release with waiters         wait.c      waiting, finding the owner
+ *   update.c    writing others' copies       bulk.h      how bytes move
+ *   transfer.c  moving a variable's data
+ *   heap.c      the allocator                bind.c      bindings and modes
+ */
+#ifndef DSM_DSM_H
+#define DSM_DSM_H
+
+#include "base/error.h"
+#include "dsm/word.h"
+#include "job/job.h"
+
+#include <rhinet/dsm.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define rare_path   __attribute__((noinline))
+
+/* Reserved SIDs; those of src/msg/msg.h end below. */
+#define DSM_SID_CONTROL (RH_SID_RESERVED + 0xff00)
+#define DSM_SID_HEAP    (RH_SID_RESERVED + 0xff01)
+#define DSM_SID_PAGES   (RH_SID_RESERVED + 0xff10) /* and up, for src/dsm/page */
+#define DSM_SID_BULK    (RH_SID_RESERVED + 0xff20) /* and up, for src/dsm/datagram */
+
+#define DSM_BLOCK 256 /* bytes of data per stamp, see RH_DSM_DIFF */
+
+/* Variables of our own, after those of the program. */
+enum { DSM_VARIABLE_HEAP, DSM_INTERNAL_COUNT };
+
+/* ---- Shared memory -------------------------------------------------------------------------- */
+
+/* One rank and variable. Waiters are bits: rank mod 64. */
+struct dsm_node {
+    alignas(64) uint64_t word;
+    uint64_t waiters_read;
+    uint64_t waiters_write;
+    uint64_t signal;        /* changed by who wants this rank to look again */
+    uint64_t version;       /* RH_DSM_DIFF: of the data here */
+    uint64_t event;         /* changed by rh_dsm_signal() of others */
+    uint64_t event_waiters; /* at the variable's home: ranks in rh_dsm_wait() */
+    uint64_t adopter;       /* rank + 1 of who adopts it, at the lowest living rank */
+};
+_Static_assert(sizeof(struct dsm_node) == 64, "shared layout");
+
+/* What is bound, the same on all ranks: the binder writes it everywhere before it releases. */
+struct dsm_binding {
+    alignas(64) uint32_t region_count;
+    uint32_t mode;
+    uint64_t length; /* of all regions together */
+    uint64_t stamps; /* RH_DSM_DIFF: offset of one uint32_t per block: version of its last change */
+    struct rh_dsm_region region[RH_DSM_REGIONS_MAX];
+};
+_Static_assert(sizeof(struct dsm_binding) == 320, "shared layout");
+
+/* At the beginning of the control memory; nodes and bindings follow. */
+struct dsm_header {
+    alignas(64) uint64_t heap_length;
+    uint64_t node_count;
+    uint64_t opened_ns; /* tells this one from a later one of the same rank */
+    uint64_t is_closed;
+};
+
+/* ---- This process --------------------------------------------------------------------------- */
+
+/* What only this process knows of a variable. */
+struct dsm_own {
+    alignas(64) bool has_begin_work; /* acquiring for writing has more to do, even if alone */
+    bool has_end_work;               /* so has releasing it */
+    bool was_told;                   /* rh_dsm_wrote() since the acquire */
+    uint8_t use_streak;              /* writes in a row that found copies which had been read */
+    uint16_t skip_diff;              /* so many writes without looking for differences */
+    int last_source;                 /* where ownership came from last, or -1 */
+    uint64_t pushed;                 /* groups of ranks (as copies) to be updated at release */
+    uint64_t interest;               /* groups of ranks that have ever had a copy */
+    void *twin;                      /* data as it was at the acquire, or NULL */
+    uint64_t *changed;               /* bitmap of blocks, while held for writing */
+    struct rh_dsm_stat stat;
+};
+
+struct dsm_peer {
+    struct dsm_node *nodes; /* where reachable directly, else NULL */
+    char *heap;
+    uint64_t opened_ns;
+    const _Atomic uint32_t *state; /* enum rh_peer_state, in the roster */
+};
+
+struct dsm_bulk_ops;
+struct dsm_check;
+
+struct rh_dsm {
+    struct dsm_node *nodes;
+    struct dsm_own *own;
+    uint32_t variable_count; /* of the program */
+    bool is_checked;
+    int rank, size;
+    struct rh_job *job;
+    struct dsm_peer *peers;
+    struct dsm_binding *bindings;
+    char *heap; /* this rank's heap as the NIC has it */
+    char *base; /* the same memory as the program sees it; differs only in checker mode */
+    uint64_t heap_length;
+    uint32_t node_count;
+    int met_count; /* ranks that have opened theirs, while we open */
+    uint64_t nodes_offset, bindings_offset;
+    struct rh_msg *msg;
+    struct rh_set *set;
+    bool has_own_msg;
+    const struct dsm_bulk_ops *bulk;
+    void *bulk_state;
+    struct dsm_check *check;
+    _Atomic uint64_t signal_count;
+};
+
+static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)
+{
+    return atomic_load_explicit(dsm->peers[rank].state, memory_order_acquire) >= RH_PEER_LEFT;
+}
+
+static inline uint64_t dsm_bit(int rank)
+{
+    return 1ULL << (rank & 63);
+}
+
+/* Who keeps a variable's initial data and its condition. */
+static inline int dsm_home(const struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    return (int)(variable % (unsigned)dsm->size);
+}
+
+/* A deadline that is asked for only when it is needed: timeouts are mostly not. */
+struct dsm_patience {
+    int64_t timeout_ns;
+    int64_t deadline_ns; /* 0: not asked for yet */
+};
+
+/* ---- acquire.c ------------------------------------------------------------------------------ */
+
+/* The public calls without the check of the number, for variables of our own too. */
+int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access access,
+                int64_t timeout_ns);
+int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable);
+
+/* End a write without passing anything on. */
+void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable);
+
+/* ---- read.c, write.c ------------------------------------------------------------------------ */
+
+int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+/* Say in the own word that a thread is on its way to own the variable, once no other is at it; and
+ * that it has not become the owner after all. */
+int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+void dsm_own_give_up(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* The own word says OWNER and WRITER: see that nobody else has a valid copy. On failure the
+ * variable has been released. */
+int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+
+/* ---- update.c ------------------------------------------------------------------------------- */
+
+/* A write begins: had are the groups of ranks whose copies were made invalid for it, used those of
+ * them that had been read. */
+void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used);
+/* It ends: write the copies of those who are to have them. Held for writing, or, with what
+ * dsm_data_push() calls is_changed_only false, for reading. */
+void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* The same for all who have ever read it, by an owner that holds it for reading. */
+void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable);
+
+/* ---- serve.c -------------------------------------------------------------------------------- */
+
+/* End a write, or the last read of an owner, while somebody wants it. The own word is SERVING. */
+void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* Have all who wait at the own node look again. */
+void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* Add the waiters of a node that has just lost ownership to us to our own. */
+void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
+void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+
+/* ---- wait.c --------------------------------------------------------------------------------- */
+
+/* Wait until own word & mask is value, or the signal differs from seen; at most a slice, or until
+ * `from` dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
+struct dsm_await {
+    uint64_t mask, value;
+    uint64_t seen; /* signal as it was */
+    int from;
+};
+int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_await *await,
+              struct dsm_patience *patience);
+
+/* Rest a little between two looks at words that are about to change. */
+int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+
+/* The way to the owner: where to ask next. */
+struct dsm_search {
+    int target;
+    int hops;
+};
+/* The target's word, `found`, was not an owner's: follow its hint. */
+int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+               uint64_t found, struct dsm_patience *patience);
+/* The target is gone: look at all others. RH_EDEAD if nobody owns it. */
+int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+                   struct dsm_patience *patience);
+
+/* ---- transfer.c ----------------------------------------------------------------------------- */
+
+/* Bring the data here from a rank that has it and does not change it meanwhile. */
+int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+/* Write all data, or only what has changed in this write, to a rank's heap. */
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_changed_only);
+/* Begin and end of a write with RH_DSM_DIFF. */
+void dsm_diff_begin(struct rh_dsm *dsm, rh_dsm_variable variable);
+void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable);
+
+/* ---- heap.c --------------------------------------------------------------------------------- */
+
+uint64_t dsm_heap_least(void);
+/* Prepare the allocator; rank 0 fills its own memory. Called by all before anybody uses it. */
+int dsm_heap_open(struct rh_dsm *dsm);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing the shared memory, which all ranks do together.
+ */
+#include "base/clock.h"
+#include "base/settings.h"
+#include "dsm/bulk.h"
+#include "dsm/datagram/datagram.h"
+#include "dsm/reach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SET_ID 65535 /* of the set of all ranks; programs choose theirs from below */
+
+static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
+{
+    if (options && options->struct_size != sizeof(*options))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "struct_size of the options is %zu, not %zu; set it to sizeof",
+                         options->struct_size, sizeof(*options));
+    if (job->world.size > WORD_RANKS_MAX)
+        return error_set(RH_EUNSUP, ERROR_NO_RANK,
+                         "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,
+                         job->world.size);
+    return 0;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static void lay_out(struct rh_dsm *dsm, const struct rh_dsm_options *options)
+{
+    const struct settings *settings = &dsm->job->settings;
+    dsm->heap_length = options ? options->heap_length : 0;
+    if (dsm->heap_length == 0)
+        dsm->heap_length = setting_number(settings, SETTING_DSM_HEAP) << 20;
+    if (dsm->heap_length < dsm_heap_least())
+        dsm->heap_length = dsm_heap_least();
+    dsm->heap_length = (dsm->heap_length + 4095) & ~4095ULL;
+    dsm->variable_count = options ? options->variable_count : 0;
+    if (dsm->variable_count == 0)
+        dsm->variable_count = (uint32_t)setting_number(settings, SETTING_DSM_VARIABLES);
+    dsm->node_count = dsm->variable_count + DSM_INTERNAL_COUNT;
+    dsm->nodes_offset = sizeof(struct dsm_header);
+    dsm->bindings_offset = dsm->nodes_offset + dsm->node_count * sizeof(struct dsm_node);
+}
+
+static void fill(struct rh_dsm *dsm, char *control)
+{
+    struct dsm_header *header = (struct dsm_header *)(void *)control;
+    dsm->nodes = (struct dsm_node *)(void *)(control + dsm->nodes_offset);
+    dsm->bindings = (struct dsm_binding *)(void *)(control + dsm->bindings_offset);
+    for (uint32_t i = 0; i < dsm->node_count; i++) {
+        int home = dsm_home(dsm, i);
+        uint64_t word = home == dsm->rank ? WORD_OWNER | WORD_VALID : 0;
+        dsm->nodes[i].word = word_with_hint(word, home);
+        dsm->own[i].last_source = -1;
+    }
+    dsm_heap_open(dsm);
+    header->heap_length = dsm->heap_length;
+    header->node_count = dsm->node_count;
+    header->opened_ns = (uint64_t)clock_now_ns();
+    __atomic_store_n(&header->is_closed, 0, __ATOMIC_RELEASE);
+}
+
+static int make_memory(struct rh_dsm *dsm)
+{
+    void *control = NULL, *heap = NULL;
+    uint64_t length = dsm->bindings_offset + dsm->node_count * sizeof(struct dsm_binding);
+    dsm->own = aligned_alloc(64, dsm->node_count * sizeof(*dsm->own));
+    dsm->peers = calloc((size_t)dsm->size, sizeof(*dsm->peers));
+    if (!dsm->own || !dsm->peers)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables", dsm->node_count);
+    memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
+    int result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
+    if (result == RH_EEXIST)
+        return error_set(RH_EEXIST, ERROR_NO_RANK,
+                         "this job's shared memory is open already; there is one per job");
+    if (result < 0)
+        return result;
+    result = rh_segment_alloc(dsm->job, DSM_SID_CONTROL, length, &control);
+    if (result < 0) {
+        rh_segment_detach(dsm->job, DSM_SID_HEAP);
+        return result;
+    }
+    dsm->heap = dsm->base = heap;
+    fill(dsm, control);
+    return 0;
+}
+
+static void free_memory(struct rh_dsm *dsm)
+{
+    if (dsm->heap) {
+        rh_segment_detach(dsm->job, DSM_SID_HEAP);
+        rh_segment_detach(dsm->job, DSM_SID_CONTROL);
+    }
+    free(dsm->peers);
+    free(dsm->own);
+}
+
+/* ---- The others ----------------------------------------------------------------------------- */
+
+/* Its segments are there: see that they are like ours, and how they are reached. */
+static int meet(struct rh_dsm *dsm, int rank)
+{
+    struct dsm_header header;
+    struct dsm_peer *peer = &dsm->peers[rank];
+    int result = rh_pull(dsm->job, rh_at(rank, DSM_SID_CONTROL, 0), &header, sizeof(header));
+    if (result < 0)
+        return result;
+    if (header.heap_length != dsm->heap_length || header.node_count != dsm->node_count)
+        return error_set(RH_EINVALID, rank,
+                         "rank %d has %llu bytes of shared memory and %llu variables, this one "
+                         "%llu and %u; give all ranks the same options and settings",
+                         rank, (unsigned long long)header.heap_length,
+                         (unsigned long long)header.node_count,
+                         (unsigned long long)dsm->heap_length, dsm->node_count);
+    peer->opened_ns = header.opened_ns;
+    peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
+                                dsm->node_count * sizeof(struct dsm_node));
+    peer->heap = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_HEAP, 0), dsm->heap_length);
+    return 0;
+}
+
+/* A part that is closed is of the time before, and will go. */
+static bool is_open(struct rh_dsm *dsm, int rank)
+{
+    uint64_t is_closed = 1;
+    struct rh_remote flag = rh_at(rank, DSM_SID_CONTROL, offsetof(struct dsm_header, is_closed));
+    if (rh_segment_wait(dsm->job, rank, DSM_SID_CONTROL, RH_TIMEOUT_NONE) < 0)
+        return false;
+    return rh_pull(dsm->job, flag, &is_closed, sizeof(is_closed)) == 0 && !is_closed;
+}
+
+static bool all_are_open(void *context)
+{
+    struct rh_dsm *dsm = context;
+    while (dsm->met_count < dsm->size && is_open(dsm, dsm->met_count))
+        dsm->met_count++;
+    return dsm->met_count == dsm->size;
+}
+
+/* The control memory is made after the mailbox: where it is, that is too. */
+static int await_all(struct rh_dsm *dsm)
+{
+    struct rh_until until = {.is_met = all_are_open,
+                             .context = dsm,
+                             .from = RH_ANY_RANK,
+                             .timeout_ns = RH_TIMEOUT_DEFAULT};
+    int result = rh_wait_until(dsm->job, &until);
+    if (result != RH_ETIMEOUT)
+        return result;
+    return error_set(RH_ETIMEOUT, dsm->met_count,
+                     "rank %d has not opened its shared memory; all ranks call rh_dsm_open()",
+                     dsm->met_count);
+}
+
+static int meet_all(struct rh_dsm *dsm)
+{
+    const struct roster *roster = dsm->job->world.roster;
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = SET_ID};
+    int result = await_all(dsm);
+    if (result == 0)
+        result = rh_set_create(dsm->msg, &spec, &dsm->set);
+    if (result == 0)
+        result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    for (int rank = 0; rank < dsm->size && result == 0; rank++) {
+        dsm->peers[rank].state = &roster->peer[rank].state;
+        if (rank != dsm->rank)
+            result = meet(dsm, rank);
+    }
+    dsm->peers[dsm->rank].nodes = dsm->nodes;
+    dsm->peers[dsm->rank].heap = dsm->heap;
+    return result;
+}
+
+/* ---- The calls ------------------------------------------------------------------------------ */
+
+static void close_set(struct rh_dsm *dsm)
+{
+    if (dsm->set)
+        rh_set_destroy(dsm->set);
+    if (dsm->has_own_msg)
+        rh_msg_close(dsm->msg);
+}
+
+static void free_all(struct rh_dsm *dsm)
+{
+    close_set(dsm);
+    free_memory(dsm);
+    free(dsm);
+}
+
+/* Whether all living ranks have closed their part, so that opening again finds nothing old. */
+static bool all_are_closed(void *context)
+{
+    struct rh_dsm *dsm = context;
+    for (int rank = 0; rank < dsm->size; rank++) {
+        struct dsm_header header = {.is_closed = 1};
+        if (rank != dsm->rank && !dsm_is_gone(dsm, rank)) /* no answer: long closed */
+            rh_pull(dsm->job, rh_at(rank, DSM_SID_CONTROL, 0), &header, sizeof(header));
+        if (!header.is_closed && header.opened_ns == dsm->peers[rank].opened_ns)
+            return false; /* else it may even have opened again */
+    }
+    return true;
+}
+
+/* Keep our part in sight until the others have seen that it is closed. */
+static void close_together(struct rh_dsm *dsm)
+{
+    struct dsm_header *header = (struct dsm_header *)(void *)((char *)dsm->nodes -
+                                                              dsm->nodes_offset);
+    struct rh_until until = {.is_met = all_are_closed,
+                             .context = dsm,
+                             .from = dsm->rank, /* the dead need not come */
+                             .timeout_ns = RH_TIMEOUT_DEFAULT};
+    __atomic_store_n(&header->is_closed, 1, __ATOMIC_SEQ_CST);
+    rh_wait_until(dsm->job, &until);
+}
+
+static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
+{
+    int result = 0;
+    dsm->msg = msg;
+    if (!msg) {
+        result = rh_msg_open(&dsm->msg, dsm->job);
+        dsm->has_own_msg = result == 0;
+    }
+    if (result == 0)
+        result = make_memory(dsm);
+    if (result == 0)
+        result = meet_all(dsm);
+    if (result == 0)
+        result = dsm->bulk->open(dsm, &dsm->bulk_state);
+    if (result < 0)
+        return result;
+    result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    if (result < 0)
+        dsm->bulk->close(dsm, dsm->bulk_state);
+    return result;
+}
+
+int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_options *options)
+{
+    int result = check_options(job, options);
+    if (result < 0)
+        return result;
+    struct rh_dsm *made = aligned_alloc(64, (sizeof(*made) + 63) & ~63ULL);
+    if (!made)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
+    memset(made, 0, sizeof(*made));
+    made->job = job;
+    made->rank = rh_rank(job);
+    made->size = rh_size(job);
+    bool by_datagrams = strcmp(setting_text(&job->settings, SETTING_DSM_BULK), "datagram") == 0;
+    made->bulk = by_datagrams ? &dsm_bulk_datagram : &dsm_bulk_rdma;
+    lay_out(made, options);
+    result = open_parts(made, options ? options->msg : NULL);
+    if (result < 0) {
+        free_all(made);
+        return result;
+    }
+    *dsm = made;
+    return 0;
+}
+
+int rh_dsm_close(struct rh_dsm *dsm)
+{
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
+    dsm->bulk->close(dsm, dsm->bulk_state);
+    close_set(dsm);
+    close_together(dsm);
+    free_memory(dsm);
+    free(dsm);
+    return 0;
+}
+
+struct rh_msg *rh_dsm_msg(const struct rh_dsm *dsm)
+{
+    return dsm->msg;
+}

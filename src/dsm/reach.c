@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Nodes that are not reachable by pointer. An operation that the network has lost for certain
+ * (RH_ETIMEOUT: nothing was written) is tried again a few times.
+ */
+#include "dsm/reach.h"
+
+#include "rma/rma.h"
+
+#define TRIES 16
+
+static struct rh_remote node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                                size_t field)
+{
+    return rh_at(rank, DSM_SID_CONTROL,
+                 dsm->nodes_offset + variable * sizeof(struct dsm_node) + field);
+}
+
+int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
+                 uint64_t *value)
+{
+    int result = RH_ETIMEOUT;
+    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+        result = rh_pull(dsm->job, node_at(dsm, rank, variable, field), value, sizeof(*value));
+    return result;
+}
+
+int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
+                   const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    struct nic *nic = dsm->job->nic;
+    struct rh_remote target = node_at(dsm, rank, variable, field);
+    int result = RH_ETIMEOUT;
+    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+        result = nic->ops->atomic(nic, target, operands, old);
+    counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
+    return result;
+}
+
+int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field, uint64_t value)
+{
+    uint64_t *word = dsm_near(dsm, rank, variable, field);
+    if (likely(word != NULL)) {
+        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+        return rh_wake(dsm->job, rank);
+    }
+    int result = RH_ETIMEOUT;
+    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+        result = rh_push_inline(dsm->job, node_at(dsm, rank, variable, field), &value,
+                                sizeof(value));
+    return result;
+}

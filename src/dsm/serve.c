@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Releasing what others wait for: all waiting readers get to read, then the next writer becomes the
+ * owner. Ranks take turns, beginning after this one, so nobody waits for ever.
+ *
+ * While a thread serves, the own word is SERVING, and nobody else begins anything with it.
+ */
+#include "dsm/reach.h"
+
+void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+{
+    /* never the same twice, whoever signals */
+    uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
+    if (!dsm_is_gone(dsm, rank))
+        dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
+}
+
+static void signal_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+{
+    for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
+        if (waiters & dsm_bit(rank))
+            dsm_signal(dsm, variable, rank);
+    }
+}
+
+void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    struct dsm_node *node = &dsm->nodes[variable];
+    uint64_t waiters = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST) |
+                       __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);
+    signal_all(dsm, variable, waiters);
+}
+
+void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from)
+{
+    struct dsm_node *node = &dsm->nodes[variable];
+    uint64_t readers = 0, writers = 0;
+    if (dsm_swap(dsm, from, variable, DSM_WAITERS_READ, 0, &readers) < 0 ||
+        dsm_swap(dsm, from, variable, DSM_WAITERS_WRITE, 0, &writers) < 0)
+        return; /* it is gone; they look for themselves */
+    __atomic_fetch_or(&node->waiters_read, readers, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&node->waiters_write, writers, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+}
+
+/* A rank that waits, but has not yet stepped down after having served itself, gets nothing: its
+ * word is about to change. It is told to look again. */
+static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t word)
+{
+    if (likely(rank == dsm->rank || !(word & WORD_TAKEN)))
+        return true;
+    dsm_signal(dsm, variable, rank);
+    return false;
+}
+
+/* ---- Readers -------------------------------------------------------------------------------- */
+
+/* Let a waiting rank read: among the copies first, so that no writer can miss it. */
+static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+{
+    uint64_t word, next;
+    int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
+    if (rank != dsm->rank)
+        __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
+    while (result == 0 && (word & WORD_WAIT_READ) && is_out(dsm, variable, rank, word)) {
+        next = word & ~(WORD_WAIT_READ | WORD_FRESH);
+        if (rank == dsm->rank)
+            next += WORD_READER_ONE;
+        else
+            next = word_with_hint(next | WORD_FETCHING, dsm->rank);
+        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
+    }
+    if (result > 0)
+        rh_wake(dsm->job, rank);
+}
+
+static void serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+{
+    for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
+        if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank))
+            grant_read(dsm, variable, rank);
+    }
+}
+
+/* ---- Writers -------------------------------------------------------------------------------- */
+
+/* Make a waiting rank of this process the writer. The word stays that of the owner. */
+static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    uint64_t word = dsm_own_word(dsm, variable);
+    while ((word & WORD_WAIT_WRITE) && !(word & WORD_READERS)) {
+        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_TAKING | WORD_SERVING);
+        next = word_with_hint(next | WORD_WRITER, dsm->rank);
+        if (dsm_own_swap_if(dsm, variable, &word, next)) {
+            rh_wake(dsm->job, dsm->rank);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Make another waiting rank the owner, with what others wait for. */
+static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t others)
+{
+    uint64_t own = dsm_own_word(dsm, variable), word, old;
+    uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
+    int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
+    if (result == 0 && (word & WORD_WAIT_WRITE) && others != 0)
+        result = dsm_or(dsm, rank, variable, DSM_WAITERS_WRITE, others, &old);
+    while (result == 0 && (word & WORD_WAIT_WRITE) && is_out(dsm, variable, rank, word)) {
+        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_TAKING | WORD_FRESH | WORD_COPIES);
+        next |= WORD_OWNER | WORD_WRITER | copies | (others != 0 ? WORD_WANTED : 0);
+        next = word_with_hint(next, dsm->rank);
+        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
+    }
+    return result > 0 && !dsm_is_gone(dsm, rank);
+}
+
+/* The other rank owns it now; this one is a reader at most. */
+static void step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successor)
+{
+    uint64_t word = dsm_own_word(dsm, variable), next;
+    do {
+        next = word & (WORD_BUSY | WORD_READERS);
+        if (next & WORD_READERS)
+            next |= WORD_VALID;
+        next = word_with_hint(next, successor);
+    } while (!dsm_own_swap_if(dsm, variable, &word, next));
+    rh_wake(dsm->job, successor);
+    if (word & WORD_WANTED)
+        dsm_signal_waiters(dsm, variable);
+}
+
+/* True if a writer has it now, and this thread is through. */
+static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+{
+    for (int i = 1; i <= dsm->size && waiters != 0; i++) {
+        int rank = (dsm->rank + i) % dsm->size;
+        if (!(waiters & dsm_bit(rank)))
+            continue;
+        uint64_t others = waiters & ~dsm_bit(rank);
+        if (dsm->size > 64) /* there may be others of the same bit */
+            others = waiters;
+        else
+            waiters = others;
+        if (dsm_is_gone(dsm, rank))
+            continue;
+        if (rank != dsm->rank) {
+            if (grant_write_to(dsm, variable, rank, others)) {
+                step_down(dsm, variable, rank);
+                return true;
+            }
+            continue;
+        }
+        if (others != 0) {
+            __atomic_fetch_or(&dsm->nodes[variable].waiters_write, others, __ATOMIC_SEQ_CST);
+            __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WANTED, __ATOMIC_SEQ_CST);
+        }
+        if (grant_write_here(dsm, variable))
+            return true;
+    }
+    return false;
+}
+
+void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    struct dsm_node *node = &dsm->nodes[variable];
+    for (;;) {
+        __atomic_fetch_and(&node->word, ~WORD_WANTED, __ATOMIC_SEQ_CST);
+        uint64_t readers = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST);
+        uint64_t writers = __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);
+        serve_readers(dsm, variable, readers);
+        if (serve_writer(dsm, variable, writers))
+            return;
+        uint64_t word = dsm_own_word(dsm, variable);
+        while (!(word & WORD_WANTED)) {
+            if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_SERVING)) {
+                rh_wake(dsm->job, dsm->rank);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks acting together: the barrier that carries data, prefetching, and conditions.
+ *
+ * A condition is a word at the variable's home that says which ranks wait, and one at each rank
+ * that changes when it is signalled. Who waits puts itself down before it releases the variable, so
+ * a signal given by whoever holds it next cannot be missed.
+ */
+#include "dsm/reach.h"
+
+#include "base/clock.h"
+#include "rma/rma.h"
+
+static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u; they go from 0 to %u",
+                     variable, dsm->variable_count - 1);
+}
+
+/* ---- Barrier and prefetch ------------------------------------------------------------------- */
+
+/* An owner writes the copies of all who have read the variable before. */
+static int refresh(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    if (!(dsm_own_word(dsm, variable) & WORD_OWNER))
+        return 0;
+    int result = dsm_acquire(dsm, variable, RH_DSM_READ, RH_TIMEOUT_DEFAULT);
+    if (result < 0)
+        return result;
+    if (dsm_own_word(dsm, variable) & WORD_OWNER)
+        dsm_update_interested(dsm, variable);
+    return dsm_release(dsm, variable);
+}
+
+int rh_dsm_barrier(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count,
+                   int64_t timeout_ns)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (variables[i] >= dsm->variable_count)
+            return refuse_number(dsm, variables[i]);
+        int result = refresh(dsm, variables[i]);
+        if (result < 0)
+            return result;
+    }
+    return rh_barrier(dsm->set, timeout_ns);
+}
+
+int rh_dsm_prefetch(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count)
+{
+    int valid = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (variables[i] >= dsm->variable_count)
+            return refuse_number(dsm, variables[i]);
+        if (dsm_acquire(dsm, variables[i], RH_DSM_READ, RH_TIMEOUT_NONE) < 0)
+            continue;
+        dsm_release(dsm, variables[i]);
+        valid++;
+    }
+    return valid;
+}
+
+/* ---- Conditions ----------------------------------------------------------------------------- */
+
+static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t seen,
+                       int64_t timeout_ns)
+{
+    struct rh_wait wait = {.word = &dsm->nodes[variable].event,
+                           .when = RH_NOT_EQUAL,
+                           .value = seen,
+                           .from = RH_ANY_RANK,
+                           .timeout_ns = timeout_ns};
+    return rh_wait_word(dsm->job, &wait);
+}
+
+int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
+{
+    if (variable >= dsm->variable_count)
+        return refuse_number(dsm, variable);
+    uint64_t seen = __atomic_load_n(&dsm->nodes[variable].event, __ATOMIC_SEQ_CST), old;
+    bool is_writer = dsm_own_word(dsm, variable) & WORD_WRITER;
+    int result = dsm_or(dsm, dsm_home(dsm, variable), variable, DSM_EVENT_WAITERS,
+                        dsm_bit(dsm->rank), &old);
+    if (result < 0)
+        return result;
+    result = dsm_release(dsm, variable);
+    if (result < 0)
+        return result;
+    int waited = await_event(dsm, variable, seen, timeout_ns);
+    if (waited < 0 && waited != RH_ETIMEOUT && waited != RH_EAGAIN)
+        return waited;
+    result = dsm_acquire(dsm, variable, is_writer ? RH_DSM_WRITE : RH_DSM_READ, RH_TIMEOUT_DEFAULT);
+    return result < 0 ? result : waited;
+}
+
+static int post_event(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+{
+    uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
+    return dsm_post(dsm, rank, variable, DSM_EVENT, count << 16 | (unsigned)(dsm->rank + 1));
+}
+
+/* Signal to up to `most` ranks, of which each may be a few that share a bit. */
+static int signal_some(struct rh_dsm *dsm, rh_dsm_variable variable, int most)
+{
+    int home = dsm_home(dsm, variable);
+    uint64_t waiters = 0, old;
+    int result = dsm_swap(dsm, home, variable, DSM_EVENT_WAITERS, 0, &waiters);
+    if (result < 0)
+        return result;
+    for (int i = 1; i <= dsm->size && waiters != 0 && most > 0; i++) {
+        int rank = (dsm->rank + i) % dsm->size;
+        if (!(waiters & dsm_bit(rank)))
+            continue;
+        for (int same = rank & 63; same < dsm->size; same += 64) {
+            if (!dsm_is_gone(dsm, same) && post_event(dsm, variable, same) == 0)
+                most -= same == rank;
+        }
+        waiters &= ~dsm_bit(rank);
+    }
+    return waiters == 0 ? 0 : dsm_or(dsm, home, variable, DSM_EVENT_WAITERS, waiters, &old);
+}
+
+int rh_dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    return variable < dsm->variable_count ? signal_some(dsm, variable, 1)
+                                          : refuse_number(dsm, variable);
+}
+
+int rh_dsm_broadcast(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    return variable < dsm->variable_count ? signal_some(dsm, variable, dsm->size)
+                                          : refuse_number(dsm, variable);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing the copies of others: who reads a variable every time finds it up to date.
+ *
+ * A copy that is written is FRESH until it is read. A writer that makes it invalid while it still
+ * is has pushed in vain, and does not push to that rank again until it has fetched by itself.
+ */
+#include "dsm/reach.h"
+
+#define STREAK_LEAST 3 /* writes in a row whose data was read, before it is pushed by itself */
+
+void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used)
+{
+    struct dsm_own *own = &dsm->own[variable];
+    unsigned mode = dsm->bindings[variable].mode;
+    own->interest |= had;
+    own->use_streak = used == 0 ? 0 : own->use_streak < 255 ? own->use_streak + 1 : 255;
+    if (mode & RH_DSM_PUSH)
+        own->pushed = had;
+    else if (!(mode & RH_DSM_PULL) && own->use_streak >= STREAK_LEAST)
+        own->pushed = used;
+    else
+        own->pushed = 0;
+    if (mode & RH_DSM_DIFF)
+        dsm_diff_begin(dsm, variable);
+    own->has_end_work = own->pushed != 0 || (mode & RH_DSM_DIFF);
+}
+
+/* The word of a rank that has just been given the data. */
+static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
+{
+    uint64_t next = word_with_hint(word | WORD_VALID, dsm->rank);
+    return word & WORD_WAIT_READ ? (next & ~WORD_WAIT_READ) + WORD_READER_ONE : next | WORD_FRESH;
+}
+
+/* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */
+static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_changed_only)
+{
+    const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
+    uint64_t word;
+    int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
+    if (result < 0 || (word & stops))
+        return;
+    __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
+    if (dsm_data_push(dsm, variable, rank, is_changed_only) < 0)
+        return;
+    while (result == 0 && !(word & stops))
+        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, updated(dsm, word));
+    if (result <= 0)
+        return;
+    dsm->own[variable].stat.updates++;
+    rh_wake(dsm->job, rank);
+}
+
+static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups,
+                          bool is_changed_only)
+{
+    for (int rank = 0; rank < dsm->size && groups != 0; rank++) {
+        if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank))
+            update(dsm, variable, rank, is_changed_only);
+    }
+}
+
+void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    struct dsm_own *own = &dsm->own[variable];
+    bool is_diff = dsm->bindings[variable].mode & RH_DSM_DIFF;
+    if (is_diff)
+        dsm_diff_end(dsm, variable);
+    update_groups(dsm, variable, own->pushed, is_diff);
+    own->pushed = 0;
+    own->has_end_work = false;
+}
+
+void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    update_groups(dsm, variable, dsm->own[variable].interest, false);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting for a variable, and finding who owns it.
+ *
+ * Waits are cut into slices, after which the waiter looks for itself: whoever was to wake it may
+ * have died, or may have passed its place on to one who did.
+ */
+#include "base/clock.h"
+#include "dsm/reach.h"
+#include "rma/rma.h"
+
+#define SLICE_NS (50 * NS_PER_MS)
+#define NAP_NS   (20 * NS_PER_US)
+#define RESCANS  50 /* for a rank that is between two steps to make the second one */
+
+static int64_t left_ns(struct dsm_patience *patience)
+{
+    if (patience->timeout_ns == 0)
+        return 0;
+    int64_t now_ns = clock_now_ns();
+    if (patience->deadline_ns == 0)
+        patience->deadline_ns = patience->timeout_ns > INT64_MAX - now_ns
+                                    ? INT64_MAX
+                                    : now_ns + patience->timeout_ns;
+    return patience->deadline_ns > now_ns ? patience->deadline_ns - now_ns : 0;
+}
+
+static int give_up(rh_dsm_variable variable, int from, const struct dsm_patience *patience)
+{
+    if (patience->timeout_ns == 0)
+        return error_set(RH_EAGAIN, from, "variable %u is held by rank %d", variable, from);
+    return error_set(RH_ETIMEOUT, from, "waited %.3g s for variable %u, which rank %d has",
+                     (double)patience->timeout_ns / 1e9, variable, from);
+}
+
+struct watch {
+    const struct dsm_node *node;
+    const struct dsm_await *await;
+    rh_dsm_variable variable;
+};
+
+static bool is_met(void *context)
+{
+    const struct watch *watch = context;
+    uint64_t word = __atomic_load_n(&watch->node->word, __ATOMIC_SEQ_CST);
+    return (word & watch->await->mask) == watch->await->value ||
+           __atomic_load_n(&watch->node->signal, __ATOMIC_SEQ_CST) != watch->await->seen;
+}
+
+static void describe(void *context, struct wait_note *note)
+{
+    const struct watch *watch = context;
+    *note = (struct wait_note){
+        .call = BOARD_DSM, .peer = watch->await->from, .number = watch->variable};
+}
+
+int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_await *await,
+              struct dsm_patience *patience)
+{
+    struct watch watch = {.node = &dsm->nodes[variable], .await = await, .variable = variable};
+    int64_t left = left_ns(patience);
+    struct rh_until until = {.is_met = is_met,
+                             .context = &watch,
+                             .from = await->from,
+                             .timeout_ns = left < SLICE_NS ? left : SLICE_NS};
+    int result = rma_wait_until(dsm->job, &until, describe);
+    if (result == 0 || result == RH_EDEAD) /* who died is found out by looking */
+        return 0;
+    return left_ns(patience) > 0 ? 0 : give_up(variable, await->from, patience);
+}
+
+int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
+{
+    uint64_t never = 0;
+    struct rh_wait wait = {.word = &never,
+                           .when = RH_NOT_EQUAL,
+                           .from = dsm->rank, /* nobody's death ends it */
+                           .timeout_ns = NAP_NS};
+    rh_wait_word(dsm->job, &wait);
+    if (patience->timeout_ns == 0) /* no time to wait for holders, but enough for one step */
+        return patience->deadline_ns++ < RESCANS ? 0 : give_up(variable, dsm->rank, patience);
+    return left_ns(patience) > 0 ? 0 : give_up(variable, dsm->rank, patience);
+}
+
+/* ---- Finding the owner ---------------------------------------------------------------------- */
+
+int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+               uint64_t found, struct dsm_patience *patience)
+{
+    int next = word_hint(found);
+    if (unlikely(next >= dsm->size))
+        return error_set(RH_ECORRUPT, search->target,
+                         "rank %d says that rank %d owns variable %u, but there is no such rank",
+                         search->target, next, variable);
+    search->target = next;
+    /* In a circle: somebody has just taken it and is about to say so. */
+    if (++search->hops > dsm->size) {
+        search->hops = 0;
+        return dsm_nap(dsm, variable, patience);
+    }
+    return 0;
+}
+
+/* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps. */
+static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search)
+{
+    int result = 0;
+    for (int rank = 0; rank < dsm->size; rank++) {
+        uint64_t word;
+        if (dsm_is_gone(dsm, rank) || dsm_load(dsm, rank, variable, DSM_WORD, &word) < 0)
+            continue;
+        if (word & WORD_OWNER) {
+            search->target = rank;
+            return 1;
+        }
+        if (rank != dsm->rank && (word & WORD_TAKING) && !(word & WORD_WAIT_WRITE))
+            result = RH_EAGAIN;
+    }
+    return result;
+}
+
+int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+                   struct dsm_patience *patience)
+{
+    int gone = search->target;
+    for (int i = 0; i < RESCANS; i++) {
+        int result = scan(dsm, variable, search);
+        if (result > 0)
+            return 0;
+        if (result == 0 && i > 0)
+            break;
+        result = dsm_nap(dsm, variable, patience);
+        if (result < 0)
+            return result;
+    }
+    return error_set(RH_EDEAD, gone,
+                     "rank %d, which owned variable %u, is gone; rh_dsm_adopt() makes a copy of "
+                     "its data the owner's, if there is one",
+                     gone, variable);
+}

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HEAVY 0.2f /* part of what a cable carries */
+
 /* A switch has no output left. Those behind it to whom no output of it could ever be any good have
  * lost their way, and may leave room for it when they have found another; with `all` the others
  * too. Returns whether there was anyone. */
@@ -86,7 +88,8 @@ static bool old_output_fits(const struct repair *repair, uint32_t at)
 static void old_restore(struct repair *repair)
 {
     for (uint32_t s = 0; s < repair->net->switch_count; s++) {
-        if (repair->before[s] < LFT_HERE && repair->next[s] != repair->before[s] &&
+        bool stays = repair->heavy && net_has_hosts(repair->net, s);
+        if (repair->before[s] < LFT_HERE && repair->next[s] != repair->before[s] && !stays &&
             old_output_fits(repair, s))
             repair->next[s] = repair->before[s];
     }
@@ -145,16 +148,41 @@ static void change_note(struct repair *repair, uint32_t at)
 
 static void changes_count(struct repair *repair, struct repair_result *result)
 {
-    uint64_t changed = 0;
-    for (uint32_t s = 0; s < repair->net->switch_count; s++) {
+    const struct net *net = repair->net;
+    uint64_t changed = 0, idle = 0;
+    bool root_has_hosts = net_has_hosts(net, repair->root);
+    for (uint32_t s = 0; s < net->switch_count; s++) {
         if (repair->next[s] == repair->before[s])
             continue;
+        if (!root_has_hosts && !net_has_hosts(net, s)) {
+            idle++;
+            continue;
+        }
         changed++;
         change_note(repair, s);
         result->entries_forced += repair->before[s] == LFT_NONE;
     }
     result->entries_changed += changed;
-    result->targets_changed += changed > 0;
+    result->entries_idle += idle;
+    result->targets_changed += changed + idle > 0;
+}
+
+/* Where much of a target's traffic has lost its way, it would overload any other cable if it stayed
+ * together: then all on the way there choose again, each for itself. */
+static void heavy_lose(struct repair *repair)
+{
+    uint32_t dead_count = repair->lost_count;
+    repair->heavy = false;
+    for (uint32_t i = 0; i < dead_count && repair->target < repair->net->host_count; i++) {
+        branch_list(repair->branch, repair->next, repair->lost[i]);
+        branch_load(repair->branch, repair->grow->load, repair->next, repair->target, 0);
+        float flow = 0;
+        for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
+            flow += repair->branch->flow[k][repair->lost[i]];
+        repair->heavy = repair->heavy || flow > HEAVY;
+        for (uint32_t j = 1; flow > HEAVY && j < repair->branch->count; j++)
+            repair_way_lose(repair, repair->branch->at[j]);
+    }
 }
 
 /* Mends the tree of one target, whose dead entries are given. */
@@ -168,6 +196,7 @@ static void target_repair(struct repair *repair, const struct dead *dead, size_t
         if (dead[i].at != repair->root && matters(repair, dead[i].at))
             repair->lost[repair->lost_count++] = dead[i].at;
     }
+    heavy_lose(repair);
     lost_renew(repair);
     if (repair->stuck_count > 0)
         rest_rescue(repair);

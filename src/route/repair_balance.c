@@ -2,6 +2,7 @@
  *
  * After mending: the balance of what has changed.
  */
+#include "base/log.h"
 #include "route/repair_parts.h"
 
 #define TUNE_TARGETS  2048 /* a closer look at so many trees is affordable */
@@ -27,12 +28,14 @@ int repair_balance(struct repair *repair, struct lft *lft, struct load *load,
 {
     uint32_t targets = result->targets_changed ? result->targets_changed : 1;
     uint32_t rounds = TUNE_TARGETS / targets < 3 ? TUNE_TARGETS / targets : 3;
+    log_debug("mended: %lu changed", (unsigned long)result->entries_changed);
     int code = tune_entries(lft, repair->turns, load, repair->changed, repair->changed_count,
                             rounds);
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
         .rounds_max = TUNE_PASSES,
-        .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 2,
+        .moves_max = (most > changed ? most - changed : 0) + changed / 4,
+        .bulky = true,
         .looks_max = TUNE_TARGETS,
         .longer = true,
         .worth = BALANCE_WORTH,

@@ -23,6 +23,7 @@ struct repair {
     uint32_t *stuck;
     uint32_t stuck_count;
     uint32_t target, root;
+    bool heavy; /* much of the target's traffic was lost: who has hosts has chosen again */
     struct tune_entry *changed; /* all entries that changed */
     size_t changed_count, changed_capacity;
     float most_before[TRAFFIC_CLASSES]; /* the busiest channel's load, without what was lost */

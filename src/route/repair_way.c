@@ -8,6 +8,7 @@
 struct choice {
     uint32_t out, hops, orphans;
     uint64_t cost;
+    bool old; /* what a switch without hosts had before: one change less */
 };
 
 /* Length and cost of a way on from a switch; false if it leads nowhere. */
@@ -40,6 +41,8 @@ static bool is_better(const struct choice *a, const struct choice *b)
         return a->orphans < b->orphans;
     if (a->hops != b->hops)
         return a->hops < b->hops;
+    if (a->old != b->old)
+        return a->old;
     return a->cost < b->cost;
 }
 
@@ -60,6 +63,7 @@ static uint32_t output_find(const struct repair *repair, uint32_t at)
         if (!way_follow(repair, to, price, &choice))
             continue;
         choice.orphans = repair_orphans_count(repair, at, out);
+        choice.old = !net_has_hosts(net, at) && out == net->first[at] + repair->before[at];
         if (best.out == UINT32_MAX || is_better(&choice, &best))
             best = choice;
     }

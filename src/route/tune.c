@@ -21,6 +21,7 @@
 
 /* A switch whose way leads over a busy channel. */
 struct offender {
+    float flow; /* over its busy class; 0 unless that is what they are sorted by */
     uint32_t depth, at;
 };
 
@@ -48,7 +49,7 @@ struct tune {
     uint32_t busy_count;
     uint8_t *next;
     uint32_t root;
-    bool longer;
+    bool longer, bulky;
     bool gaining; /* the last round was some good */
     float worth;
     const float *goal;
@@ -253,6 +254,15 @@ static bool is_busy(const struct tune *tune, uint32_t at)
     return false;
 }
 
+/* What a switch sends on, in parts of the busiest channels. */
+static float bulk_of(const struct tune *tune, uint32_t at)
+{
+    float bulk = 0;
+    for (uint32_t k = 0; k < tune->classes; k++)
+        bulk += tune->flow[k][at] * tune->unit[k];
+    return bulk;
+}
+
 enum { UNMARKED, HARMLESS, OFFENDING };
 
 /* Follows the way of one source, and lists the switches on it whose way leads over a busy channel.
@@ -272,13 +282,16 @@ static void way_judge(struct tune *tune, uint32_t from)
         tune->marked[at] = offending ? OFFENDING : HARMLESS;
         tune->hops[at] = ++depth;
         if (offending)
-            tune->offenders[tune->offender_count++] = (struct offender){depth, at};
+            tune->offenders[tune->offender_count++] = (struct offender){
+                tune->bulky ? bulk_of(tune, at) : 0, depth, at};
     }
 }
 
 static int nearer_first(const void *a, const void *b)
 {
     const struct offender *x = a, *y = b;
+    if (x->flow != y->flow)
+        return x->flow > y->flow ? -1 : 1;
     if (x->depth != y->depth)
         return x->depth < y->depth ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -394,6 +407,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .turns = turns,
                         .load = load,
                         .longer = options->longer,
+                        .bulky = options->bulky,
                         .goal = options->goal,
                         .worth = options->worth > 0 ? options->worth : ANY_GAIN,
                         .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,

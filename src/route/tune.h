@@ -16,6 +16,7 @@ struct tune_options {
     uint64_t moves_max;          /* entries to change at most; 0: no limit */
     uint64_t moves;              /* entries changed; filled in */
     bool longer;                 /* may use ways that are longer */
+    bool bulky;                  /* entries that carry most first: fewer moves for the same gain */
     float goal[TRAFFIC_CLASSES]; /* only channels above this load matter; 0: the busiest few */
     float worth;                 /* a change must bring the cost down to this part; 0: any gain */
 };

@@ -35,12 +35,18 @@ static bool behind_lose(struct repair *repair, uint32_t at, bool all)
 static void lost_try(struct repair *repair)
 {
     for (uint32_t i = 0; i < repair->lost_count; i++) {
-        if (repair_way_renew(repair, repair->lost[i]))
+        if (repair->heavy && net_has_hosts(repair->net, repair->lost[i]))
+            repair_expected_drop(repair);
+        bool renewed = repair_way_renew(repair, repair->lost[i]);
+        if (renewed && repair->heavy)
+            repair_expected_put(repair, repair->lost[i]);
+        if (renewed)
             continue;
         behind_lose(repair, repair->lost[i], false);
         repair->stuck[repair->stuck_count++] = repair->lost[i];
     }
     repair->lost_count = 0;
+    repair_expected_drop(repair);
 }
 
 /* Returns whether anyone who was stuck has found a way. */
@@ -93,6 +99,19 @@ static void old_restore(struct repair *repair)
             old_output_fits(repair, s))
             repair->next[s] = repair->before[s];
     }
+}
+
+/* Puts the load of the whole tree on its channels, or takes it off. */
+static void tree_load(struct repair *repair, float sign)
+{
+    const struct net *net = repair->net;
+    const struct branch *branch = repair->branch;
+    if (repair->target >= net->host_count)
+        return;
+    branch_list(repair->branch, repair->next, repair->root);
+    branch_load(repair->branch, repair->grow->load, repair->next, repair->target, sign);
+    for (uint32_t i = 1; i < branch->count; i++)
+        price_update(repair->grow->price, net->first[branch->at[i]] + repair->next[branch->at[i]]);
 }
 
 /* Those whom no neighbour can take as it is: others change for them (rescue.c). */
@@ -173,6 +192,8 @@ static void heavy_lose(struct repair *repair)
 {
     uint32_t dead_count = repair->lost_count;
     repair->heavy = false;
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        memset(repair->expected[k], 0, repair->net->switch_count * sizeof(float));
     for (uint32_t i = 0; i < dead_count && repair->target < repair->net->host_count; i++) {
         branch_list(repair->branch, repair->next, repair->lost[i]);
         branch_load(repair->branch, repair->grow->load, repair->next, repair->target, 0);
@@ -180,8 +201,12 @@ static void heavy_lose(struct repair *repair)
         for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
             flow += repair->branch->flow[k][repair->lost[i]];
         repair->heavy = repair->heavy || flow > HEAVY;
-        for (uint32_t j = 1; flow > HEAVY && j < repair->branch->count; j++)
-            repair_way_lose(repair, repair->branch->at[j]);
+        for (uint32_t j = 1; flow > HEAVY && j < repair->branch->count; j++) {
+            uint32_t at = repair->branch->at[j];
+            for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
+                repair->expected[k][at] = repair->branch->flow[k][at];
+            repair_way_lose(repair, at);
+        }
     }
 }
 
@@ -198,8 +223,11 @@ static void target_repair(struct repair *repair, const struct dead *dead, size_t
     }
     heavy_lose(repair);
     lost_renew(repair);
-    if (repair->stuck_count > 0)
+    if (repair->stuck_count > 0) {
+        tree_load(repair, -1);
         rest_rescue(repair);
+        tree_load(repair, 1);
+    }
     price_settle(repair->grow->price);
     changes_count(repair, result);
 }
@@ -210,6 +238,9 @@ static void repair_free(struct repair *repair)
     free(repair->before);
     free(repair->lost);
     free(repair->stuck);
+    free(repair->awaiting);
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        free(repair->expected[k]);
     branch_destroy(repair->branch);
     grow_destroy(repair->grow);
 }
@@ -224,7 +255,13 @@ static int repair_prepare(struct repair *repair, struct load *load)
      * output */
     repair->lost = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
     repair->stuck = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    if (result == 0 && (!repair->before || !repair->lost || !repair->stuck))
+    repair->awaiting = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
+    bool enough = repair->before && repair->lost && repair->stuck && repair->awaiting;
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
+        repair->expected[k] = malloc(switches * sizeof(float));
+        enough = enough && repair->expected[k];
+    }
+    if (result == 0 && !enough)
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to repair %u switches", switches);
     return result == 0 ? branch_create(&repair->branch, net) : result;
 }

@@ -55,6 +55,7 @@ struct tune {
     const float *goal;
     uint64_t moves, moves_max;
     uint64_t looks, looks_max;
+    uint32_t idle, idle_max; /* looks since the last change */
 };
 
 static void tune_free(struct tune *tune)
@@ -379,7 +380,8 @@ static bool uses_busy(const struct tune *tune, const struct lft *table, uint32_t
 
 static bool is_spent(const struct tune *tune)
 {
-    return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max;
+    return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max ||
+           tune->idle > tune->idle_max;
 }
 
 /* Looks at the trees that use busy channels. */
@@ -391,11 +393,13 @@ static void pass(struct tune *tune, const struct lft *table, float share)
     for (uint32_t t = 0; t < net->host_count && !is_spent(tune); t++) {
         if (!uses_busy(tune, table, t))
             continue;
+        uint64_t moves = tune->moves;
         tune->looks++;
         target_take(tune, table, t);
         offenders_find(tune);
         for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
             switch_improve(tune, tune->offenders[i].at);
+        tune->idle = tune->moves == moves ? tune->idle + 1 : 0;
     }
 }
 
@@ -411,6 +415,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .goal = options->goal,
                         .worth = options->worth > 0 ? options->worth : ANY_GAIN,
                         .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
+                        .idle_max = options->idle_max ? options->idle_max : UINT32_MAX,
                         .looks_max = options->looks_max ? options->looks_max : UINT64_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {

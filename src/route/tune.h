@@ -13,6 +13,7 @@
 struct tune_options {
     uint32_t rounds_max;         /* times to go through the table; 0: 100 */
     uint64_t looks_max;          /* trees to look at closely at most; 0: no limit */
+    uint32_t idle_max;           /* looks without a change, in a row; 0: no limit */
     uint64_t moves_max;          /* entries to change at most; 0: no limit */
     uint64_t moves;              /* entries changed; filled in */
     bool longer;                 /* may use ways that are longer */

@@ -94,6 +94,7 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
         assert_int_equal(repair_load_find(load, lft, memo, &dead), 0);
         loads_compare(load, lft);
         assert_int_equal(repair_table(lft, &room, load, &dead, result), 0);
+        loads_compare(load, lft);
         mended_check(world, old, lft);
         if (mended)
             assert_int_equal(formats_lft_export(mended, lft), 0);

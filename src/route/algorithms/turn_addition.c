@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCAL_WORK 500  /* steps of a search: a turn whose place is far away is not worth it */
+#define LOCAL_WORK 500 /* steps of a search: a turn whose place is far away is not worth it */
 
 /* Allows all turns between cables of a breadth-first tree from the switch with most turn traffic,
  * where the tree's turns cost the rest least. */

@@ -10,6 +10,7 @@
 #                     then 100,000 random networks through router and checker; NETWORKS=100000
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
+#   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
 #   make format       format all C files
 
@@ -48,6 +49,10 @@ bench-peers: build
 	@tools/setup peers
 	@tools/bench-peers
 
+bench-route: build
+	@tools/setup test
+	@tools/bench-route $(PARTS)
+
 install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
@@ -59,4 +64,4 @@ format:
 clean:
 	rm -rf build build-clang build-asan build-tsan
 
-.PHONY: all build demo test asan tsan soak bench bench-peers install format clean
+.PHONY: all build demo test asan tsan soak bench bench-peers bench-route install format clean

@@ -37,9 +37,10 @@ static void text_print(const struct repair_work *work)
     const struct repair_phases *phases = &work->phases;
     const struct repair_result *result = &work->result;
     printf("entries: %" PRIu64 " changed for %u targets, %" PRIu64
-           " of them led nowhere any more, %" PRIu64 " could not stay\n",
+           " of them led nowhere any more, %" PRIu64 " could not stay (and %" PRIu64
+           " between switches without hosts, where nothing is sent)\n",
            result->entries_changed, result->targets_changed, result->entries_forced,
-           work->unavoidable);
+           work->unavoidable, result->entries_idle);
     printf("time: %.1f ms to repair (%.1f ms of processor time): dead entries %.1f, turns %.1f, "
            "loads %.1f, mending %.1f, balance %.1f\n",
            1e3 * repair_seconds(work), 1e3 * phases->cpu, 1e3 * phases->dead, 1e3 * phases->turns,
@@ -75,6 +76,7 @@ static int json_print(const struct repair_work *work, const char *path)
 {
     json_t *object = json_object(), *throughput = json_object(), *anew = json_object();
     json_put_number(object, "entries_changed", work->result.entries_changed);
+    json_put_number(object, "entries_idle_changed", work->result.entries_idle);
     json_put_number(object, "entries_dead", work->result.entries_forced);
     json_put_number(object, "entries_unavoidable", work->unavoidable);
     json_put_number(object, "targets_changed", work->result.targets_changed);

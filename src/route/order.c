@@ -264,8 +264,10 @@ static bool edge_fit(struct order *order, uint32_t in, uint32_t out)
     order->search_count++;
     side_start(order, ahead, out);
     side_start(order, behind, in);
-    while (!met && ahead->done < ahead->found_count && behind->done < behind->found_count)
+    while (!met && ahead->done < ahead->found_count && behind->done < behind->found_count) {
         met = ahead->work <= behind->work ? step_ahead(order, to) : step_behind(order, from);
+        met = met || (order->work_max && ahead->work + behind->work > order->work_max);
+    }
     seen_clear(ahead, order->turns->words);
     seen_clear(behind, order->turns->words);
     if (met)

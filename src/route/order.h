@@ -31,6 +31,7 @@ struct order {
     struct labelled *sorting; /* scratch */
     struct order_side ahead, behind;
     uint64_t search_count;
+    uint64_t work_max; /* steps after which a search gives up, and the turn is refused; 0: none */
 };
 
 /* initial[channel] says roughly where channels should stand, so that few turns go backward. */

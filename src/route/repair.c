@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HEAVY 0.2f /* part of what a cable carries */
+
 /* A switch has no output left. Those behind it to whom no output of it could ever be any good have
  * lost their way, and may leave room for it when they have found another; with `all` the others
  * too. Returns whether there was anyone. */
@@ -33,12 +35,18 @@ static bool behind_lose(struct repair *repair, uint32_t at, bool all)
 static void lost_try(struct repair *repair)
 {
     for (uint32_t i = 0; i < repair->lost_count; i++) {
-        if (repair_way_renew(repair, repair->lost[i]))
+        if (repair->heavy && net_has_hosts(repair->net, repair->lost[i]))
+            repair_expected_drop(repair);
+        bool renewed = repair_way_renew(repair, repair->lost[i]);
+        if (renewed && repair->heavy)
+            repair_expected_put(repair, repair->lost[i]);
+        if (renewed)
             continue;
         behind_lose(repair, repair->lost[i], false);
         repair->stuck[repair->stuck_count++] = repair->lost[i];
     }
     repair->lost_count = 0;
+    repair_expected_drop(repair);
 }
 
 /* Returns whether anyone who was stuck has found a way. */
@@ -86,10 +94,24 @@ static bool old_output_fits(const struct repair *repair, uint32_t at)
 static void old_restore(struct repair *repair)
 {
     for (uint32_t s = 0; s < repair->net->switch_count; s++) {
-        if (repair->before[s] < LFT_HERE && repair->next[s] != repair->before[s] &&
+        bool stays = repair->heavy && net_has_hosts(repair->net, s);
+        if (repair->before[s] < LFT_HERE && repair->next[s] != repair->before[s] && !stays &&
             old_output_fits(repair, s))
             repair->next[s] = repair->before[s];
     }
+}
+
+/* Puts the load of the whole tree on its channels, or takes it off. */
+static void tree_load(struct repair *repair, float sign)
+{
+    const struct net *net = repair->net;
+    const struct branch *branch = repair->branch;
+    if (repair->target >= net->host_count)
+        return;
+    branch_list(repair->branch, repair->next, repair->root);
+    branch_load(repair->branch, repair->grow->load, repair->next, repair->target, sign);
+    for (uint32_t i = 1; i < branch->count; i++)
+        price_update(repair->grow->price, net->first[branch->at[i]] + repair->next[branch->at[i]]);
 }
 
 /* Those whom no neighbour can take as it is: others change for them (rescue.c). */
@@ -145,16 +167,47 @@ static void change_note(struct repair *repair, uint32_t at)
 
 static void changes_count(struct repair *repair, struct repair_result *result)
 {
-    uint64_t changed = 0;
-    for (uint32_t s = 0; s < repair->net->switch_count; s++) {
+    const struct net *net = repair->net;
+    uint64_t changed = 0, idle = 0;
+    bool root_has_hosts = net_has_hosts(net, repair->root);
+    for (uint32_t s = 0; s < net->switch_count; s++) {
         if (repair->next[s] == repair->before[s])
             continue;
+        if (!root_has_hosts && !net_has_hosts(net, s)) {
+            idle++;
+            continue;
+        }
         changed++;
         change_note(repair, s);
         result->entries_forced += repair->before[s] == LFT_NONE;
     }
     result->entries_changed += changed;
-    result->targets_changed += changed > 0;
+    result->entries_idle += idle;
+    result->targets_changed += changed + idle > 0;
+}
+
+/* Where much of a target's traffic has lost its way, it would overload any other cable if it stayed
+ * together: then all on the way there choose again, each for itself. */
+static void heavy_lose(struct repair *repair)
+{
+    uint32_t dead_count = repair->lost_count;
+    repair->heavy = false;
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        memset(repair->expected[k], 0, repair->net->switch_count * sizeof(float));
+    for (uint32_t i = 0; i < dead_count && repair->target < repair->net->host_count; i++) {
+        branch_list(repair->branch, repair->next, repair->lost[i]);
+        branch_load(repair->branch, repair->grow->load, repair->next, repair->target, 0);
+        float flow = 0;
+        for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
+            flow += repair->branch->flow[k][repair->lost[i]];
+        repair->heavy = repair->heavy || flow > HEAVY;
+        for (uint32_t j = 1; flow > HEAVY && j < repair->branch->count; j++) {
+            uint32_t at = repair->branch->at[j];
+            for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
+                repair->expected[k][at] = repair->branch->flow[k][at];
+            repair_way_lose(repair, at);
+        }
+    }
 }
 
 /* Mends the tree of one target, whose dead entries are given. */
@@ -168,9 +221,13 @@ static void target_repair(struct repair *repair, const struct dead *dead, size_t
         if (dead[i].at != repair->root && matters(repair, dead[i].at))
             repair->lost[repair->lost_count++] = dead[i].at;
     }
+    heavy_lose(repair);
     lost_renew(repair);
-    if (repair->stuck_count > 0)
+    if (repair->stuck_count > 0) {
+        tree_load(repair, -1);
         rest_rescue(repair);
+        tree_load(repair, 1);
+    }
     price_settle(repair->grow->price);
     changes_count(repair, result);
 }
@@ -181,6 +238,9 @@ static void repair_free(struct repair *repair)
     free(repair->before);
     free(repair->lost);
     free(repair->stuck);
+    free(repair->awaiting);
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        free(repair->expected[k]);
     branch_destroy(repair->branch);
     grow_destroy(repair->grow);
 }
@@ -195,7 +255,13 @@ static int repair_prepare(struct repair *repair, struct load *load)
      * output */
     repair->lost = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
     repair->stuck = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    if (result == 0 && (!repair->before || !repair->lost || !repair->stuck))
+    repair->awaiting = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
+    bool enough = repair->before && repair->lost && repair->stuck && repair->awaiting;
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
+        repair->expected[k] = malloc(switches * sizeof(float));
+        enough = enough && repair->expected[k];
+    }
+    if (result == 0 && !enough)
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to repair %u switches", switches);
     return result == 0 ? branch_create(&repair->branch, net) : result;
 }

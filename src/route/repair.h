@@ -57,6 +57,7 @@ int repair_load_find(struct load *load, const struct lft *in_use, const struct m
 struct repair_result {
     uint64_t entries_forced;  /* led over something that is gone, or were missing */
     uint64_t entries_changed; /* all in all, the forced ones included */
+    uint64_t entries_idle;    /* changed between switches without hosts, where nothing is sent */
     uint32_t targets_changed;
     double mend_seconds, balance_seconds;
 };

@@ -4,7 +4,10 @@
  */
 #include "route/repair_parts.h"
 
-#define TUNE_TARGETS  2048 /* a closer look at so many trees is affordable */
+/* What is affordable, in table entries looked at: a closer look at a tree costs all of its own. */
+#define TUNE_ENTRIES  1500000u /* while the changed entries are improved */
+#define TUNE_LOOKS    2600000u /* while others are looked for */
+#define TUNE_IDLE     320000u  /* in a row, without finding anything to improve */
 #define TUNE_PASSES   3
 #define BALANCE_GOAL  1.04f /* channels this much busier than any before are relieved */
 #define BALANCE_WORTH 0.9f
@@ -26,14 +29,17 @@ int repair_balance(struct repair *repair, struct lft *lft, struct load *load,
                    struct repair_result *result)
 {
     uint32_t targets = result->targets_changed ? result->targets_changed : 1;
-    uint32_t rounds = TUNE_TARGETS / targets < 3 ? TUNE_TARGETS / targets : 3;
+    uint32_t switches = lft->net->switch_count;
+    uint32_t rounds = TUNE_ENTRIES / switches / targets;
     int code = tune_entries(lft, repair->turns, load, repair->changed, repair->changed_count,
-                            rounds);
+                            rounds < TUNE_PASSES ? rounds : TUNE_PASSES);
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
         .rounds_max = TUNE_PASSES,
-        .moves_max = (most > changed ? most - changed : 0) + result->entries_forced / 2,
-        .looks_max = TUNE_TARGETS,
+        .moves_max = (most > changed ? most - changed : 0) + changed / 4,
+        .bulky = true,
+        .looks_max = TUNE_LOOKS / switches + 1,
+        .idle_max = TUNE_IDLE / switches + 32,
         .longer = true,
         .worth = BALANCE_WORTH,
     };

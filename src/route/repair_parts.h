@@ -23,6 +23,10 @@ struct repair {
     uint32_t *stuck;
     uint32_t stuck_count;
     uint32_t target, root;
+    float *expected[TRAFFIC_CLASSES]; /* heavy: what switches sent on before */
+    uint32_t *awaiting;               /* those for whom that counts as load meanwhile */
+    uint32_t awaiting_count;
+    bool heavy; /* much of the target's traffic was lost: who has hosts has chosen again */
     struct tune_entry *changed; /* all entries that changed */
     size_t changed_count, changed_capacity;
     float most_before[TRAFFIC_CLASSES]; /* the busiest channel's load, without what was lost */
@@ -41,6 +45,12 @@ uint32_t repair_orphans_count(const struct repair *repair, uint32_t at, uint32_t
  * theirs. Returns false if there is none. */
 bool repair_way_renew(struct repair *repair, uint32_t at);
 void repair_way_lose(struct repair *repair, uint32_t at);
+
+/* A switch without hosts has found its way before those behind it have: what it sent on before
+ * counts as its load, so that others do not all choose the same. Dropped when the first with hosts
+ * chooses. */
+void repair_expected_put(struct repair *repair, uint32_t at);
+void repair_expected_drop(struct repair *repair);
 
 /* What changes anyway may as well change to the best. Then a few more may change, where channels
  * have become busier than all others. */

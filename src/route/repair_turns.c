@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WISHING_MOST 80 /* switches around the failure whose wishes are heard */
+#define WISHING_MOST 80   /* switches around the failure whose wishes are heard */
+#define WISHES_MOST  1500 /* most wanted ones that are tried */
 
 struct wish {
     struct turn_pair pair;
@@ -107,7 +108,7 @@ static size_t wishes_open(const struct turns *turns, struct turn_pair *pairs, si
         if (!turns_allowed(turns, pairs[i].in, pairs[i].out))
             pairs[left++] = pairs[i];
     }
-    return left;
+    return left < WISHES_MOST ? left : WISHES_MOST;
 }
 
 /* Do the turns still lead from everywhere to everywhere? */

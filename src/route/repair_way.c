@@ -8,6 +8,7 @@
 struct choice {
     uint32_t out, hops, orphans;
     uint64_t cost;
+    bool old; /* what a switch without hosts had before: one change less */
 };
 
 /* Length and cost of a way on from a switch; false if it leads nowhere. */
@@ -40,6 +41,8 @@ static bool is_better(const struct choice *a, const struct choice *b)
         return a->orphans < b->orphans;
     if (a->hops != b->hops)
         return a->hops < b->hops;
+    if (a->old != b->old)
+        return a->old;
     return a->cost < b->cost;
 }
 
@@ -60,31 +63,53 @@ static uint32_t output_find(const struct repair *repair, uint32_t at)
         if (!way_follow(repair, to, price, &choice))
             continue;
         choice.orphans = repair_orphans_count(repair, at, out);
+        choice.old = !net_has_hosts(net, at) && out == net->first[at] + repair->before[at];
         if (best.out == UINT32_MAX || is_better(&choice, &best))
             best = choice;
     }
     return best.out;
 }
 
+/* Adds a flow to all channels ahead of a switch. */
+static void way_load(struct repair *repair, uint32_t from, float *const flow[], float sign)
+{
+    struct load *load = repair->grow->load;
+    const struct net *net = repair->net;
+    for (uint32_t at = from; repair->next[at] < LFT_HERE;) {
+        uint32_t out = net->first[at] + repair->next[at];
+        for (uint32_t k = 0; k < load->traffic->class_count; k++)
+            load->channel[k][out] += sign * flow[k][from];
+        price_update(repair->grow->price, out);
+        at = net->head[out];
+    }
+}
+
 /* A switch has a way again: it and all behind it send on. */
 static void load_add(struct repair *repair, uint32_t from)
 {
-    struct load *load = repair->grow->load;
     const struct net *net = repair->net;
     const struct branch *branch = repair->branch;
     if (repair->target >= net->host_count)
         return;
     branch_list(repair->branch, repair->next, from);
-    branch_load(repair->branch, load, repair->next, repair->target, 1);
+    branch_load(repair->branch, repair->grow->load, repair->next, repair->target, 1);
     for (uint32_t i = 1; i < branch->count; i++)
         price_update(repair->grow->price, net->first[branch->at[i]] + repair->next[branch->at[i]]);
-    for (uint32_t at = from; repair->next[at] < LFT_HERE;) {
-        uint32_t out = net->first[at] + repair->next[at];
-        for (uint32_t k = 0; k < load->traffic->class_count; k++)
-            load->channel[k][out] += branch->flow[k][from];
-        price_update(repair->grow->price, out);
-        at = net->head[out];
-    }
+    way_load(repair, from, branch->flow, 1);
+}
+
+void repair_expected_put(struct repair *repair, uint32_t at)
+{
+    if (net_has_hosts(repair->net, at) || repair->next[at] >= LFT_HERE)
+        return;
+    way_load(repair, at, repair->expected, 1);
+    repair->awaiting[repair->awaiting_count++] = at;
+}
+
+void repair_expected_drop(struct repair *repair)
+{
+    while (repair->awaiting_count > 0)
+        way_load(repair, repair->awaiting[--repair->awaiting_count], repair->expected, -1);
 }
 
 void repair_way_lose(struct repair *repair, uint32_t at)

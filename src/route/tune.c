@@ -21,6 +21,7 @@
 
 /* A switch whose way leads over a busy channel. */
 struct offender {
+    float flow; /* over its busy class; 0 unless that is what they are sorted by */
     uint32_t depth, at;
 };
 
@@ -48,12 +49,13 @@ struct tune {
     uint32_t busy_count;
     uint8_t *next;
     uint32_t root;
-    bool longer;
+    bool longer, bulky;
     bool gaining; /* the last round was some good */
     float worth;
     const float *goal;
     uint64_t moves, moves_max;
     uint64_t looks, looks_max;
+    uint32_t idle, idle_max; /* looks since the last change */
 };
 
 static void tune_free(struct tune *tune)
@@ -253,6 +255,15 @@ static bool is_busy(const struct tune *tune, uint32_t at)
     return false;
 }
 
+/* What a switch sends on, in parts of the busiest channels. */
+static float bulk_of(const struct tune *tune, uint32_t at)
+{
+    float bulk = 0;
+    for (uint32_t k = 0; k < tune->classes; k++)
+        bulk += tune->flow[k][at] * tune->unit[k];
+    return bulk;
+}
+
 enum { UNMARKED, HARMLESS, OFFENDING };
 
 /* Follows the way of one source, and lists the switches on it whose way leads over a busy channel.
@@ -272,13 +283,16 @@ static void way_judge(struct tune *tune, uint32_t from)
         tune->marked[at] = offending ? OFFENDING : HARMLESS;
         tune->hops[at] = ++depth;
         if (offending)
-            tune->offenders[tune->offender_count++] = (struct offender){depth, at};
+            tune->offenders[tune->offender_count++] = (struct offender){
+                tune->bulky ? bulk_of(tune, at) : 0, depth, at};
     }
 }
 
 static int nearer_first(const void *a, const void *b)
 {
     const struct offender *x = a, *y = b;
+    if (x->flow != y->flow)
+        return x->flow > y->flow ? -1 : 1;
     if (x->depth != y->depth)
         return x->depth < y->depth ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -366,7 +380,8 @@ static bool uses_busy(const struct tune *tune, const struct lft *table, uint32_t
 
 static bool is_spent(const struct tune *tune)
 {
-    return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max;
+    return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max ||
+           tune->idle > tune->idle_max;
 }
 
 /* Looks at the trees that use busy channels. */
@@ -378,11 +393,13 @@ static void pass(struct tune *tune, const struct lft *table, float share)
     for (uint32_t t = 0; t < net->host_count && !is_spent(tune); t++) {
         if (!uses_busy(tune, table, t))
             continue;
+        uint64_t moves = tune->moves;
         tune->looks++;
         target_take(tune, table, t);
         offenders_find(tune);
         for (uint32_t i = 0; i < tune->offender_count && tune->moves < tune->moves_max; i++)
             switch_improve(tune, tune->offenders[i].at);
+        tune->idle = tune->moves == moves ? tune->idle + 1 : 0;
     }
 }
 
@@ -394,9 +411,11 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .turns = turns,
                         .load = load,
                         .longer = options->longer,
+                        .bulky = options->bulky,
                         .goal = options->goal,
                         .worth = options->worth > 0 ? options->worth : ANY_GAIN,
                         .moves_max = options->moves_max ? options->moves_max : UINT64_MAX,
+                        .idle_max = options->idle_max ? options->idle_max : UINT32_MAX,
                         .looks_max = options->looks_max ? options->looks_max : UINT64_MAX,
                         .classes = load->traffic->class_count};
     if (!tune_allocate(&tune)) {

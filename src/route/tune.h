@@ -13,9 +13,11 @@
 struct tune_options {
     uint32_t rounds_max;         /* times to go through the table; 0: 100 */
     uint64_t looks_max;          /* trees to look at closely at most; 0: no limit */
+    uint32_t idle_max;           /* looks without a change, in a row; 0: no limit */
     uint64_t moves_max;          /* entries to change at most; 0: no limit */
     uint64_t moves;              /* entries changed; filled in */
     bool longer;                 /* may use ways that are longer */
+    bool bulky;                  /* entries that carry most first: fewer moves for the same gain */
     float goal[TRAFFIC_CLASSES]; /* only channels above this load matter; 0: the busiest few */
     float worth;                 /* a change must bring the cost down to this part; 0: any gain */
 };

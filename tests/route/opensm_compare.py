@@ -18,7 +18,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from simulated import ROUTE, Fabric, missing
 
-ENGINES = "minhop,updn,ftree,sssp,dfsssp,nue,lash"
+ENGINES = "minhop,updn,dnup,ftree,lash,dor,sssp,dfsssp,nue"
 
 
 def log_time(line):
@@ -99,6 +99,21 @@ def row(name, result, best):
             f"{result['seconds']:9.3f}{ratios}{faster:9.1f}")
 
 
+def engines_run(fabric, engines, limit_s):
+    """Our tables, then each engine's, a line for each; all of it as a dictionary."""
+    best = own(fabric, "turn-addition")
+    columns = ["inside", "between"][:len(best["rates"])]
+    print(f"{'on one lane':16}" + "".join(f"{name:>9}" for name in columns) +
+          f" {'deadlock':9}{'pairs':>7} {'seconds':>9}" +
+          "".join(f"{'x ' + name[:6]:>8}" for name in columns) + f"{'x faster':>9}")
+    print(row("turn addition", best, best), flush=True)
+    found = {"turn addition": best}
+    for engine in engines:
+        found[engine] = theirs(fabric, engine, limit_s)
+        print(row(engine, found[engine], best), flush=True)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", default=ENGINES, help="of OpenSM, with commas between")
@@ -109,14 +124,7 @@ def main():
         raise SystemExit(f"not installed: {missing()}")
     fabric = Fabric(*arguments.kind)
     try:
-        best = own(fabric, "turn-addition")
-        columns = ["inside", "between"][:len(best["rates"])]
-        print(f"{'on one lane':16}" + "".join(f"{name:>9}" for name in columns) +
-              f" {'deadlock':9}{'pairs':>7} {'seconds':>9}" +
-              "".join(f"{'x ' + name[:6]:>8}" for name in columns) + f"{'x faster':>9}")
-        print(row("turn addition", best, best), flush=True)
-        for engine in arguments.engines.split(","):
-            print(row(engine, theirs(fabric, engine, arguments.limit), best), flush=True)
+        engines_run(fabric, arguments.engines.split(","), arguments.limit)
     finally:
         fabric.close()
 

@@ -18,14 +18,17 @@ struct in_use {
     size_t memo_size;
 };
 
-/* What compute would write beside the table. */
-static void memo_take(struct in_use *old, const struct routing *routing)
+/* What compute and repair write beside a table; before: the memo of the table that it replaces. */
+static void memo_take(struct in_use *use, const struct lft *lft, const struct turns *turns,
+                      const struct load *load, const struct memo *before)
 {
     struct memo *memo;
-    FILE *file = open_memstream(&old->memo, &old->memo_size);
+    FILE *file = open_memstream(&use->memo, &use->memo_size);
     assert_non_null(file);
-    assert_int_equal(memo_create(&memo, routing->net), 0);
-    assert_int_equal(memo_fill(memo, routing->lft, routing->turns, routing->load), 0);
+    assert_int_equal(memo_create(&memo, lft->net), 0);
+    assert_int_equal(memo_fill(memo, lft, turns, load), 0);
+    for (size_t i = 0; before && i < before->gone_count; i++)
+        assert_int_equal(memo_gone_add(memo, before->gone[i]), 0);
     assert_int_equal(formats_memo_write(memo, file), 0);
     fclose(file);
     memo_destroy(memo);
@@ -74,7 +77,7 @@ static void mended_check(const struct world *world, const struct in_use *old, co
 /* Mends the table on the fabric as it is now. Returns false where a gentle change is impossible,
  * which is allowed, but must be said. mended (may be NULL) gets the new table. */
 static bool mend_and_check(const struct world *world, const struct in_use *old,
-                           struct repair_result *result, struct lft_dump *mended)
+                           struct repair_result *result, struct in_use *mended)
 {
     struct net *net;
     struct traffic *traffic;
@@ -94,9 +97,12 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
         assert_int_equal(repair_load_find(load, lft, memo, &dead), 0);
         loads_compare(load, lft);
         assert_int_equal(repair_table(lft, &room, load, &dead, result), 0);
+        loads_compare(load, lft);
         mended_check(world, old, lft);
-        if (mended)
-            assert_int_equal(formats_lft_export(mended, lft), 0);
+        if (mended) {
+            assert_int_equal(formats_lft_export(&mended->table, lft), 0);
+            memo_take(mended, lft, room.turns, load, memo);
+        }
         load_destroy(load);
         repair_room_free(&room);
     }
@@ -119,11 +125,16 @@ static bool cable_try(const struct world *world, const struct in_use *old, uint3
     struct in_use foreign = {.table = old->table}, mended = {.memo = NULL};
     fabric_link_cut(world->fabric, here);
     bool gentle = mend_and_check(world, &foreign, &result, NULL);
-    mend_and_check(world, old, &result, &mended.table);
+    mend_and_check(world, old, &result, &mended);
     assert_int_equal(fabric_link_add(world->fabric, here, there), 0);
-    if (mended.table.port)
+    if (mended.table.port) {
+        struct memo *back = memo_carry(&mended, net);
+        assert_non_null(back); /* it has kept the rank of the cable that was away */
+        memo_destroy(back);
         mend_and_check(world, &mended, &result, NULL);
+    }
     formats_lft_free(&mended.table);
+    free(mended.memo);
     return gentle;
 }
 
@@ -136,7 +147,7 @@ static void every_cable(const char *kind, const struct generate_options *options
     uint32_t gentle = 0, tried = 0;
     world_generate(&world, kind, options);
     struct routing *routing = world_route(&world, "turn-addition");
-    memo_take(&old, routing);
+    memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     for (uint32_t c = 0; c < world.net->channel_count; c++) {
         if (c > world.net->reverse[c])
@@ -181,7 +192,7 @@ static void test_little_changes(void **state)
     struct repair_result result;
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
-    memo_take(&old, routing);
+    memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     struct fabric_end cable = {fabric_node_find(world.fabric, "T0.m(0,1)"), 5}; /* to a top */
     fabric_link_cut(world.fabric, cable);
@@ -208,14 +219,14 @@ static void test_switch_gone_and_back(void **state)
     struct routing *routing = world_route(&world, "turn-addition");
     uint32_t node = fabric_node_find(world.fabric, "T0.m(0,1)");
     uint16_t ports = world.fabric->nodes[node].port_count;
-    memo_take(&old, routing);
+    memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
     assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
     for (uint16_t p = 1; p <= ports; p++) {
         cables[p] = world.fabric->nodes[node].ports[p];
         if (p > 1 && cables[p].peer_node != FABRIC_NONE) /* one is left, or the net falls apart */
             fabric_link_cut(world.fabric, (struct fabric_end){node, p});
     }
-    assert_true(mend_and_check(&world, &old, &result, &mended.table));
+    assert_true(mend_and_check(&world, &old, &result, &mended));
     for (uint16_t p = 2; p <= ports; p++) {
         struct fabric_end there = {cables[p].peer_node, cables[p].peer_port};
         if (there.node != FABRIC_NONE)
@@ -225,6 +236,7 @@ static void test_switch_gone_and_back(void **state)
     formats_lft_free(&old.table);
     free(old.memo);
     formats_lft_free(&mended.table);
+    free(mended.memo);
     routing_destroy(routing);
     world_close(&world);
 }

@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOCAL_WORK 500 /* steps of a search: a turn whose place is far away is not worth it */
+
 /* Allows all turns between cables of a breadth-first tree from the switch with most turn traffic,
  * where the tree's turns cost the rest least. */
 static int tree_allow(struct order *order, const struct demand *demand)
@@ -223,10 +225,13 @@ int turn_addition_local(struct turns *turns, const struct turns *in_use, const i
     if (result == 0) {
         memcpy(accepted->rows, in_use->rows,
                (size_t)net->channel_count * accepted->words * sizeof(uint64_t));
+        order->work_max = LOCAL_WORK;
         for (size_t i = 0; i < pair_count; i++) {
             if (!turns_allowed(accepted, pairs[i].in, pairs[i].out))
                 order_turn_add(order, pairs[i].in, pairs[i].out);
         }
+        log_debug("turn addition: %zu turns tried beside those in use, %llu searches", pair_count,
+                  (unsigned long long)order->search_count);
         result = order_close(order, turns);
     }
     order_destroy(order);

@@ -11,6 +11,7 @@
 #include "cli/route.h"
 #include "cli/sim.h"
 #include "cli/table.h"
+#include "experiment/experiment.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -109,6 +110,8 @@ static int figure_plot(const struct thesis_report *report, const char *group, co
         if (strcmp(curve->group, group) != 0 || plot.line_count == PLOT_LINES_MAX)
             continue;
         snprintf(label, sizeof(label), "%s", curve->y_unit);
+        if (strcmp(curve->x_unit, "B") != 0)
+            plot.x_label = curve->x_unit;
         plot.lines[plot.line_count++] = (struct plot_line){curve->name, curve->x, curve->y,
                                                            curve->count};
     }
@@ -174,7 +177,7 @@ int cli_sim_thesis(int argc, char **argv)
                                argv[argc - 1]);
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
-    if (!report || thesis_run(report, which, &constants) < 0)
+    if (!report || thesis_run(report, which, &constants, experiment_parts) < 0)
         status = sim_fail();
     if (status == 0 && (!json || strcmp(json, "-") != 0))
         report_text(report);

@@ -129,7 +129,7 @@ const struct cli_command cli_commands[] = {
         "      --timeline FILE    what each module did when, for Perfetto\n"
         "constants                what the simulated hardware is made of, and who says so\n"
         "bench                    the simulator's own speed\n"
-        "      --ports N          of the switches of its fat tree: N*N*N/4 hosts, 16 unless given\n"},
+        "      --ports N          of the switches of its fat tree: N^3/4 hosts; 16\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

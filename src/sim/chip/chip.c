@@ -189,6 +189,7 @@ void chip_destroy(struct chip *chip)
     for (uint32_t i = 0; i < chip->dma_count; i++)
         free(chip->dmas[i]);
     free(chip->dmas);
+    free(chip->replier.jobs);
     free(chip->firmware.rings);
     free(chip->firmware.locks);
     free(chip->pages.slots);

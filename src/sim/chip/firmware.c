@@ -42,7 +42,7 @@ static int64_t action_cycles(const struct chip *chip, enum chip_module module)
             return vpush_rfend_cycles(chip);
         return c->cpu_rvatlb_cycles;
     case CHIP_BREAKPOINT:
-        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
+        if (module == CHIP_REPLIER && vpush_is_job(chip, &replier_job(chip)->header))
             return c->cpu_vpush_replier_cycles;
         return c->cpu_discard_cycles;
     case CHIP_SPECIAL_PACKET:
@@ -117,8 +117,8 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
 static void replier_serve(struct chip *chip, enum chip_exception cause)
 {
     const struct replier *replier = &chip->replier;
-    const struct chip_header *job = &replier->jobs[replier->first];
-    uint64_t virtual = replier->starts[replier->first] + replier->sent;
+    const struct chip_header *job = &replier_job(chip)->header;
+    uint64_t virtual = replier_job(chip)->start + replier->sent;
     if (cause == CHIP_BREAKPOINT && vpush_is_job(chip, job))
         vpush_replier(chip);
     else if (cause == CHIP_BREAKPOINT)

@@ -76,11 +76,11 @@ static enum chip_module pending(const struct chip *chip)
 void firmware_interrupt(struct chip *chip)
 {
     enum chip_module module = pending(chip);
-    if (chip->modules[CHIP_CPU].state == C_HANDLER || module == CHIP_MODULES)
+    if (chip->modules[CHIP_CPU].state != C_POLL || module == CHIP_MODULES)
         return;
     chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
     chip->firmware.serving = module;
-    module_go(chip, CHIP_CPU, C_HANDLER,
+    module_go(chip, CHIP_CPU, C_HANDLER + module,
               cpu_cycles(chip, chip->constants->cpu_poll_cycles) + handler_cycles(chip, module));
 }
 
@@ -190,7 +190,7 @@ void firmware_step(struct chip *chip, uint32_t state)
         firmware_interrupt(chip);
         return;
     }
-    if (state != C_HANDLER)
+    if (state == C_POLL)
         return;
     enum chip_exception cause = chip->modules[module].cause;
     chip->interrupts &= ~(1u << module);
@@ -204,7 +204,7 @@ void firmware_step(struct chip *chip, uint32_t state)
     else
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
-        module_go(chip, CHIP_CPU, C_HANDLER,
+        module_go(chip, CHIP_CPU, C_HANDLER + module,
                   cpu_cycles(chip, chip->constants->cpu_vpush_tail_cycles));
     else
         firmware_interrupt(chip);

@@ -40,7 +40,7 @@ enum rfend_state {
 };
 enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
 enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
-enum cpu_state { C_POLL, C_HANDLER };
+enum cpu_state { C_POLL, C_HANDLER }; /* of the module: C_HANDLER + its number */
 
 struct module {
     uint32_t state, last_state;
@@ -301,6 +301,9 @@ void rbend_retry(struct chip *chip); /* Replier has room again */
 
 /* aotf.c */
 void aotf_step(struct chip *chip, uint32_t state);
+
+/* note.c: for the trace, which has_packets. */
+void packet_note(const struct chip *chip, const struct chip_packet *packet, bool is_sent);
 
 /* dmac.c */
 struct dma *dma_make(struct chip *chip, enum pci_kind kind);

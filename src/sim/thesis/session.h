@@ -39,6 +39,7 @@ int fig_64(struct session *session);
 int fig_78(struct session *session);
 int fig_79(struct session *session);
 int fig_711(struct session *session);
+int fig_712(struct session *session);
 int fig_85(struct session *session);
 int dimm(struct session *session);
 

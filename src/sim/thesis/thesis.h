@@ -69,7 +69,8 @@ bool thesis_knows(const char *which);
 int thesis_run(struct thesis_report *report, const char *which,
                const struct sim_constants *constants);
 
-/* The time line of one PULL of 8 bytes: every module of both nodes takes part. */
-int thesis_trace(struct trace *trace, const struct sim_constants *constants);
+/* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
+ * in which every module of both nodes takes part. */
+int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants);
 
 #endif

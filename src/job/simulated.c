@@ -116,16 +116,44 @@ void simulated_kill(struct simulated *simulated, int rank)
     martini_kill(simulated->world, rank, false);
 }
 
-void simulated_die(struct simulated *simulated)
+int simulated_rank(const struct simulated *simulated)
+{
+    const struct fiber *current = fiber_current(martini_sim(simulated->world));
+    for (int rank = 0; current && rank < simulated->options->size; rank++) {
+        if (simulated->ranks[rank].fiber == current)
+            return rank;
+    }
+    return -1;
+}
+
+/* A dead rank's program does not go on. */
+static void stay_if_dead(struct simulated *simulated, int rank)
+{
+    struct sim_condition never = {.name = "nothing: it is dead"};
+    while (roster_state(simulated->roster, rank) == RH_PEER_DIED)
+        fiber_wait(martini_sim(simulated->world), &never, SIM_NEVER);
+}
+
+void simulated_sleep(struct simulated *simulated, int64_t duration_ns)
 {
     const struct simulated_options *options = simulated->options;
-    struct sim_condition never = {.name = "nothing: it is dead"};
+    struct error_state before;
     int rank = simulated_rank(simulated);
-    simulated_kill(simulated, rank);
+    error_save(&before);
     if (options->switched)
         options->switched(options->context, rank);
+    fiber_sleep(martini_sim(simulated->world), duration_ns * SIM_NS);
+    stay_if_dead(simulated, rank);
+    if (options->switched)
+        options->switched(options->context, rank);
+    error_restore(&before);
+}
+
+void simulated_die(struct simulated *simulated)
+{
+    simulated_kill(simulated, simulated_rank(simulated));
     for (;;)
-        fiber_wait(martini_sim(simulated->world), &never, SIM_NEVER);
+        simulated_sleep(simulated, 0); /* never returns */
 }
 
 static void killer_body(void *argument)
@@ -154,30 +182,6 @@ int simulated_kill_after(struct simulated *simulated, int rank, int64_t delay_ns
 }
 
 /* ---- For ranks ------------------------------------------------------------------------------- */
-
-int simulated_rank(const struct simulated *simulated)
-{
-    const struct fiber *current = fiber_current(martini_sim(simulated->world));
-    for (int rank = 0; current && rank < simulated->options->size; rank++) {
-        if (simulated->ranks[rank].fiber == current)
-            return rank;
-    }
-    return -1;
-}
-
-void simulated_sleep(struct simulated *simulated, int64_t duration_ns)
-{
-    const struct simulated_options *options = simulated->options;
-    struct error_state before;
-    int rank = simulated_rank(simulated);
-    error_save(&before);
-    if (options->switched)
-        options->switched(options->context, rank);
-    fiber_sleep(martini_sim(simulated->world), duration_ns * SIM_NS);
-    if (options->switched)
-        options->switched(options->context, rank);
-    error_restore(&before);
-}
 
 int64_t simulated_now_ns(const struct simulated *simulated)
 {

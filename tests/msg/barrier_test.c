@@ -246,23 +246,26 @@ static void test_death(struct barrier_test *test)
     MEMBER_OK(member, rh_set_destroy(set));
 }
 
-int main(int count, char **words)
+static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     static const struct {
         const char *name;
         void (*run)(struct barrier_test *test);
     } cases[] = {{"shapes", test_shapes}, {"overlap", test_overlap}, {"remake", test_remake},
                  {"errors", test_errors}, {"leave", test_leave},     {"death", test_death}};
-    struct barrier_test test = {0};
-    if (count != 3)
-        return 2;
-    start(&test, strtoull(words[2], NULL, 10));
+    struct barrier_test test = {.member.job = job};
+    start(&test, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (strcmp(cases[i].name, words[1]) == 0) {
+        if (strcmp(cases[i].name, name) == 0) {
             cases[i].run(&test);
             member_end(&test.member);
             return 0;
         }
     }
     return 2;
+}
+
+int main(int count, char **words)
+{
+    return member_main(count, words, part);
 }

@@ -357,7 +357,7 @@ static void test_death(struct collective_test *test)
     rh_set_destroy(test->set);
 }
 
-int main(int count, char **words)
+static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     static const struct {
         const char *name;
@@ -366,16 +366,19 @@ int main(int count, char **words)
                  {"large", test_large},
                  {"errors", test_errors},
                  {"death", test_death}};
-    struct collective_test test = {0};
-    if (count != 3)
-        return 2;
-    member_start(&test.member, strtoull(words[2], NULL, 10));
+    struct collective_test test = {.member.job = job};
+    member_start(&test.member, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (strcmp(cases[i].name, words[1]) == 0) {
+        if (strcmp(cases[i].name, name) == 0) {
             cases[i].run(&test);
             member_end(&test.member);
             return 0;
         }
     }
     return 2;
+}
+
+int main(int count, char **words)
+{
+    return member_main(count, words, part);
 }

@@ -255,7 +255,8 @@ static void test_death(struct lock_test *test)
             death_round(test, (unsigned)(member_next(&member->random) % LOCKS));
     }
     if (member->rank == victim || (has_two && member->rank == second))
-        pause();
+        for (;;)
+            member_sleep_us(1000000); /* it dies in there */
     /* Whatever the dead left behind, every lock can be had. */
     for (unsigned lock = 0; lock < LOCKS; lock++) {
         int result = rh_lock(member->msg, lock_id(test, lock), RH_MILLISECONDS(20000));
@@ -286,7 +287,7 @@ static void test_home(struct lock_test *test)
     finish(test);
 }
 
-int main(int count, char **words)
+static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     static const struct {
         const char *name;
@@ -294,15 +295,18 @@ int main(int count, char **words)
     } cases[] = {{"exclusion", test_exclusion}, {"order", test_order},
                  {"impatient", test_impatient}, {"errors", test_errors},
                  {"death", test_death},         {"home", test_home}};
-    struct lock_test test = {0};
-    if (count != 3)
-        return 2;
-    start(&test, strtoull(words[2], NULL, 10));
+    struct lock_test test = {.member.job = job};
+    start(&test, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (strcmp(cases[i].name, words[1]) == 0) {
+        if (strcmp(cases[i].name, name) == 0) {
             cases[i].run(&test);
             return 0;
         }
     }
     return 2;
+}
+
+int main(int count, char **words)
+{
+    return member_main(count, words, part);
 }

@@ -6,12 +6,14 @@
 #ifndef MSG_MEMBER_H
 #define MSG_MEMBER_H
 
+#include "moment.h"
+#include "simulation.h"
+
 #include <rhinet/msg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 struct member {
@@ -61,7 +63,8 @@ static inline uint64_t member_next(uint64_t *random)
 static inline void member_start(struct member *member, uint64_t seed)
 {
     member->rank = -1;
-    MEMBER_OK(member, rh_join(&member->job, NULL));
+    if (!member->job)
+        MEMBER_OK(member, rh_join(&member->job, NULL));
     member->rank = rh_rank(member->job);
     member->size = rh_size(member->job);
     member->seed = seed;
@@ -80,21 +83,63 @@ static inline void member_end(struct member *member)
 static inline void member_die_soon(struct member *member, unsigned most_us)
 {
     unsigned us = 1 + (unsigned)(member_next(&member->random) % most_us);
+    if (moment_is_simulated()) {
+        moment_die_soon(us);
+        return;
+    }
     struct itimerval timer = {.it_value = {.tv_sec = us / 1000000, .tv_usec = us % 1000000}};
     setitimer(ITIMER_REAL, &timer, NULL); /* SIGALRM is not caught: it kills */
 }
 
 static inline void member_sleep_us(unsigned us)
 {
-    struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    nanosleep(&left, NULL);
+    moment_sleep_us(us);
 }
 
 static inline int64_t member_now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+    return moment_now_ns() / 1000000;
+}
+
+/* ---- The program ----------------------------------------------------------------------------- */
+
+/* One rank's part of a case; job: NULL, it is to join. 0, or 2: there is no such case. */
+typedef int (*member_part)(struct rh_job *job, const char *name, uint64_t seed);
+
+struct member_program {
+    member_part part;
+    const char *name;
+    uint64_t seed;
+};
+
+static inline int member_fiber(struct rh_job *job, void *context)
+{
+    const struct member_program *program = context;
+    return program->part(job, program->name, program->seed);
+}
+
+extern char **environ;
+
+/* PROGRAM CASE SEED: one rank. PROGRAM CASE SEED RANKS: all of them, on a simulated cluster. */
+static inline int member_main(int count, char **words, member_part part)
+{
+    if (count != 3 && count != 4)
+        return 2;
+    struct member_program program = {part, words[1], strtoull(words[2], NULL, 10)};
+    struct simulated_report report;
+    if (count == 3)
+        return part(NULL, program.name, program.seed);
+    setenv("RHINET_STUCK", "0", 0);
+    struct simulation_options options = {.size = (int)strtol(words[3], NULL, 10),
+                                         .seed = program.seed,
+                                         .environment = environ,
+                                         .rank_main = member_fiber,
+                                         .context = &program,
+                                         .leaves_itself = true};
+    int result = simulation_run(&options, &report);
+    printf("# %.6f s of virtual time, %llu events\n", (double)report.time_ns / 1e9,
+           (unsigned long long)report.events);
+    return result != 0;
 }
 
 #endif

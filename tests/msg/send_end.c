@@ -5,6 +5,8 @@
  */
 #include "send_suite.h"
 
+#include "moment.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +26,7 @@ static bool is_victim(const struct mail_test *test)
 
 _Noreturn static void die(void)
 {
-    kill(getpid(), SIGKILL);
-    for (;;)
-        pause();
+    moment_die();
 }
 
 /* Of a message that is sent although nobody receives yet. */

@@ -13,7 +13,9 @@
  * ahead as a sender's credit reaches, and who makes no progress posts a receive for anything.
  */
 #include "check.h"
+#include "moment.h"
 #include "pattern.h"
+#include "simulation.h"
 #include "threads.h"
 
 #include <getopt.h>
@@ -21,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MEET_SID    0xC0FFEE10u
@@ -70,13 +71,6 @@ struct player {
     uint64_t *heard; /* as in send_suite.c */
     uint64_t round;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- The plan: the same on all ranks -------------------------------------------------------- */
 
@@ -395,7 +389,7 @@ static void play(void *argument)
     struct player *player = argument;
     size_t checked = 0, received = 0;
     bool is_sent = false;
-    int64_t since_ns = now_ns();
+    int64_t since_ns = moment_now_ns();
     plan_make(player);
     meet(player);
     while (!is_sent || player->received < player->wanted) {
@@ -406,9 +400,9 @@ static void play(void *argument)
             post(player, RH_ANY_RANK, RH_ANY_TAG);
         checked = check_prefix(player, checked);
         if (player->received != received)
-            since_ns = now_ns();
+            since_ns = moment_now_ns();
         received = player->received;
-        if (now_ns() - since_ns > player->patience_ns)
+        if (moment_now_ns() - since_ns > player->patience_ns)
             FAIL("%zu of %zu messages have come, and no more do", received, player->wanted);
     }
     CHECK_U64(check_prefix(player, checked), player->posted_count);
@@ -459,13 +453,14 @@ static int player_run(struct rh_job *job, void *context)
 
 int main(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"seed", required_argument, NULL, 's'},
-                                                 {"count", required_argument, NULL, 'c'},
-                                                 {"threads", required_argument, NULL, 't'},
-                                                 {"patience", required_argument, NULL, 'p'},
-                                                 {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {
+        {"seed", required_argument, NULL, 's'},     {"count", required_argument, NULL, 'c'},
+        {"threads", required_argument, NULL, 't'},  {"fibers", required_argument, NULL, 'f'},
+        {"patience", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
     struct options options = {.seed = 1, .count = 1, .patience_s = 60};
     struct threads_options threads = {.rank_main = player_run, .context = &options};
+    struct simulation_options simulation = {
+        .environment = environ, .rank_main = player_run, .context = &options, .is_hashed = true};
     int letter;
     while ((letter = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (letter == 's')
@@ -476,11 +471,18 @@ int main(int argc, char **argv)
             options.patience_s = strtoull(optarg, NULL, 0);
         else if (letter == 't')
             threads.size = (int)strtol(optarg, NULL, 10);
+        else if (letter == 'f')
+            simulation.size = (int)strtol(optarg, NULL, 10);
         else
             return 2;
     }
     if (threads.size > 0)
         return threads_run(&threads) != 0;
+    if (simulation.size > 0) { /* NIC martini, in virtual time */
+        struct simulated_report report;
+        simulation.seed = options.seed;
+        return simulation_run(&simulation, &report) != 0;
+    }
     struct rh_job *job;
     if (rh_join(&job, NULL) < 0) {
         fprintf(stderr, "msg-random: %s\n", rh_error_text());

@@ -4,6 +4,8 @@
  */
 #include "send_suite.h"
 
+#include "moment.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +227,10 @@ static void *worker_main(void *argument)
 
 static void threads(struct mail_test *test)
 {
+    if (moment_is_simulated()) {
+        test->skipped = "ranks are fibers and have no threads";
+        return;
+    }
     struct worker workers[THREADS];
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.test = test, .number = i};
@@ -250,6 +256,10 @@ static void *sleeper_main(void *argument)
 
 static void sleeper(struct mail_test *test)
 {
+    if (moment_is_simulated()) {
+        test->skipped = "ranks are fibers and have no threads";
+        return;
+    }
     struct worker worker = {.test = test};
     CHECK(pthread_create(&worker.thread, NULL, sleeper_main, &worker) == 0);
     for (uint64_t i = 0; i < 20; i++) {

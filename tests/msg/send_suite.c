@@ -4,10 +4,11 @@
  */
 #include "send_suite.h"
 
+#include "moment.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WATCHDOG_S 150
@@ -16,7 +17,7 @@ static const struct mail_case *const groups[] = {
     send_basic_cases, send_request_cases, send_flow_cases, send_way_cases, send_end_cases,
 };
 
-static const struct mail_case *case_at(size_t index)
+const struct mail_case *mail_suite_case(size_t index)
 {
     for (size_t group = 0; group < COUNT_OF(groups); group++) {
         for (const struct mail_case *one = groups[group]; one->name; one++) {
@@ -29,9 +30,9 @@ static const struct mail_case *case_at(size_t index)
 
 void mail_suite_list(void)
 {
-    for (size_t i = 0; case_at(i); i++) {
-        unsigned flags = case_at(i)->flags;
-        printf("%s %d%s%s\n", case_at(i)->name, case_at(i)->least_size,
+    for (size_t i = 0; mail_suite_case(i); i++) {
+        unsigned flags = mail_suite_case(i)->flags;
+        printf("%s %d%s%s\n", mail_suite_case(i)->name, mail_suite_case(i)->least_size,
                flags & CASE_ALONE ? " alone" : "", flags & CASE_HASTY ? " hasty" : "");
     }
 }
@@ -78,16 +79,12 @@ static int open_meeting(struct mail_test *test)
 
 void mail_sleep_us(unsigned duration_us)
 {
-    struct timespec left = {.tv_sec = duration_us / 1000000,
-                            .tv_nsec = (long)(duration_us % 1000000) * 1000};
-    nanosleep(&left, NULL);
+    moment_sleep_us(duration_us);
 }
 
 int64_t mail_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return moment_now_ns();
 }
 
 uint64_t mail_counter(const struct mail_test *test, const char *name)
@@ -197,7 +194,7 @@ static void fail(const struct mail_test *test, const char *name, const char *tex
 
 static void run_case(struct mail_test *test, size_t index)
 {
-    struct running running = {.test = test, .one = case_at(index)};
+    struct running running = {.test = test, .one = mail_suite_case(index)};
     struct check check;
     test->prng.state = 0x5e4d0000u + index;
     test->skipped = NULL;
@@ -246,8 +243,8 @@ int mail_suite_run(struct rh_job *job, const struct mail_options *options)
     test.is_thread = options->is_thread;
     if (test.size > 64 || open_meeting(&test) < 0)
         fail(&test, "start", rh_error_text());
-    for (size_t i = 0; case_at(i) && !test.has_left; i++) {
-        const struct mail_case *one = case_at(i);
+    for (size_t i = 0; mail_suite_case(i) && !test.has_left; i++) {
+        const struct mail_case *one = mail_suite_case(i);
         if (!is_wanted(one, options))
             continue;
         const char *reason = reason_to_skip(&test, one);

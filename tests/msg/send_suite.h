@@ -93,5 +93,6 @@ struct mail_options {
 /* Runs the cases as one rank and leaves the job. Returns 0; ends the process if a check fails. */
 int mail_suite_run(struct rh_job *job, const struct mail_options *options);
 void mail_suite_list(void);
+const struct mail_case *mail_suite_case(size_t index); /* NULL: there are no more */
 
 #endif

@@ -49,7 +49,7 @@ struct martini_call {
     uint64_t generation; /* told by add and view; given to store */
     struct rh_queue_shape shape;
     struct martini_notice notice;
-    uint64_t value; /* of a store; of what was there before an atomic */
+    uint64_t value; /* of a store; before an atomic; of an append: 1, the queue was full */
     struct nic_atomic_operands operands;
     int64_t timeout_ns;
     uint64_t computed_ns; /* by the rank since its last call; only the server minds */

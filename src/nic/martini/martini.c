@@ -358,7 +358,7 @@ static int martini_append(struct nic *nic, struct rh_remote queue, const void *d
                                 .length = length,
                                 .timeout_ns = timeout_ns};
     int result = ask(nic, &call, "append");
-    if (result == RH_EAGAIN || result == RH_ETIMEOUT)
+    if (call.value)
         counter_add(&nic->world->board->counters, COUNTER_APPEND_FULL, 1);
     return result;
 }

@@ -154,11 +154,12 @@ static int append_once(struct station *station, const struct martini_call *call)
 }
 
 /* Nobody tells a sender that there is room: it asks again, ever more rarely. */
-int queue_append(struct station *station, const struct martini_call *call)
+int queue_append(struct station *station, struct martini_call *call)
 {
     sim_time deadline = station_deadline(station, call->timeout_ns);
     for (sim_time pause = PAUSE_FIRST;;) {
         int result = append_once(station, call);
+        call->value |= result == RH_EAGAIN;
         if (result != RH_EAGAIN || call->timeout_ns == 0)
             return result;
         sim_time left = deadline - station_now(station);

@@ -163,9 +163,10 @@ int firmware_ask(struct station *station, const struct access *access,
                           .type = CHIP_PACKET_ATOMIC};
     struct awaited awaited = awaited_make(station, access->rank, segment, 0);
     result = image_ask(station, &image, &awaited, old);
-    if (result == CHIP_ANSWER_REFUSED)
-        return segment_refuse_stale(access->rank, access->sid);
-    return result < 0 ? result : 0;
+    if (result != CHIP_ANSWER_REFUSED)
+        return result < 0 ? result : 0;
+    result = station_check_peer(station, access->rank); /* its segments went with it */
+    return result < 0 ? result : segment_refuse_stale(access->rank, access->sid);
 }
 
 static uint64_t operate(const struct nic_atomic_operands *operands, uint64_t value)

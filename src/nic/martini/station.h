@@ -244,7 +244,7 @@ int firmware_ask(struct station *station, const struct access *access,
 
 int queue_open(struct station *station, struct station_segment *segment);
 void queue_close(struct station *station, struct station_segment *segment);
-int queue_append(struct station *station, const struct martini_call *call);
+int queue_append(struct station *station, struct martini_call *call);
 int queue_release(struct station *station, const struct martini_call *call);
 
 #endif

@@ -320,6 +320,11 @@ void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_head
     chip->aotf.headers[page].source_node = (uint16_t)chip->number;
 }
 
+void chip_aotf_forget(struct chip *chip, uint32_t page)
+{
+    chip->aotf.headers[page].type = 0;
+}
+
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value)
 {
     assert(window < CHIP_WINDOWS);

@@ -122,6 +122,7 @@ void chip_tlb_warm(struct chip *chip);
 void chip_page_warm(struct chip *chip, const struct chip_page *page); /* one page of PATLB */
 /* A checked header for stores to an AOTF page. */
 void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_header *header);
+void chip_aotf_forget(struct chip *chip, uint32_t page);
 
 /* The process's side, once host_pio() says that the words are there. */
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value);

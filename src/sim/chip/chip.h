@@ -19,10 +19,11 @@
 
 #include "sim/host/host.h"
 
-#define CHIP_WINDOWS      64
-#define CHIP_WINDOW_WORDS 64 /* 512 bytes of request or packet image */
-#define CHIP_HEADER_WORDS 6
-#define CHIP_AOTF_PAGES   1024
+#define CHIP_WINDOWS          64
+#define CHIP_WINDOW_WORDS     64 /* 512 bytes of request or packet image */
+#define CHIP_HEADER_WORDS     6
+#define CHIP_AOTF_PAGES       1024
+#define CHIP_AOTF_OFFSET_BITS 12 /* of the address: the place in the page */
 
 struct chip;
 

@@ -30,6 +30,7 @@ double curve_at(const struct thesis_curve *curve, double x); /* NAN: no such poi
 double curve_most(const struct thesis_curve *curve);
 
 /* The parts. Each measures, and settles the rows that it can. */
+int architecture(struct session *session);
 int table_62(struct session *session);
 int table_63(struct session *session);
 int fig_61(struct session *session);

@@ -11,7 +11,7 @@
 #include "sim/constants.h"
 #include "sim/trace/trace.h"
 
-#define THESIS_ROWS_MAX   128
+#define THESIS_ROWS_MAX   256
 #define THESIS_CURVES_MAX 64
 #define THESIS_POINTS_MAX 24
 
@@ -33,7 +33,7 @@ struct thesis_row {
     enum thesis_kind kind;
     double thesis; /* NAN: a statement */
     const char *unit;
-    char class; /* C or V */
+    char class; /* K: a constant; C, V */
 };
 
 struct thesis_result {

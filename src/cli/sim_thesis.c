@@ -106,17 +106,17 @@ static int report_json(const struct thesis_report *report, const char *path)
 /* All curves of one figure into DIR/FIGURE.svg. */
 static int figure_plot(const struct thesis_report *report, const char *group, const char *folder)
 {
-    struct plot plot = {.title = group, .x_label = "size, B", .is_x_log = true};
-    char path[4096], label[64];
+    struct plot plot = {.title = group, .is_x_log = true};
+    char path[4096];
     for (uint32_t i = 0; i < report->curve_count; i++) {
         const struct thesis_curve *curve = &report->curves[i];
         if (strcmp(curve->group, group) != 0 || plot.line_count == PLOT_LINES_MAX)
             continue;
-        snprintf(label, sizeof(label), "%s", curve->y_unit);
+        plot.x_label = strcmp(curve->x_unit, "B") == 0 ? "size, B" : curve->x_unit;
+        plot.y_label = curve->y_unit;
         plot.lines[plot.line_count++] = (struct plot_line){curve->name, curve->x, curve->y,
                                                            curve->count};
     }
-    plot.y_label = label;
     snprintf(path, sizeof(path), "%s/%s.svg", folder, group);
     return plot_write(&plot, path);
 }

@@ -16,8 +16,8 @@
  *   thesis/    the thesis's measurements, made again (`rhinet sim thesis`).
  *   trace/     time lines for Perfetto.
  *
- * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process < thesis; the
- * chip does not know the network, cluster joins them. The room needs src/base only.
+ * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process <
+ * thesis; the chip does not know the network, cluster joins them. The room needs src/base only.
  *
  * A world (struct sim) lives in one thread and holds no global state, so a process may have many.
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two

@@ -8,6 +8,7 @@
 #   make asan, tsan   only the tests under these sanitizers
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
 #                     then 100,000 random networks through router and checker; NETWORKS=100000
+#                     then messages on simulated clusters under faults; SEEDS=20000
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
@@ -35,10 +36,12 @@ test asan tsan:
 
 MINUTES ?= 10
 NETWORKS ?= 100000
+SEEDS ?= 20000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing
+	@build/tests/martini/martini-storm --seed 1000 --count $(SEEDS)
 
 bench: build
 	build/rhinet bench rma

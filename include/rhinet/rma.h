@@ -278,6 +278,11 @@ struct rh_until {
     void *context;
     int from;
     int64_t timeout_ns;
+    /* Where is_met looks, if that is at many places: read_count of them, read_stride bytes apart. A
+     * simulated host wants to know, as looking takes it time. */
+    const void *reads;
+    size_t read_stride;
+    unsigned read_count;
 };
 int rh_wait_until(struct rh_job *job, const struct rh_until *until);
 

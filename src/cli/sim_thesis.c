@@ -12,6 +12,7 @@
 #include "cli/sim.h"
 #include "cli/sim_what_if.h"
 #include "cli/table.h"
+#include "experiment/experiment.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -194,7 +195,7 @@ static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
-    if (!report || thesis_run(report, wish->which, &wish->constants) < 0)
+    if (!report || thesis_run(report, wish->which, &wish->constants, experiment_parts) < 0)
         status = sim_fail();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
         report_text(report);

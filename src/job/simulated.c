@@ -6,6 +6,7 @@
 #include "job/simulated.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "job/job.h"
 #include "sim/cluster/cluster.h"
 
@@ -91,6 +92,9 @@ static void rank_body(void *argument)
             self->result = self->result ? self->result : left;
         }
     }
+    if (self->result < 0)
+        log_info("simulated rank %d: %s: %s", self->rank, rh_error_name(self->result),
+                 rh_error_text());
     self->is_over = true;
     self->simulated->ended_ns = simulated_now_ns(self->simulated);
 }

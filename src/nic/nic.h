@@ -130,10 +130,11 @@ struct nic_wait {
     /* Says what this is about, for people; asked only when it takes long, and does not wait. NULL:
      * a wait for the above, and no more is to be said. */
     void (*describe)(void *context, struct wait_note *note);
-    void *context;           /* of is_met and describe */
-    struct nic_vigil *vigil; /* of the longer wait that this is a part of, or NULL */
-    int from;                /* peer that will cause it, or RH_ANY_RANK */
-    int64_t timeout_ns;      /* 0: look once. Never negative here. */
+    void *context;                /* of is_met and describe */
+    struct nic_vigil *vigil;      /* of the longer wait that this is a part of, or NULL */
+    int from;                     /* peer that will cause it, or RH_ANY_RANK */
+    int64_t timeout_ns;           /* 0: look once. Never negative here. */
+    const struct rh_until *until; /* of is_met: where it looks, or NULL */
 };
 
 /* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */

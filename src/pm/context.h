@@ -79,6 +79,8 @@ struct pm_ops {
      * 0; RH_EDEAD. */
     int (*look_wait)(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns);
     void (*release)(struct pm_context *pm);
+    /* Where look looks, for pm_look_wait(): fills until->reads and so on. NULL: at few places. */
+    void (*places)(struct pm_context *pm, struct rh_until *until);
 };
 
 /* Both waits, made of send and look (message.c). */

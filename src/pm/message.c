@@ -146,6 +146,8 @@ int pm_look_wait(struct pm_context *pm, struct pm_message *message, int64_t time
     struct look look = {.pm = pm, .message = message, .result = RH_EAGAIN};
     struct rh_until until = {
         .is_met = has_message, .context = &look, .from = RH_ANY_RANK, .timeout_ns = timeout_ns};
+    if (pm->ops->places)
+        pm->ops->places(pm, &until);
     int result = rh_wait_until(pm->job, &until);
     return result == 0 ? look.result : pm_pass(result);
 }

@@ -138,6 +138,15 @@ static void rings_release(struct pm_context *pm)
     ring_release(pm, &state->peer[state->out].in, state->out);
 }
 
+/* A header in each ring. */
+static void rings_places(struct pm_context *pm, struct rh_until *until)
+{
+    const struct rings_state *state = pm->state;
+    until->reads = pm->flags & PM_SEND_ONLY ? NULL : state->peer[0].in.base;
+    until->read_stride = RING_STRIDE;
+    until->read_count = (unsigned)state->rank_count;
+}
+
 const struct pm_ops pm_ring_ops = {
     .name = "pm-ring",
     .message_max = MESSAGE_MAX,
@@ -149,4 +158,5 @@ const struct pm_ops pm_ring_ops = {
     .look = rings_look,
     .look_wait = pm_look_wait,
     .release = rings_release,
+    .places = rings_places,
 };

@@ -296,7 +296,8 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
                                .describe = describe,
                                .context = until->context,
                                .from = until->from,
-                               .timeout_ns = rma_timeout(job, until->timeout_ns)};
+                               .timeout_ns = rma_timeout(job, until->timeout_ns),
+                               .until = until};
     counter_add(job->counters, COUNTER_WAIT, 1);
     return job->nic->ops->wait(job->nic, &request);
 }

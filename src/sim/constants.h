@@ -54,7 +54,8 @@
     X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
     X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
     X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
-    X(library_ps, 1000000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(library_ps, 2033000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(look_ps, 20000, "ps", "-", "assumed", "some 20 instructions: looking at one of many places") \
     X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
     X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock: 66 MHz")                                 \

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LIMIT_NS (20000LL * 1000000000)
+
 static struct simulated *job;
 static struct check **checks; /* by rank, of those that do not run */
 static const struct simulation_options *running;
@@ -66,6 +68,7 @@ static int run_once(const struct simulation_options *options, struct simulated_r
                                           .rank_main = rank_main,
                                           .leaves_itself = options->leaves_itself,
                                           .switched = switched,
+                                          .limit_ns = LIMIT_NS,
                                           .handle = &job};
     checks = calloc((size_t)options->size, sizeof(struct check *));
     if (!checks)

@@ -16,6 +16,7 @@ BELOW = {
     "job": ["base", "nic", "nic/martini", "sim"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
+    "experiment": ["base", "nic", "nic/martini", "job", "sim"],
     "dsm": ["base", "nic", "job", "rma", "msg"],
     "cache": ["base", "nic", "job", "rma", "msg"],
     "provider": ["base", "nic", "job", "rma", "msg"],

@@ -12,7 +12,9 @@
 
 enum martini_operation {
     MARTINI_NOW,
-    MARTINI_PAUSE, /* until memory changes, somebody dies, or timeout_ns; RH_ETIMEOUT */
+    /* until memory changes, somebody dies, or timeout_ns: RH_ETIMEOUT. Meanwhile the rank reads, if
+     * `value` is not 0, so many words from `address` on, `length` bytes apart */
+    MARTINI_PAUSE,
     MARTINI_SEGMENT_ADD,
     MARTINI_SEGMENT_REMOVE,
     MARTINI_VIEW,

@@ -463,11 +463,17 @@ static bool is_met(struct martini_nic *martini, const struct nic_wait *wait)
 }
 
 /* Until memory changes, but not beyond the deadline. RH_ETIMEOUT: that is reached. */
-static int sleep_once(struct nic *nic, int64_t deadline_ns, int64_t slice_ns, int64_t *now_ns)
+static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t deadline_ns,
+                      int64_t slice_ns, int64_t *now_ns)
 {
     int64_t left = deadline_ns - *now_ns;
     struct martini_call call = {.operation = MARTINI_PAUSE,
                                 .timeout_ns = left < slice_ns ? left : slice_ns};
+    if (wait->until && wait->until->reads) {
+        call.address = (uintptr_t)wait->until->reads;
+        call.length = wait->until->read_stride;
+        call.value = wait->until->read_count;
+    }
     int result = tell(nic, &call);
     if (result < 0 && result != RH_ETIMEOUT)
         return result;
@@ -488,7 +494,7 @@ static int wait_long(struct nic *nic, const struct nic_wait *wait)
         int result = nic_wait_check(nic, wait->from);
         if (result < 0) /* what a dead peer did before counts */
             return is_met(martini, wait) ? 0 : result;
-        result = sleep_once(nic, deadline_ns, slice_ns, &now_ns);
+        result = sleep_once(nic, wait, deadline_ns, slice_ns, &now_ns);
         if (result == RH_ETIMEOUT)
             return is_met(martini, wait)
                        ? 0

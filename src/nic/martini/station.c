@@ -33,12 +33,35 @@ int station_check_peer(struct station *station, int rank)
     return error_set(RH_EDEAD, rank, "rank %d is gone", rank); /* the NIC says it better */
 }
 
-/* Until something changes. A transfer that has ended is a change. */
-static int pause(struct station *station, int64_t timeout_ns)
+/* The time of one look at all these places. */
+static sim_time scan_cost(struct station *station, const struct martini_call *call)
 {
-    sim_time deadline = station_deadline(station, timeout_ns);
+    const struct station_segment *segment = station->segments;
+    struct host *host = process_host(station->process);
+    sim_time cost = 0;
+    while (segment && (!segment->is_open || call->address < segment->address ||
+                       call->address - segment->address >= segment->length))
+        segment = segment->next;
+    for (uint64_t i = 0; segment && i < call->value; i++) {
+        uint64_t at = call->address - segment->address + i * call->length;
+        if (at >= segment->length)
+            break;
+        cost += host_read_cost(host, segment->memory.physical + at) +
+                station->world->constants.look_ps;
+    }
+    return cost;
+}
+
+/* Until something changes. A transfer that has ended is a change. Whoever reads many places in turn
+ * is, when one of them changes, anywhere on his round. */
+static int pause(struct station *station, const struct martini_call *call)
+{
+    sim_time deadline = station_deadline(station, call->timeout_ns);
     sim_time look = transfers_deadline(station);
     int result = station_wait(station, look < deadline ? look : deadline);
+    sim_time scan = result == 0 && call->value > 0 ? scan_cost(station, call) : 0;
+    if (scan > 0)
+        station_sleep(station, (sim_time)sim_random_below(station->world->sim, (uint64_t)scan + 1));
     transfers_look(station);
     return result == -ETIMEDOUT && station_now(station) >= deadline ? RH_ETIMEOUT : 0;
 }
@@ -79,7 +102,7 @@ static int carry_out(struct station *station, struct martini_call *call)
     case MARTINI_NOW:
         return 0;
     case MARTINI_PAUSE:
-        return pause(station, call->timeout_ns);
+        return pause(station, call);
     case MARTINI_SEGMENT_ADD:
         return segment_add(station, call);
     case MARTINI_SEGMENT_REMOVE:

@@ -18,7 +18,7 @@ static void results_begin(struct session *session)
 }
 
 int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants)
+               const struct sim_constants *constants, const struct thesis_part *more)
 {
     static const struct {
         const char *group;
@@ -43,6 +43,10 @@ int thesis_run(struct thesis_report *report, const char *which,
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
         if (session_wants_group(&session, parts[i].group))
             result = parts[i].run(&session);
+    }
+    for (; more && more->group && result == 0; more++) {
+        if (session_wants_group(&session, more->group))
+            result = more->run(report, constants);
     }
     return result;
 }

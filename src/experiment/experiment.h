@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Experiments in which the project's own code runs on simulated controllers: parts for
+ * `rhinet sim thesis` (sim/thesis/thesis.h). They stand above everything that they use, so they are
+ * a room of their own.
+ *
+ *   pm_measure   PM on NIC martini: round trips, streams, remote writes
+ *   pm_rows      the rows and figures of chapter 8 made of them, and what it could only predict
+ */
+#ifndef EXPERIMENT_EXPERIMENT_H
+#define EXPERIMENT_EXPERIMENT_H
+
+#include "sim/thesis/thesis.h"
+
+/* Ends with an entry whose group is NULL. */
+extern const struct thesis_part experiment_parts[];
+
+#endif

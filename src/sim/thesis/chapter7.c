@@ -151,6 +151,19 @@ int fig_711(struct session *session)
     return 0;
 }
 
+/* From RBend's request for a DMA until a program sees the data. */
+static int visible_settle(struct session *session, const struct measure_setup *setup)
+{
+    const struct sim_constants *c = &session->constants;
+    double moments[MEASURE_MOMENTS];
+    int result = measure_moments(setup, WAY_AOTF, moments);
+    if (result < 0)
+        return result;
+    double request = (double)(c->dma_cycles * c->core_ps + c->pci_arbitrate_cycles * c->pci_ps);
+    number_settle(session, "R18", moments[5] - moments[4] + request / (double)SIM_US);
+    return 0;
+}
+
 /* Where the time of a VPUSH goes. */
 int fig_712(struct session *session)
 {
@@ -169,5 +182,5 @@ int fig_712(struct session *session)
     number_settle(session, "R16", stop);
     number_settle(session, "T10", cpu);
     number_settle(session, "T11", constant_up_to(packet));
-    return 0;
+    return visible_settle(session, &setup);
 }

@@ -2,8 +2,8 @@
  *
  * The thesis's measurements, made again on the simulated controller: every row of figures that the
  * specification lists, with what the simulation gives. Rows of class C set the model's constants
- * (sim/constants.h says which); rows of class V must come out of it. What is not simulated yet is
- * listed as such, never invented.
+ * (sim/constants.h says which); rows of class V must come out of it. What nobody has
+ * simulated is listed as such, never invented.
  */
 #ifndef SIM_THESIS_THESIS_H
 #define SIM_THESIS_THESIS_H
@@ -22,8 +22,7 @@
 enum thesis_kind {
     THESIS_NUMBER, /* simulated is compared with thesis */
     THESIS_ORDER,  /* a statement about curves: it holds or not */
-    THESIS_LEAST,  /* simulated must be above thesis */
-    THESIS_NOT_YET /* not simulated */
+    THESIS_LEAST   /* simulated must be above thesis */
 };
 
 struct thesis_row {

@@ -13,9 +13,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } subcommands[] = {
-    {"run", cli_cache_run},   {"stat", cli_cache_stat},
-    {"warm", cli_cache_warm}, {"trial", cli_cache_trial}, /* what `bench` starts */
-    {"node", cli_cache_node},                             /* what `run` starts on each node */
+    {"run", cli_cache_run},     {"stat", cli_cache_stat},   {"warm", cli_cache_warm},
+    {"bench", cli_cache_bench}, {"trial", cli_cache_trial}, /* what `bench` starts */
+    {"node", cli_cache_node},                               /* what `run` starts on each node */
 };
 
 int cli_cache(int argc, char **argv)

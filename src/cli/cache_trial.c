@@ -32,6 +32,8 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
         return -EIO;
     }
     file->size = (uint64_t)status.st_size;
+    if (trial->is_plain) /* read it from where it is, not from the kernel's cache */
+        posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     int result = trial->is_plain ? 0 : cache_file_open(trial->client, &file->file, file->fd);
     if (result < 0)
         fprintf(stderr, "rhinet cache: %s is not cached: %s\n", path, strerror(-result));

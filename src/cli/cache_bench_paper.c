@@ -144,7 +144,7 @@ int bench_stride(struct cache_bench *bench)
 /* Reads for each node so that its cache is filled about twice. */
 static uint64_t random_reads(const struct cache_bench *bench)
 {
-    return SMALL_CACHE / SMALL_BLOCK * (bench->is_quick ? 2 : 4);
+    return SMALL_CACHE / SMALL_BLOCK * (bench->is_quick ? 2 : 8);
 }
 
 static struct bench_trial random_trial(const struct cache_bench *bench, const char *experiment)

@@ -247,8 +247,7 @@ static int read_fully(int fd, char *target, uint64_t length, uint64_t offset, ui
     return 0;
 }
 
-/* The pretended file system serves all nodes one after the other, at a fixed speed. */
-static void pretend(struct loader *loader, uint64_t length)
+void loader_pretend(struct loader *loader, uint64_t length)
 {
     struct rh_remote word = rh_at(0, CACHE_SID_DIRECTORY,
                                   offsetof(struct directory_head, busy_until_ns));
@@ -280,7 +279,7 @@ int loader_read(struct loader *loader, struct loader_file *file, uint64_t block,
         posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);
     }
     if (result == 0 && loader->pretended > 0)
-        pretend(loader, length);
+        loader_pretend(loader, length);
     if (result == 0 && !is_unchanged(file))
         result = -ESTALE;
     return result;

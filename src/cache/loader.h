@@ -58,4 +58,8 @@ uint64_t loader_length(const struct loader *loader, const struct loader_file *fi
  * it was; or read's error. */
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target);
 
+/* Take the time that a pretended file system takes to give so many bytes: it serves all nodes one
+ * after the other, at a fixed speed. */
+void loader_pretend(struct loader *loader, uint64_t length);
+
 #endif

@@ -20,6 +20,8 @@ int cli_cache_node(int argc, char **argv);
 int cli_cache_mount(int argc, char **argv);
 int cli_cache_stat(int argc, char **argv);
 int cli_cache_warm(int argc, char **argv);
+int cli_cache_bench(int argc, char **argv);
+int cli_cache_trial(int argc, char **argv);
 
 /* The path of this program; false: it cannot be found. */
 int cache_own_path(char *path, size_t room);

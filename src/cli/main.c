@@ -144,7 +144,14 @@ const struct cli_command cli_commands[] = {
         "      --json             one JSON object for each node\n"
         "      --files N          show the N files that were read most, 10 unless given\n"
         "warm PATH...             bring files into the cache, each node its share\n"
-        "      --all              everything into each node\n"},
+        "      --all              everything into each node\n"
+        "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride; all unless given\n"
+        "      --quick            less data\n"
+        "      --pretend SPEED    bytes per second of a pretended file system, 100M unless given\n"
+        "      --path FOLDER      measure the file system that this is on instead\n"
+        "      --run WORDS        further arguments of `rhinet run`, such as --hosts A,B\n"
+        "      --json FILE        one JSON object for each trial, - for stdout\n"
+        "      --plot FOLDER      pictures of the experiments\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

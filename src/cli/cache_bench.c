@@ -21,7 +21,7 @@ static const struct {
     int (*run)(struct cache_bench *bench);
 } experiments[] = {
     {"speed", bench_speed},   {"sequential", bench_sequential}, {"singlets", bench_singlets},
-    {"random", bench_random}, {"stride", bench_stride},
+    {"random", bench_random}, {"stride", bench_stride},         {"overhead", bench_overhead},
 };
 #define EXPERIMENT_COUNT (sizeof(experiments) / sizeof(experiments[0]))
 
@@ -106,7 +106,7 @@ static int run_named(struct cache_bench *bench, const char *name)
     }
     return cli_usage_error("cache",
                            "bench: no experiment %s; there are speed, sequential, singlets, "
-                           "random, stride",
+                           "random, stride, overhead",
                            name);
 }
 

@@ -6,6 +6,7 @@
  *   cache_bench_job.c    data, starting a trial, its result
  *   cache_bench_paper.c  the four experiments: tables and plots
  *   cache_bench_speed.c  the figures that must be reached
+ *   cache_bench_overhead.c  what the library costs programs that have nothing to do with the cache
  */
 #ifndef CLI_CACHE_BENCH_H
 #define CLI_CACHE_BENCH_H
@@ -60,5 +61,6 @@ int bench_sequential(struct cache_bench *bench);
 int bench_random(struct cache_bench *bench);
 int bench_stride(struct cache_bench *bench);
 int bench_speed(struct cache_bench *bench);
+int bench_overhead(struct cache_bench *bench);
 
 #endif

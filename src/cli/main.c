@@ -143,6 +143,7 @@ const struct cli_command cli_commands[] = {
         "stat                     what the caches of this host hold and have done\n"
         "      --json             one JSON object for each node\n"
         "      --files N          show the N files that were read most, 10 unless given\n"
+        "      --job JOB          only that job's, by its number; also for warm\n"
         "warm PATH...             bring files into the cache, each node its share\n"
         "      --all              everything into each node\n"
         "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride; all unless given\n"

@@ -130,7 +130,7 @@ const struct cli_command cli_commands[] = {
         "constants                what the simulated hardware is made of, and who says so\n"},
     {.name = "cache", .run = cli_cache,
      .help = "read a slow shared file system once for all nodes",
-     .usage = "run|stat|warm|bench [OPTION...]",
+     .usage = "run|stat|warm|mount|bench [OPTION...]",
      .options =
         "run -n N PROGRAM...      run a program on each node, with one cache for all; options of\n"
         "                         `rhinet run`, and:\n"
@@ -146,7 +146,11 @@ const struct cli_command cli_commands[] = {
         "      --job JOB          only that job's, by its number; also for warm\n"
         "warm PATH...             bring files into the cache, each node its share\n"
         "      --all              everything into each node\n"
-        "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride; all unless given\n"
+        "mount FOLDER PLACE       show a folder again, cached, for static programs; then, after\n"
+        "                         --, run a program\n"
+        "  -r, --read-only        refuse changes\n"
+        "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride, overhead; all\n"
+        "                         unless given\n"
         "      --quick            less data\n"
         "      --pretend SPEED    bytes per second of a pretended file system, 100M unless given\n"
         "      --path FOLDER      measure the file system that this is on instead\n"

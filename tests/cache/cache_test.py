@@ -76,6 +76,8 @@ class Run:
         arguments = [RHINET, "cache", "run", "-n", str(nodes), "--path", DATA.folder, *options]
         if program is None:
             program = [READER, "--gate", str(self.gate), *map(str, reader)]
+        # These programs use the client themselves; the library would tell of their writing twice.
+        program = ["env", "-u", "LD_PRELOAD", *program]
         # The readers hold the pipe's other end open as well: they begin at the first byte each.
         self.process = subprocess.Popen(arguments + program, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment,

@@ -62,7 +62,8 @@ void agent_serve(struct agent *agent, int timeout_ms)
 {
     agent_socket_serve(agent, timeout_ms);
     atomic_store_explicit(&agent->control->singlet_permille,
-                          atomic_load_explicit(&agent->node.policy.permille, memory_order_relaxed),
+                          atomic_load_explicit(&agent->node.policy.ratio, memory_order_relaxed) /
+                              1000,
                           memory_order_relaxed);
 }
 

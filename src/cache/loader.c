@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cache/mounts.h"
+#include "cache/raw.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,10 @@
 #include <unistd.h>
 
 #define PAGE 4096u
+
+/* Opening a file once more costs a trip to the server; one that is not longer than this is read by
+ * the descriptor that is there. */
+#define SMALL_FILE (256u << 10)
 
 int loader_open(struct loader *loader, struct cache_control *control,
                 const struct cache_shape *shape)
@@ -151,7 +156,8 @@ static struct loader_file *make_file(struct loader *loader, int fd)
     file->watch = (uint32_t)cache_watch_hash(file_system, status.st_ino) &
                   (loader->shape->watch_count - 1);
     file->fd = fd;
-    file->direct_fd = loader->use_direct ? open_direct(fd) : -1;
+    bool may_be_direct = loader->use_direct && file->key.size > SMALL_FILE;
+    file->direct_fd = may_be_direct ? LOADER_DIRECT_NOT_YET : LOADER_DIRECT_NO;
     return file;
 }
 
@@ -221,7 +227,7 @@ uint64_t loader_length(const struct loader *loader, const struct loader_file *fi
 static bool is_unchanged(const struct loader_file *file)
 {
     struct stat status;
-    if (fstat(file->fd, &status) < 0)
+    if (raw_fstat(file->fd, &status) < 0)
         return false;
     struct cache_key now = key_of(file->key.file_system, &status);
     return memcmp(&now, &file->key, sizeof(now)) == 0;
@@ -247,8 +253,7 @@ static int read_fully(int fd, char *target, uint64_t length, uint64_t offset, ui
     return 0;
 }
 
-/* The pretended file system serves all nodes one after the other, at a fixed speed. */
-static void pretend(struct loader *loader, uint64_t length)
+void loader_pretend(struct loader *loader, uint64_t length)
 {
     struct rh_remote word = rh_at(0, CACHE_SID_DIRECTORY,
                                   offsetof(struct directory_head, busy_until_ns));
@@ -267,20 +272,35 @@ static void pretend(struct loader *loader, uint64_t length)
         ;
 }
 
+/* Threads that come at the same time open it each; the first one's is kept. */
+static int direct_fd_of(struct loader_file *file)
+{
+    int fd = file->direct_fd;
+    if (fd != LOADER_DIRECT_NOT_YET)
+        return fd;
+    int opened = open_direct(file->fd), before = LOADER_DIRECT_NOT_YET;
+    opened = opened < 0 ? LOADER_DIRECT_NO : opened;
+    if (atomic_compare_exchange_strong(&file->direct_fd, &before, opened))
+        return opened;
+    if (opened >= 0)
+        close(opened);
+    return before;
+}
+
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target)
 {
     uint64_t length = loader_length(loader, file, block);
     uint64_t offset = block * loader->shape->block_length;
     if (!is_unchanged(file))
         return -ESTALE;
-    int direct_fd = __atomic_load_n(&file->direct_fd, __ATOMIC_RELAXED);
+    int direct_fd = direct_fd_of(file);
     int result = direct_fd < 0 ? -EINVAL : read_fully(direct_fd, target, length, offset, PAGE);
     if (result == -EINVAL) {
         result = read_fully(file->fd, target, length, offset, 1);
         posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);
     }
     if (result == 0 && loader->pretended > 0)
-        pretend(loader, length);
+        loader_pretend(loader, length);
     if (result == 0 && !is_unchanged(file))
         result = -ESTALE;
     return result;

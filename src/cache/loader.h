@@ -10,15 +10,20 @@
 #include "cache/key.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define LOADER_FILES 512
+
+/* A file that this node only gets from others need not be opened a second time. */
+enum loader_direct { LOADER_DIRECT_NO = -1, LOADER_DIRECT_NOT_YET = -2 };
 
 struct loader_file {
     uint64_t id[2];
     struct cache_key key;
     uint32_t watch;
     uint32_t stat_index; /* + 1, in the table of cache_file_stat; 0: none */
-    int fd, direct_fd;   /* direct_fd -1: not possible on this file system */
+    int fd;
+    _Atomic int direct_fd; /* or an enum loader_direct */
     uint32_t users;
     uint64_t used;     /* when, for leaving in order */
     bool is_forgotten; /* closed when the last user is done */
@@ -57,5 +62,9 @@ uint64_t loader_length(const struct loader *loader, const struct loader_file *fi
 /* Read a block to page-aligned memory with room for whole pages. 0; -ESTALE: the file is not what
  * it was; or read's error. */
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target);
+
+/* Take the time that a pretended file system takes to give so many bytes: it serves all nodes one
+ * after the other, at a fixed speed. */
+void loader_pretend(struct loader *loader, uint64_t length);
 
 #endif

@@ -11,6 +11,7 @@
 #include "rma/rma.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #define BLOCKS_LEAST 4 /* less is no cache */
 
@@ -56,7 +57,20 @@ static int open_segments(struct node *node, const struct cache_shape *shape, voi
         result = rma_segment_create(node->job, &watch, &node->watch_fd);
     *arena = blocks.base;
     node->watch = watch.base;
+    if (result == 0) /* the pages are there, this maps them: a block must not wait for 256 faults */
+        madvise(blocks.base, shape->arena_length, MADV_POPULATE_WRITE);
     return result;
+}
+
+/* A peer of the same host is read through a mapping: have that ready, too. */
+static void map_peer(struct node *node, int rank)
+{
+    struct cache_shape shape;
+    if (rank == node->directory.rank || directory_shape(&node->directory, rank, &shape) < 0)
+        return;
+    void *arena = rh_remote_ptr(node->job, rh_at(rank, CACHE_SID_ARENA, 0), shape.arena_length);
+    if (arena)
+        madvise(arena, shape.arena_length, MADV_POPULATE_READ);
 }
 
 /* A peer that never comes is a dead one to us; its share of the directory goes to others. */
@@ -66,6 +80,8 @@ static void await_peers(struct node *node)
         int result = rh_segment_wait(node->job, rank, CACHE_SID_DIRECTORY, RH_TIMEOUT_DEFAULT);
         if (result < 0)
             log_warning("cache: doing without rank %d: %s", rank, rh_error_text());
+        else
+            map_peer(node, rank);
     }
 }
 

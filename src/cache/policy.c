@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PERMILLE_START 500
-#define PERMILLE_LEAST 50
-#define PERMILLE_MOST  950
-#define SMOOTHING      8
+#define WHOLE       1000000 /* ratios are in millionths: many small pulls add up */
+#define RATIO_START (WHOLE / 2)
+#define RATIO_LEAST (WHOLE / 20)
+#define RATIO_MOST  (WHOLE / 20 * 19)
+#define GAIN        32 /* returns of a 32nd of all slots move the ratio from end to end */
+#define SMOOTHING   8
 
 int policy_open(struct policy *policy, double ratio, uint32_t slot_count, uint32_t node_count)
 {
@@ -19,7 +21,7 @@ int policy_open(struct policy *policy, double ratio, uint32_t slot_count, uint32
     while (policy->ghost_count < slot_count)
         policy->ghost_count *= 2;
     policy->ghosts = calloc(policy->ghost_count, sizeof(*policy->ghosts));
-    policy->permille = ratio < 0 ? PERMILLE_START : (uint32_t)(ratio * 1000 + 0.5);
+    policy->ratio = ratio < 0 ? RATIO_START : (uint32_t)(ratio * WHOLE + 0.5);
     return policy->ghosts ? 0 : -ENOMEM;
 }
 
@@ -30,8 +32,8 @@ void policy_close(struct policy *policy)
 
 uint32_t policy_singlets_most(const struct policy *policy)
 {
-    uint64_t permille = atomic_load_explicit(&policy->permille, memory_order_relaxed);
-    return (uint32_t)(permille * policy->slot_count / 1000);
+    uint64_t ratio = atomic_load_explicit(&policy->ratio, memory_order_relaxed);
+    return (uint32_t)(ratio * policy->slot_count / WHOLE);
 }
 
 static _Atomic uint64_t *ghost_of(struct policy *policy, const uint64_t id[2])
@@ -54,24 +56,20 @@ static void smooth(_Atomic uint64_t *average, int64_t time_ns)
     atomic_store_explicit(average, now > 0 ? now : 1, memory_order_relaxed);
 }
 
-/* One step for each return, as long as what it costs compared with the other kind; all slots'
- * worth of returns move the ratio from end to end. */
-static void pull(struct policy *policy, bool was_last)
+/* One step for each return, as long as what it costs compared with the other kind. */
+static void pull(struct policy *policy, bool was_loaded)
 {
     double load = (double)policy->load_ns * policy->node_count;
     double fetch = (double)policy->fetch_ns;
     if (load + fetch <= 0)
         return;
-    double share = (was_last ? load : -fetch) / (load + fetch);
-    double step = share * 1000 * 8 / (policy->slot_count + 1);
-    double now = (double)policy->permille + step;
-    if (step > 0 && step < 1)
-        now = (double)policy->permille + 1;
-    if (now > PERMILLE_MOST)
-        now = PERMILLE_MOST;
-    if (now < PERMILLE_LEAST)
-        now = PERMILLE_LEAST;
-    atomic_store_explicit(&policy->permille, (uint32_t)now, memory_order_relaxed);
+    double share = (was_loaded ? load : -fetch) / (load + fetch);
+    double now = (double)policy->ratio + share * WHOLE * GAIN / (policy->slot_count + GAIN);
+    if (now > RATIO_MOST)
+        now = RATIO_MOST;
+    if (now < RATIO_LEAST)
+        now = RATIO_LEAST;
+    atomic_store_explicit(&policy->ratio, (uint32_t)now, memory_order_relaxed);
 }
 
 void policy_brought(struct policy *policy, const uint64_t id[2], bool was_loaded, int64_t time_ns)

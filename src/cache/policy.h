@@ -22,7 +22,7 @@ struct policy {
     uint32_t node_count;
     uint32_t ghost_count;               /* power of two */
     _Atomic uint64_t *ghosts;           /* names of blocks given up; the lowest bit: last copy */
-    _Atomic uint32_t permille;          /* the ratio in use */
+    _Atomic uint32_t ratio;             /* in use, in millionths */
     _Atomic uint64_t load_ns, fetch_ns; /* what a miss costs, smoothed */
 };
 

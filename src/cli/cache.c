@@ -13,11 +13,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } subcommands[] = {
-    {"mount", cli_cache_mount},
-    {"run", cli_cache_run},
-    {"stat", cli_cache_stat},
-    {"warm", cli_cache_warm},
-    {"node", cli_cache_node}, /* what `run` starts on each node */
+    {"mount", cli_cache_mount}, {"run", cli_cache_run},
+    {"stat", cli_cache_stat},   {"warm", cli_cache_warm},
+    {"bench", cli_cache_bench}, {"trial", cli_cache_trial}, /* what `bench` starts */
+    {"node", cli_cache_node},                               /* what `run` starts on each node */
 };
 
 int cli_cache(int argc, char **argv)
@@ -30,7 +29,7 @@ int cli_cache(int argc, char **argv)
             return subcommands[i].run(argc - 1, argv + 1);
     }
     if (argc < 2)
-        return cli_usage_error("cache", "say what to do: run, stat, warm or bench");
+        return cli_usage_error("cache", "say what to do: run, stat, warm, mount or bench");
     const char *near = text_nearest(argv[1], names, count);
     if (near)
         return cli_usage_error("cache", "'%s' is unknown; did you mean '%s'?", argv[1], near);

@@ -20,8 +20,15 @@ int cli_cache_node(int argc, char **argv);
 int cli_cache_mount(int argc, char **argv);
 int cli_cache_stat(int argc, char **argv);
 int cli_cache_warm(int argc, char **argv);
+int cli_cache_bench(int argc, char **argv);
+int cli_cache_trial(int argc, char **argv);
 
 /* The path of this program; false: it cannot be found. */
 int cache_own_path(char *path, size_t room);
+
+/* The library that programs are started with, or NULL if there is none; path is room for its
+ * name. */
+struct settings;
+const char *cache_find_preload(const struct settings *settings, char *path, size_t room);
 
 #endif

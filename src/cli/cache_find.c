@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,4 +101,34 @@ size_t cache_find(struct cache_control *nodes[CACHE_FIND_MOST])
     closedir(directory);
     qsort(nodes, search.count, sizeof(*nodes), compare);
     return search.count;
+}
+
+static bool is_job(const struct cache_control *node, const char *job)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIx64, node->job_id);
+    return strcasecmp(text, job) == 0;
+}
+
+int cache_find_job(struct cache_control **nodes, size_t *count, const char *job)
+{
+    size_t kept = 0;
+    bool is_one = *count == 0 || nodes[0]->job_id == nodes[*count - 1]->job_id; /* sorted */
+    for (size_t i = 0; i < *count; i++) {
+        if (job ? is_job(nodes[i], job) : is_one)
+            nodes[kept++] = nodes[i];
+        else
+            free(nodes[i]);
+    }
+    if (kept == 0 && !is_one && !job)
+        fprintf(stderr, "rhinet cache: several caches run here; say which with --job: "
+                        "`rhinet cache stat` lists them\n");
+    else if (kept == 0 && *count > 0)
+        fprintf(stderr,
+                "rhinet cache: no job %s has a cache here; `rhinet cache stat` lists them\n", job);
+    else if (kept == 0)
+        fprintf(stderr,
+                "rhinet cache: no cache of yours runs here; `rhinet cache run` starts one\n");
+    *count = kept;
+    return kept > 0 ? 0 : 1;
 }

@@ -122,9 +122,8 @@ int cli_cache_run(int argc, char **argv)
     return run_command(&kind, argc, argv);
 }
 
-/* The library that programs are started with: named by the setting, beside this program in its
- * build folder, or where it is installed. */
-static const char *find_preload(const struct settings *settings, char *path, size_t room)
+/* Named by the setting, beside this program in its build folder, or where it is installed. */
+const char *cache_find_preload(const struct settings *settings, char *path, size_t room)
 {
     static const char *const places[] = {"/src/cache/interposer/librhinet_cache.so",
                                          "/../lib/librhinet_cache.so",
@@ -154,5 +153,5 @@ int cli_cache_node(int argc, char **argv)
         fprintf(stderr, "rhinet cache: %s\n", rh_error_text());
         return 1;
     }
-    return keeper_run(argv + 1, find_preload(&settings, path, sizeof(path)), &settings);
+    return keeper_run(argv + 1, cache_find_preload(&settings, path, sizeof(path)), &settings);
 }

@@ -20,6 +20,7 @@
 
 struct stat_options {
     bool json;
+    const char *job; /* NULL: all */
     uint64_t file_count;
 };
 
@@ -158,6 +159,7 @@ static void print_json(struct cache_control *node, uint64_t most)
     json_put_number(object, "nodes", (uint64_t)node->size);
     json_put_number(object, "groups", node->group_count);
     json_put_text(object, "agent", state_names[state <= CACHE_AGENT_GONE ? state : 2]);
+    json_put_number(object, "agent_pid", (uint64_t)node->agent_pid);
     json_put_text(object, "program", node->program);
     json_put_number(object, "cache_bytes",
                     (uint64_t)node->shape.chunk_count * node->shape.block_length);
@@ -184,12 +186,15 @@ static int parse(int argc, char **argv, struct stat_options *options)
     static const struct option known[] = {
         {"json", no_argument, NULL, 'j'},
         {"files", required_argument, NULL, 'f'},
+        {"job", required_argument, NULL, 'o'},
         {NULL, 0, NULL, 0},
     };
     optind = 1;
     for (int found; (found = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
         if (found == 'j')
             options->json = true;
+        else if (found == 'o')
+            options->job = optarg;
         else if (found != 'f')
             return cli_usage_error("cache", "stat: %s makes no sense", argv[optind - 1]);
         else if (!text_to_u64(optarg, &options->file_count))
@@ -206,10 +211,9 @@ int cli_cache_stat(int argc, char **argv)
     if (status)
         return status;
     size_t count = cache_find(nodes);
-    if (count == 0)
-        fprintf(stderr,
-                "rhinet cache: no cache of yours runs here; `rhinet cache run` starts one\n");
-    else if (!options.json)
+    if ((count == 0 || options.job) && cache_find_job(nodes, &count, options.job) != 0)
+        return 1;
+    if (!options.json)
         print_nodes(nodes, count);
     for (size_t i = 0; i < count; i++) {
         if (options.json)
@@ -218,5 +222,5 @@ int cli_cache_stat(int argc, char **argv)
             print_files(nodes[i], options.file_count);
         free(nodes[i]);
     }
-    return count > 0 ? 0 : 1;
+    return 0;
 }

@@ -222,46 +222,64 @@ static bool attach_inside(struct warm *warm, struct cache_control **nodes, size_
     return true;
 }
 
-static void attach_outside(struct warm *warm, struct cache_control **nodes, size_t count)
+static int attach_outside(struct warm *warm, struct cache_control **nodes, size_t *count,
+                          const char *job)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (nodes[i]->job_id == nodes[0]->job_id &&
-            cache_client_attach(&warm->clients[warm->client_count], nodes[i]->socket_name) == 0)
+    int status = cache_find_job(nodes, count, job);
+    for (size_t i = 0; i < *count; i++) {
+        if (cache_client_attach(&warm->clients[warm->client_count], nodes[i]->socket_name) == 0)
             warm->client_count++;
-        warm->block_length = nodes[0]->shape.block_length;
+        warm->block_length = nodes[i]->shape.block_length;
     }
+    if (status == 0 && warm->client_count == 0) {
+        fprintf(stderr, "rhinet cache: the agents of this job do not answer\n");
+        status = 1;
+    }
+    return status;
+}
+
+struct warm_options {
+    bool wants_all;
+    const char *job;
+};
+
+static int parse(int argc, char **argv, struct warm_options *options)
+{
+    static const struct option known[] = {
+        {"all", no_argument, NULL, 'a'}, {"job", required_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
+    optind = 1;
+    for (int found; (found = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
+        if (found == 'a')
+            options->wants_all = true;
+        else if (found == 'j')
+            options->job = optarg;
+        else
+            return cli_usage_error("cache", "warm: %s makes no sense", argv[optind - 1]);
+    }
+    return optind < argc ? 0 : cli_usage_error("cache", "warm: which files or folders?");
 }
 
 int cli_cache_warm(int argc, char **argv)
 {
-    static const struct option known[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
     struct warm warm = {.share_count = 1, .block_length = 1 << 20};
+    struct warm_options options = {0};
     struct cache_control *nodes[CACHE_FIND_MOST];
-    bool wants_all = false;
-    optind = 1;
-    for (int found; (found = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
-        if (found != 'a')
-            return cli_usage_error("cache", "warm: unknown option %s", argv[optind - 1]);
-        wants_all = true;
-    }
-    if (optind == argc)
-        return cli_usage_error("cache", "warm: which files or folders?");
+    int status = parse(argc, argv, &options);
+    if (status)
+        return status;
     size_t count = cache_find(nodes);
-    if (!attach_inside(&warm, nodes, count) && count > 0)
-        attach_outside(&warm, nodes, count);
+    if (options.job || !attach_inside(&warm, nodes, count))
+        status = attach_outside(&warm, nodes, &count, options.job);
     for (size_t i = 0; i < count; i++)
         free(nodes[i]);
-    if (warm.client_count == 0) {
-        fprintf(stderr,
-                "rhinet cache: no cache of yours runs here; `rhinet cache run` starts one\n");
-        return 1;
-    }
-    if (wants_all) {
+    if (status)
+        return status;
+    if (options.wants_all) {
         warm.share = 0;
         warm.share_count = 1;
     }
     pthread_mutex_init(&warm.lock, NULL);
-    int status = list_files(&warm, argv + optind);
+    status = list_files(&warm, argv + optind);
     if (warm_all(&warm) != 0)
         status = 1;
     for (size_t i = 0; i < warm.file_count; i++)

@@ -150,7 +150,7 @@ const struct cli_command cli_commands[] = {
         "      --ports N          of the switches of its fat tree: N^3/4 hosts; 16\n"},
     {.name = "cache", .run = cli_cache,
      .help = "read a slow shared file system once for all nodes",
-     .usage = "run|stat|warm|bench [OPTION...]",
+     .usage = "run|stat|warm|mount|bench [OPTION...]",
      .options =
         "run -n N PROGRAM...      run a program on each node, with one cache for all; options of\n"
         "                         `rhinet run`, and:\n"
@@ -163,8 +163,20 @@ const struct cli_command cli_commands[] = {
         "stat                     what the caches of this host hold and have done\n"
         "      --json             one JSON object for each node\n"
         "      --files N          show the N files that were read most, 10 unless given\n"
+        "      --job JOB          only that job's, by its number; also for warm\n"
         "warm PATH...             bring files into the cache, each node its share\n"
-        "      --all              everything into each node\n"},
+        "      --all              everything into each node\n"
+        "mount FOLDER PLACE       show a folder again, cached, for static programs; then, after\n"
+        "                         --, run a program\n"
+        "  -r, --read-only        refuse changes\n"
+        "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride, overhead; all\n"
+        "                         unless given\n"
+        "      --quick            less data\n"
+        "      --pretend SPEED    bytes per second of a pretended file system, 100M unless given\n"
+        "      --path FOLDER      measure the file system that this is on instead\n"
+        "      --run WORDS        further arguments of `rhinet run`, such as --hosts A,B\n"
+        "      --json FILE        one JSON object for each trial, - for stdout\n"
+        "      --plot FOLDER      pictures of the experiments\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

@@ -66,6 +66,8 @@ static void rank_ended(struct launcher *launcher, const struct manager_event *ev
                                      .status = event->status,
                                      .signal = event->signal,
                                      .host = launcher->cluster->host[event->node]};
+    if (event->status == ROSTER_END_UNKNOWN)
+        return; /* a member behind a wrapper: how that ends is still to come, as on this host */
     if ((event->status || event->signal) && !launcher->is_ending && !launch_is_node(launcher))
         launch_rank_failed(launcher, &failure);
 }

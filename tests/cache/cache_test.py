@@ -21,6 +21,7 @@ import tap  # noqa: E402
 
 RHINET = os.environ["TEST_RHINET"]
 READER = os.environ["TEST_READER"]
+CHANGE = os.environ["TEST_CHANGE"]
 HANG_S = 120
 BLOCK = 1 << 20
 MIB = 1 << 20
@@ -75,6 +76,8 @@ class Run:
         arguments = [RHINET, "cache", "run", "-n", str(nodes), "--path", DATA.folder, *options]
         if program is None:
             program = [READER, "--gate", str(self.gate), *map(str, reader)]
+        # These programs use the client themselves; the library would tell of their writing twice.
+        program = ["env", "-u", "LD_PRELOAD", *program]
         # The readers hold the pipe's other end open as well: they begin at the first byte each.
         self.process = subprocess.Popen(arguments + program, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment,
@@ -371,6 +374,81 @@ class Paths(Case):
         job = Run(1, [], "--path", "/does/not/exist", program=["true"]).finish()
         self.assertEqual(job.status, 2)
         self.assertIn("no such folder", job.err)
+
+
+class Change(Case):
+    def test_rewritten_in_place(self):
+        """Nobody reads what is older than what was there when the read began."""
+        for nic, nodes in (("shm", 4), ("ofi", 2)):
+            path = DATA.add(f"changing-{nic}", 2 * MIB)
+            with open(path, "r+b") as file:
+                for offset in range(0, 2 * MIB, 65536):
+                    file.seek(offset)
+                    file.write(bytes(8))
+            job = Run(nodes, [], "--cache", "8M", "--nic", nic, program=[CHANGE, path, "40"],
+                      RHINET_CACHE_SETTLE="20ms").finish()
+            self.assertEqual(job.status, 0, job.err)
+            self.assertGreater(job.sum("local_hits"), 0)
+
+
+class Commands(Case):
+    def command(self, *words):
+        done = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
+                              timeout=HANG_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_stat_and_warm(self):
+        job = Run(2, [*FILES, *FILES], "--cache", "32M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        agents = agents_of(job.process.pid)
+        known = [json.loads(line) for line in self.command("stat", "--json").split("\n") if line]
+        number, = {node["job"] for node in known if node["agent_pid"] in agents}
+        self.assertIn("4 files", self.command("warm", "--job", number, *FILES))
+        nodes = [json.loads(line) for line in
+                 self.command("stat", "--json", "--job", number).split("\n") if line]
+        self.assertIn("FALLBACKS", self.command("stat", "--job", number))
+        job.finish()
+        self.check_once(job, 2, FILES)
+        self.assertEqual([node["node"] for node in nodes], [0, 1])
+        self.assertEqual(sum(node["loads"] for node in nodes), block_count(FILES))
+        self.assertLessEqual({file["path"] for node in nodes for file in node["files"]}, set(FILES))
+
+    def test_warm_inside(self):
+        job = Run(2, [], "--cache", "32M", program=[RHINET, "cache", "warm", *FILES]).finish()
+        self.assertEqual(job.status, 0, job.err)
+        self.assertEqual(job.out.count(" 0 blocks or files could not be brought"), 2, job.out)
+
+    def test_warm_what_is_not_there(self):
+        job = Run(1, [], "--cache", "8M", program=[RHINET, "cache", "warm", "/does/not/exist"])
+        job.finish()
+        self.assertEqual(job.status, 1)
+        self.assertIn("/does/not/exist", job.err)
+
+    def test_bench(self):
+        """Every experiment gives a table; nothing is said about how fast."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            run = subprocess.run([RHINET, "cache", "bench", "--quick", "--pretend", "2G", "stride",
+                                  "--json", out, "--plot", folder], capture_output=True, text=True,
+                                 timeout=HANG_S, check=False)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("piece in KiB", run.stdout)
+            self.assertIn("stride.svg", os.listdir(folder))
+            with open(out) as file:
+                trials = [json.loads(line) for line in file]
+        self.assertEqual(len(trials), 12)
+        for trial in trials:
+            self.assertGreater(trial["mib_per_s"], 0)
+            self.assertTrue(trial["plain"] or trial["load_bytes"] == trial["data_bytes"], trial)
+
+    def test_usage(self):
+        for words in ([], ["nothing"], ["bench", "nothing"], ["warm"], ["stat", "--nothing"],
+                      ["run", "true"], ["run", "-n", "1", "--cache", "much", "true"]):
+            run = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
+                                 timeout=HANG_S, check=False)
+            self.assertEqual(run.returncode, 2, words)
+            self.assertIn("rhinet help", run.stderr)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 
 #define FUSE_USE_VERSION 35
 
-#include <fuse.h>
+#include <fuse3/fuse.h>
 #include <stdbool.h>
 
 struct cache_client;

@@ -204,6 +204,8 @@ struct ofi_nic {
     bool has_sockets;
     struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
     nfds_t socket_count, socket_room;
+    int listener;        /* the one of them on which connections come, or -1 */
+    bool listener_rings; /* something came there when the agent slept last */
     int64_t sockets_young_ns, sockets_again_ns;
     bool has_local_mr, has_virtual_addresses, keeps_write_before_send, is_stream;
     size_t inject_most;
@@ -359,6 +361,8 @@ void ofi_sockets_open(struct ofi_nic *ofi);
 void ofi_sockets_close(struct ofi_nic *ofi);
 /* Connections may have come. Under the lock. */
 void ofi_sockets_changed(struct ofi_nic *ofi);
+/* The agent has slept on them: what has rung? */
+void ofi_sockets_rang(struct ofi_nic *ofi);
 /* Whether all are watched, as far as one can tell. Under the lock. */
 bool ofi_sockets_are_settled(struct ofi_nic *ofi);
 

@@ -181,6 +181,8 @@ static bool sleep_on_network(struct ofi_nic *ofi)
     struct pollfd *ready = is_listed ? ofi->sockets : lent;
     ready[0] = lent[0];
     int count = poll(ready, is_listed ? ofi->socket_count : 2, timeout_ms);
+    if (is_listed)
+        ofi_sockets_rang(ofi);
     if (count > 0 && (ready[0].revents & POLLIN)) {
         clear_kick(ofi);
         count--;
@@ -207,14 +209,17 @@ static unsigned look_for_more(struct ofi_nic *ofi)
     return handled;
 }
 
-/* Something was there, and yet nothing came of it: a connection, maybe, or data by RMA. A
+/* Something was there, and yet nothing came of it: a connection, maybe, or data by RMA. Looking for
+ * connections costs a system call for each descriptor of the process, which may have thousands. A
  * descriptor that is ready all the time tells nothing, and must not keep us busy. */
 static void came_in_vain(struct ofi_nic *ofi, unsigned times)
 {
     struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
-    ofi_lock(ofi);
-    ofi_sockets_changed(ofi);
-    ofi_unlock(ofi);
+    if (ofi->listener_rings) {
+        ofi_lock(ofi);
+        ofi_sockets_changed(ofi);
+        ofi_unlock(ofi);
+    }
     if (times > IN_VAIN_MOST)
         poll(&kicked, 1, POLLING_MS);
 }

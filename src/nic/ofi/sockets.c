@@ -69,16 +69,27 @@ static bool make_room(struct ofi_nic *ofi)
     return true;
 }
 
+static bool is_listener(int fd)
+{
+    int listens = 0;
+    socklen_t length = sizeof(listens);
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens;
+}
+
 /* Make the list anew; whether there are more than before. */
 static bool list_sockets(struct ofi_nic *ofi)
 {
     nfds_t before = ofi->socket_count;
     DIR *folder = opendir("/proc/self/fd");
     ofi->socket_count = 1;
+    ofi->listener = -1;
     for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
         uint64_t fd;
-        if (text_to_u64(entry->d_name, &fd) && is_of_network(ofi, (int)fd) && make_room(ofi))
-            ofi->sockets[ofi->socket_count++] = (struct pollfd){.fd = (int)fd, .events = POLLIN};
+        if (!text_to_u64(entry->d_name, &fd) || !is_of_network(ofi, (int)fd) || !make_room(ofi))
+            continue;
+        ofi->sockets[ofi->socket_count++] = (struct pollfd){.fd = (int)fd, .events = POLLIN};
+        if (is_listener((int)fd))
+            ofi->listener = (int)fd;
     }
     if (folder)
         closedir(folder);
@@ -91,12 +102,22 @@ void ofi_sockets_open(struct ofi_nic *ofi)
     bool has_places = format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 ||
                       format == FI_SOCKADDR;
     ofi->has_sockets = ofi->is_stream && has_places;
+    ofi->listener = -1;
     make_room(ofi);
 }
 
 void ofi_sockets_close(struct ofi_nic *ofi)
 {
     free(ofi->sockets);
+}
+
+void ofi_sockets_rang(struct ofi_nic *ofi)
+{
+    ofi->listener_rings = ofi->listener < 0; /* not known: it may have been */
+    for (nfds_t i = 1; i < ofi->socket_count; i++) {
+        if (ofi->sockets[i].revents != 0 && ofi->sockets[i].fd == ofi->listener)
+            ofi->listener_rings = true;
+    }
 }
 
 void ofi_sockets_changed(struct ofi_nic *ofi)

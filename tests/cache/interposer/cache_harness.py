@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the interposer's tests share: a scratch folder, and running a command plain, with the stand-in
-for the cache (fake_client.c), or with a real one (`rhinet cache run`)."""
+"""What the interposer's tests share: a scratch folder, and running a command plain, with the
+stand-in for the cache (fake_client.c), or with a real one (`rhinet cache run`)."""
 
 import os
 import shutil

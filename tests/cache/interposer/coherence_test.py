@@ -22,6 +22,7 @@ SEED = int(os.environ.get("CACHE_SEED", "7"))
 STEPS = 16
 ACTORS = 2
 LENGTH_MAX = 40000
+KINDS = ("rewrite", "overwrite", "truncate", "append", "replace", "again")
 
 
 def is_made_of(have, allowed):
@@ -117,7 +118,7 @@ class Coherence(harness.CacheTest):
             call = lambda *words: actor.answer(own, words)  # noqa: E731
         else:
             call = lambda *words: self.tell(which, *words)  # noqa: E731
-        kind = self.chance.choice(("rewrite", "overwrite", "truncate", "append", "replace", "again"))
+        kind = self.chance.choice(KINDS)
         state["log"].append((kind, which))
         path, text = state["path"], self.contents()
         if kind == "truncate":

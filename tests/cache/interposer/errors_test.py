@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Errors of the file system and of the machine are what they are without the cache, and a dead agent
-is noticed by nobody."""
+"""Errors of the file system and of the machine are what they are without the cache, and a dead
+agent is noticed by nobody."""
 
 import os
 import signal
@@ -74,9 +74,9 @@ class FileSystem(harness.CacheTest):
         self.addCleanup(subprocess.run, ["umount", "-l", self.data], check=False)
 
     def test_same_errors(self):
-        for script in ((harness.PYTHON, "-c", READS, self.data),
-                       ("sh", "-c", f"cd {self.data}; cat bad | md5sum; cat denied; sha256sum good bad; "
-                                    "dd if=bad conv=noerror bs=64k status=none | md5sum; wc -c liar")):
+        line = f"cd {self.data}; cat bad | md5sum; cat denied; sha256sum good bad; " \
+               "dd if=bad conv=noerror bs=64k status=none | md5sum; wc -c liar"
+        for script in ((harness.PYTHON, "-c", READS, self.data), ("sh", "-c", line)):
             plain = self.finish(self.start_plain(*script))
             for start in (self.start_fake, self.start_cached):
                 self.assertEqual(without_ours(self.finish(start(*script))), plain)

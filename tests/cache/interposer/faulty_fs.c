@@ -9,7 +9,7 @@
 #define FUSE_USE_VERSION 35
 
 #include <errno.h>
-#include <fuse.h>
+#include <fuse3/fuse.h>
 #include <string.h>
 
 enum { LENGTH = 1 << 20, MIDDLE = LENGTH / 2 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random calls on descriptors (descriptor_fuzz.c) have the same outcomes with and without the cache,
-and races between threads and processes (descriptor_race.c) end well.
+"""Random calls on descriptors (descriptor_fuzz.c) have the same outcomes with and without the
+cache, and races between threads and processes (descriptor_race.c) end well.
 CACHE_FUZZ_SEEDS: how many sequences; CACHE_FUZZ_FIRST: the first one's number."""
 
 import os

@@ -22,7 +22,8 @@ PROGRAMS = {
     "cp": ("cp", "cp $D/noise $O/a; cp --reflink=never --sparse=always $D/holes $O/b; "
                  "cp -a $D/tree $O/"),
     "dd": ("dd", "dd if=$D/noise bs=10000 skip=3 count=7 status=none; "
-                 "dd if=$D/noise bs=4096 iflag=skip_bytes,count_bytes skip=5 count=70000 status=none"),
+                 "dd if=$D/noise bs=4096 iflag=skip_bytes,count_bytes skip=5 count=70000 "
+                 "status=none"),
     "tar": ("tar", "tar -cf - -C $D --sort=name --mtime=@0 tree text holes | tar -tvf - ; "
                    "tar -xf $D/tree.tar -C $O"),
     "sha256sum": ("sha256sum", "cd $D && sha256sum text noise tree/* empty"),
@@ -60,7 +61,8 @@ PROGRAMS = {
                             "print(sum(1 for _ in open(sys.argv[1])))' $D/text $D/noise"),
     "python-shutil": (PYTHON, "$P -c 'import shutil, sys\n"
                               "shutil.copyfile(sys.argv[1] + \"/noise\", sys.argv[2] + \"/a\")\n"
-                              "shutil.copytree(sys.argv[1] + \"/tree\", sys.argv[2] + \"/t\")' $D $O"),
+                              "shutil.copytree(sys.argv[1] + \"/tree\", sys.argv[2] + \"/t\")' "
+                              "$D $O"),
     "python-subprocess": (PYTHON, "$P -c 'import subprocess, sys\n"
                                   "f = open(sys.argv[1], \"rb\"); print(f.readline())\n"
                                   "g = open(sys.argv[1], \"rb\", buffering=0); g.read(777)\n"
@@ -81,8 +83,8 @@ PROGRAMS = {
                                "from concurrent.futures import ThreadPoolExecutor as T\n"
                                "f = os.open(sys.argv[1], os.O_RDONLY)\n"
                                "with T(4) as p:\n"
-                               "    print(list(p.map(lambda k: zlib.crc32(os.pread(f, 5000, k * 999)),"
-                               " range(500))))' $D/noise"),
+                               "    print(list(p.map(lambda k: zlib.crc32(os.pread(f, 5000,"
+                               " k * 999)), range(500))))' $D/noise"),
     "python-json": (PYTHON, "$P -c 'import json, sys; print(len(json.load(open(sys.argv[1]))))' "
                             "$D/json"),
     "python-zipfile": (PYTHON, "$P -m zipfile -l $D/zip; $P -m zipfile -e $D/zip $O"),
@@ -109,8 +111,8 @@ PROGRAMS = {
     "git": ("git", "git -C $D/repo log --format=%H; git -C $D/repo show --stat HEAD; "
                    "git -C $D/repo fsck 2>&1; git clone -q file://$D/repo $O/clone && "
                    "git -C $O/clone rev-parse HEAD"),
-    "fio-psync": ("fio", "fio --name=a --filename=$D/noise --readonly --rw=randread --bs=4k --size=1m "
-                         "--ioengine=psync --randseed=7 --minimal | cut -d ';' -f 3-6"),
+    "fio-psync": ("fio", "fio --name=a --filename=$D/noise --readonly --rw=randread --bs=4k "
+                         "--size=1m --ioengine=psync --randseed=7 --minimal | cut -d ';' -f 3-6"),
     "fio-mmap": ("fio", "fio --name=a --filename=$D/noise --readonly --rw=read --bs=64k --size=1m "
                         "--ioengine=mmap --minimal | cut -d ';' -f 3-6"),
     "fio-sync-vsync": ("fio", "for e in sync vsync pvsync pvsync2 posixaio; do fio --name=a "
@@ -120,15 +122,16 @@ PROGRAMS = {
                          "--ioengine=io_uring --minimal | cut -d ';' -f 3-6"),
     "perl": ("perl", "perl -ne '$n += length; $w{$_}++; END { print $n, \" \", scalar(keys %w) }' "
                      "$D/text; perl -e 'open F, \"<\", $ARGV[0]; seek F, 1234, 0; read F, $b, 99; "
-                     "print unpack(\"H*\", $b), tell F; sysseek F, 7, 0; sysread F, $b, 50; print $b' "
-                     "$D/noise"),
+                     "print unpack(\"H*\", $b), tell F; sysseek F, 7, 0; sysread F, $b, 50; "
+                     "print $b' $D/noise"),
     "rsync": ("rsync", "rsync -a --checksum $D/tree $D/noise $O/; rsync -a --delete $D/tree $O/; "
                        "rsync -rcn --itemize-changes $D/tree/ $O/tree/"),
     "ffmpeg": ("ffmpeg", "ffmpeg -v error -i $D/sound.wav -f md5 -; "
                          "ffmpeg -v error -ss 0.3 -i $D/sound.wav -t 0.2 -f s16le - | md5sum"),
     "imagemagick": ("identify", "identify $D/picture.ppm | cut -d ' ' -f 2-4; "
                                 "convert $D/picture.ppm -resize 50% ppm:- | md5sum"),
-    "openssl": ("openssl", "openssl dgst -sha1 -r $D/noise; openssl enc -base64 -in $D/noise | md5sum"),
+    "openssl": ("openssl", "openssl dgst -sha1 -r $D/noise; "
+                           "openssl enc -base64 -in $D/noise | md5sum"),
     "jq": ("jq", "jq length $D/json"),
     "file": ("file", "cd $D && file text noise text.gz data.h5 picture.ppm sound.wav"),
     "find-xargs": ("find", "cd $D && find tree -type f | sort | xargs -P 2 -n 5 md5sum | sort"),
@@ -178,8 +181,8 @@ def run_one(line, data, output):
                        PYTHONDONTWRITEBYTECODE="1")
     before = counted()
     try:
-        run = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, timeout=120,
-                             check=False, stdin=subprocess.DEVNULL)
+        run = subprocess.run(["bash", "-c", line], env=environment, capture_output=True,
+                             timeout=120, check=False, stdin=subprocess.DEVNULL)
         status, out, err = run.returncode, run.stdout, run.stderr
     except subprocess.TimeoutExpired:
         status, out, err = "timed out", b"", b""

@@ -34,8 +34,8 @@ with h5py.File(folder + "/data.h5", "w") as file:
 """
 
 GIT = "git init -q repo && cd repo && for i in 1 2 3; do cp ../text file$i && " \
-      "echo $i >> file$i && git add . && git -c user.name=a -c user.email=a@b commit -qm $i; done; " \
-      "git gc -q"
+      "echo $i >> file$i && git add . && " \
+      "git -c user.name=a -c user.email=a@b commit -qm $i; done; git gc -q"
 
 
 def make_texts(folder, chance):

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet cache bench`: the paper's four experiments, and how fast hits are.
+ *
+ *   cache_bench.c        options and order
+ *   cache_bench_job.c    data, starting a trial, its result
+ *   cache_bench_paper.c  the four experiments: tables and plots
+ *   cache_bench_speed.c  the figures that must be reached
+ *   cache_bench_overhead.c  what the library costs programs that have nothing to do with the cache
+ */
+#ifndef CLI_CACHE_BENCH_H
+#define CLI_CACHE_BENCH_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define BENCH_RUN_WORDS 32
+
+struct cache_bench {
+    bool is_quick;
+    FILE *json;          /* NULL: none */
+    const char *plot;    /* folder for pictures, or NULL */
+    const char *folder;  /* of the data, on the file system to measure */
+    char own_folder[64]; /* one of ours, removed at the end; "" if the user named one */
+    const char *pretend; /* bytes per second of the pretended file system; "": the real one */
+    char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
+    int run_word_count;
+    char data[300]; /* the file or folder that was made last */
+    uint64_t data_size;
+};
+
+/* One trial: see cache_trial.h. */
+struct bench_trial {
+    const char *experiment;
+    const char *kind;
+    int nodes;
+    bool is_plain;
+    uint64_t length, reads;
+    uint64_t cache_bytes, block_bytes;
+    int groups;
+    const char *singlets;
+    bool is_alone; /* a measurement of the machine: no pretended file system, no read-ahead */
+};
+
+/* Make a file of so many bytes, or a folder of `count` such files; what was made before goes. 0, or
+ * an exit status after it has said what is wrong. */
+int bench_data_file(struct cache_bench *bench, uint64_t size);
+int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size);
+void bench_data_remove(struct cache_bench *bench);
+
+/* Run it; the result is the caller's, or NULL after it has said what is wrong. */
+json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *trial);
+
+/* A number of a result. */
+double bench_number(const json_t *result, const char *name);
+
+int bench_singlets(struct cache_bench *bench);
+int bench_sequential(struct cache_bench *bench);
+int bench_random(struct cache_bench *bench);
+int bench_stride(struct cache_bench *bench);
+int bench_speed(struct cache_bench *bench);
+int bench_overhead(struct cache_bench *bench);
+
+#endif

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`rhinet cache mount`: a folder shown again, for programs that the library cannot reach; and the
+GlusterFS of tools/gluster-testbed, which nothing is left of."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import cache_harness as harness
+
+HELPER = Path(harness.RHINET).parent / "src/cache/mount/rhinet-cache-mount"
+TOOLS = harness.HERE.parents[2] / "tools"
+
+
+def is_mounted(place):
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        return any(line.split()[1] == str(place) for line in file)
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@unittest.skipUnless(HELPER.exists(), "built without libfuse 3")
+@unittest.skipUnless(os.access("/dev/fuse", os.W_OK), "no /dev/fuse to write to")
+class Mount(harness.CacheTest):
+    def setUp(self):
+        super().setUp()
+        self.data.mkdir()
+        (self.data / "f").write_bytes(os.urandom(3_000_000))
+        (self.data / "folder").mkdir()
+        (self.data / "folder" / "g").write_text("small\n")
+        os.symlink("folder/g", self.data / "link")
+        self.place = self.scratch / "place"
+        self.place.mkdir()
+        self.settle()
+        self.addCleanup(subprocess.run, ["umount", "-l", self.place], capture_output=True,
+                        check=False)
+
+    def start_mounted(self, *words, options=()):
+        return self.start_cached(harness.RHINET, "cache", "mount", *options, self.data, self.place,
+                                 *words)
+
+    def test_reads(self):
+        tool = "busybox" if shutil.which("busybox") else "env"
+        status, out, err = self.finish(self.start_mounted(
+            "--", "sh", "-c", f"cd {self.place}; {tool} md5sum f; cat link; ls -R; "
+                              f"{harness.RHINET} cache stat --json"))
+        self.assertEqual((status, err), (0, ""))
+        want = subprocess.run(["md5sum", "f"], cwd=self.data, capture_output=True, text=True,
+                              check=True).stdout
+        self.assertTrue(out.startswith(want + "small\n"), out)
+        self.assertRegex(out, r'"load_bytes": ?3000000')
+        self.assertFalse(is_mounted(self.place))
+
+    def test_writes(self):
+        line = "cd $0; echo more >> folder/g; mv folder/g folder/h; truncate -s 5 f; mkdir new; " \
+               "cp f new/; ln -s x new/y; chmod 600 f; rm link; cat folder/h; exit 3"
+        status, out, err = self.finish(self.start_mounted("--", "sh", "-c", line, self.place))
+        self.assertEqual((status, out), (3, "small\nmore\n"), err)
+        self.assertEqual((self.data / "folder" / "h").read_text(), "small\nmore\n")
+        self.assertEqual((self.data / "new" / "f").stat().st_size, 5)
+        self.assertEqual(sorted(os.listdir(self.data)), ["f", "folder", "new"])
+
+    def test_read_only(self):
+        status, _, err = self.finish(self.start_mounted(
+            "--", "sh", "-c", f"touch {self.place}/x", options=["--read-only"]))
+        self.assertNotEqual(status, 0)
+        self.assertIn("Read-only file system", err)
+
+    def test_unmounts_when_told_and_when_killed(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            job = self.start_mounted()
+            self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+            servers = subprocess.run(["pgrep", "-f", f"rhinet-cache-mount 0 {self.data}"],
+                                     capture_output=True, text=True, check=True).stdout.split()
+            os.kill(int(servers[0]), number)
+            self.finish(job)
+            if shutil.which("fusermount3") or number == signal.SIGTERM:
+                self.assertTrue(wait_until(lambda: not is_mounted(self.place)), number)
+
+    def test_says_what_is_wrong(self):
+        status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount",
+                                                      self.data / "none", self.place))
+        self.assertEqual(status, 1)
+        self.assertIn("none", err)
+        status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount", self.data))
+        self.assertEqual(status, 2)
+        self.assertIn("where to show it", err)
+
+
+class Gluster(harness.CacheTest):
+    """A real shared file system, two nodes, one pass."""
+
+    def test_once_over_the_link(self):
+        job = self.start_plain(TOOLS / "gluster-testbed", 2, "--", "env",
+                               f"RHINET={harness.RHINET}", TOOLS / "gluster-bench", "--size",
+                               8 << 20, "--files", 20, "--passes", 1, "--cache", "32M")
+        status, out, err = self.finish(job)
+        if status == 77:
+            self.skipTest(err.strip())
+        self.assertEqual(status, 0, err)
+        print("".join(f"# {line}\n" for line in out.splitlines()), end="")
+        self.assertEqual(out.count("by the caches' own count 1.000 x"), 3, out)
+        self.assertFalse(is_mounted("/mnt"))
+
+
+if __name__ == "__main__":
+    harness.main()

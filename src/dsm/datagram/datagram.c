@@ -19,6 +19,7 @@
 #define REPEAT_MOST_NS (100 * NS_PER_MS)
 #define LOOK_NS        (10 * NS_PER_MS)
 #define NAP_US         100
+#define PUMP_MOST      64 /* packets taken at a time */
 
 enum say { SAY_WRITE = 1, SAY_WRITTEN = 2, SAY_ASK = 3, SAY_ANSWER = 4 };
 
@@ -46,11 +47,12 @@ struct transfer {
 struct datagram {
     struct rh_dsm *dsm;
     struct rh_queue *queue;
-    struct assembly **assemblies; /* by sender; the receiving thread's */
-    char *answer;                 /* MESSAGE_MAX bytes of its own */
     pthread_t thread;
     _Atomic bool is_ending;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t receiving;    /* held by who receives; what follows is theirs */
+    struct assembly **assemblies; /* by sender */
+    char *answer;                 /* MESSAGE_MAX bytes */
+    pthread_mutex_t lock;         /* what follows */
     struct transfer *waiting;
     uint32_t transfer_count;
     uint16_t message_id;
@@ -193,28 +195,40 @@ static void take(struct datagram *datagram, const struct rh_arrival *arrival)
         acknowledge_again(datagram, arrival->source, &packet, length);
 }
 
+/* Whoever is there first receives what has come: the thread, or one that waits for an answer and
+ * would otherwise keep the thread's core busy. Does not wait. */
+static void pump(struct datagram *datagram)
+{
+    struct rh_arrival arrival;
+    if (pthread_mutex_trylock(&datagram->receiving) != 0)
+        return;
+    for (unsigned i = 0; i < PUMP_MOST && rh_queue_next(datagram->queue, &arrival, 0) == 0; i++)
+        take(datagram, &arrival);
+    pthread_mutex_unlock(&datagram->receiving);
+}
+
+static bool is_ending(void *context)
+{
+    struct datagram *datagram = context;
+    pump(datagram);
+    return atomic_load_explicit(&datagram->is_ending, memory_order_acquire);
+}
+
 static void *receive(void *argument)
 {
     struct datagram *datagram = argument;
-    int64_t patience = LOOK_NS;
-    while (!atomic_load_explicit(&datagram->is_ending, memory_order_acquire)) {
-        struct rh_arrival arrival;
-        int result = rh_queue_next(datagram->queue, &arrival, patience);
-        if (result == 0)
-            take(datagram, &arrival);
-        else if (result == RH_EDEAD || patience == 0) {
-            /* A death that the program has not acknowledged ends every wait at once: look
-             * instead. */
-            patience = 0;
-            usleep(NAP_US);
-        }
-    }
+    struct rh_until until = {
+        .is_met = is_ending, .context = datagram, .from = RH_ANY_RANK, .timeout_ns = LOOK_NS};
+    while (!is_ending(datagram))
+        if (rh_wait_until(datagram->dsm->job, &until) == RH_EDEAD)
+            usleep(NAP_US); /* a death that the program has not acknowledged ends every wait */
     return NULL;
 }
 
 /* ---- Transfers ------------------------------------------------------------------------------ */
 
 struct batch {
+    struct datagram *datagram;
     struct transfer transfer[UNDER_WAY];
     size_t count;
 };
@@ -223,6 +237,7 @@ static bool is_batch_done(void *context)
 {
     struct batch *batch = context;
     bool is_done = true;
+    pump(batch->datagram);
     for (size_t i = 0; i < batch->count; i++)
         is_done &= atomic_load_explicit(&batch->transfer[i].is_done, memory_order_acquire);
     return is_done;
@@ -294,7 +309,7 @@ static int move(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, si
                 bool is_push)
 {
     struct datagram *datagram = dsm->bulk_state;
-    struct batch batch = {.count = 0};
+    struct batch batch = {.datagram = datagram};
     char *room = malloc(MESSAGE_MAX);
     int result = room ? 0 : error_set(RH_ENOSPACE, rank, "no memory for a message");
     for (size_t i = 0; i < count && result == 0; i++) {
@@ -338,6 +353,7 @@ static void free_all(struct datagram *datagram)
     free(datagram->assemblies);
     free(datagram->answer);
     pthread_mutex_destroy(&datagram->lock);
+    pthread_mutex_destroy(&datagram->receiving);
     free(datagram);
 }
 
@@ -350,6 +366,7 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
     datagram->dsm = dsm;
     pthread_mutex_init(&datagram->lock, NULL);
+    pthread_mutex_init(&datagram->receiving, NULL);
     datagram->assemblies = calloc((size_t)dsm->size, sizeof(*datagram->assemblies));
     datagram->answer = malloc(MESSAGE_MAX);
     int result = datagram->assemblies && datagram->answer

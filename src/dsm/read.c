@@ -52,6 +52,8 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
     }
     if (word & WORD_FETCHING)
         return fetch(dsm, variable, word_hint(word));
+    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_GRANTED, __ATOMIC_SEQ_CST);
+    rh_wake(dsm->job, dsm->rank);
     return 1;
 }
 
@@ -133,10 +135,9 @@ static int wait_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
 }
 
 /* Another thread of this rank is at it, or the copy is being given up. */
-static int wait_for_threads(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t word,
+static int wait_for_threads(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t stops,
                             struct dsm_patience *patience)
 {
-    uint64_t stops = word & (WORD_BUSY | WORD_WANTED);
     struct dsm_await await = {
         .mask = stops, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
     return dsm_await(dsm, variable, &await, patience);
@@ -147,7 +148,7 @@ static int enter_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
                         struct dsm_patience *patience)
 {
     if (word & WORD_READERS)
-        return wait_for_threads(dsm, variable, word, patience);
+        return wait_for_threads(dsm, variable, WORD_WANTED, patience);
     if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WANTED))
         dsm_signal_waiters(dsm, variable);
     return 0;
@@ -164,7 +165,7 @@ int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
                 return 0;
             }
         } else if (word & WORD_BUSY) {
-            result = wait_for_threads(dsm, variable, word, patience);
+            result = wait_for_threads(dsm, variable, WORD_BUSY, patience);
         } else if (word & WORD_OWNER) {
             result = wait_at_home(dsm, variable, word, patience);
         } else if (word & WORD_VALID) {

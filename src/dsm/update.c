@@ -30,7 +30,9 @@ void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had,
 static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
 {
     uint64_t next = word_with_hint(word | WORD_VALID, dsm->rank);
-    return word & WORD_WAIT_READ ? (next & ~WORD_WAIT_READ) + WORD_READER_ONE : next | WORD_FRESH;
+    if (!(word & WORD_WAIT_READ))
+        return next | WORD_FRESH;
+    return ((next & ~WORD_WAIT_READ) | WORD_GRANTED) + WORD_READER_ONE;
 }
 
 /* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */

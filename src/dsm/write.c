@@ -150,6 +150,7 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
         if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WAIT_WRITE))
             return 0;
     }
+    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_TAKING, __ATOMIC_SEQ_CST);
     int result = begin(dsm, variable, patience);
     return result < 0 ? result : 1;
 }
@@ -270,7 +271,7 @@ int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
                 return 0;
             continue;
         }
-        struct dsm_await await = {.mask = word & WORD_BUSY,
+        struct dsm_await await = {.mask = WORD_BUSY,
                                   .value = 0,
                                   .seen = dsm_own_signal(dsm, variable),
                                   .from = dsm->rank};

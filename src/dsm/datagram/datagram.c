@@ -19,7 +19,8 @@
 #define REPEAT_MOST_NS (100 * NS_PER_MS)
 #define LOOK_NS        (10 * NS_PER_MS)
 #define NAP_US         100
-#define PUMP_MOST      64 /* packets taken at a time */
+#define ANSWERS        64u /* that are remembered */
+#define PUMP_MOST      64  /* packets taken at a time */
 
 enum say { SAY_WRITE = 1, SAY_WRITTEN = 2, SAY_ASK = 3, SAY_ANSWER = 4 };
 
@@ -44,6 +45,14 @@ struct transfer {
     struct transfer *next;
 };
 
+/* An answer that has been sent; if it is asked for again it has the same number, so that packets of
+ * both add up. */
+struct answered {
+    int rank;
+    uint32_t transfer;
+    uint16_t message_id;
+};
+
 struct datagram {
     struct rh_dsm *dsm;
     struct rh_queue *queue;
@@ -52,7 +61,9 @@ struct datagram {
     pthread_mutex_t receiving;    /* held by who receives; what follows is theirs */
     struct assembly **assemblies; /* by sender */
     char *answer;                 /* MESSAGE_MAX bytes */
-    pthread_mutex_t lock;         /* what follows */
+    struct answered answered[ANSWERS];
+    unsigned answer_count;
+    pthread_mutex_t lock; /* what follows */
     struct transfer *waiting;
     uint32_t transfer_count;
     uint16_t message_id;
@@ -130,6 +141,17 @@ static bool is_sound(const struct datagram *datagram, const struct head *head, s
            size == sizeof(*head) + (has_data ? head->length : 0);
 }
 
+static uint16_t answer_id(struct datagram *datagram, int rank, uint32_t transfer)
+{
+    for (unsigned i = 0; i < ANSWERS && i < datagram->answer_count; i++)
+        if (datagram->answered[i].rank == rank && datagram->answered[i].transfer == transfer)
+            return datagram->answered[i].message_id;
+    struct answered *next = &datagram->answered[datagram->answer_count++ % ANSWERS];
+    *next = (struct answered){
+        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram)};
+    return next->message_id;
+}
+
 /* Whoever asked will ask again if this is lost, so errors are nobody's here. */
 static void carry_out(struct datagram *datagram, int source, const char *message, size_t size)
 {
@@ -148,7 +170,8 @@ static void carry_out(struct datagram *datagram, int source, const char *message
         break;
     case SAY_ASK:
         head.say = SAY_ANSWER;
-        send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+        send_piece(datagram, source, &head, answer_id(datagram, source, head.transfer),
+                   datagram->answer);
         break;
     case SAY_WRITTEN:
         finish(datagram, source, &head, NULL);

@@ -10,7 +10,7 @@
  */
 #include "pages_member.h"
 
-#define PAGES_MOST 48
+#define PAGES_MOST 16
 #define COUNTERS   8
 #define PHASES     12
 

@@ -93,6 +93,10 @@ static void free_memory(struct rh_dsm *dsm)
         rh_segment_detach(dsm->job, DSM_SID_HEAP);
         rh_segment_detach(dsm->job, DSM_SID_CONTROL);
     }
+    for (uint32_t i = 0; dsm->own && i < dsm->node_count; i++) {
+        free(dsm->own[i].twin);
+        free(dsm->own[i].changed);
+    }
     free(dsm->peers);
     free(dsm->own);
 }
@@ -207,8 +211,8 @@ static bool all_are_closed(void *context)
 /* Keep our part in sight until the others have seen that it is closed. */
 static void close_together(struct rh_dsm *dsm)
 {
-    struct dsm_header *header =
-        (struct dsm_header *)(void *)((char *)dsm->nodes - dsm->nodes_offset);
+    struct dsm_header *header = (struct dsm_header *)(void *)((char *)dsm->nodes -
+                                                              dsm->nodes_offset);
     struct rh_until until = {.is_met = all_are_closed,
                              .context = dsm,
                              .from = dsm->rank, /* the dead need not come */

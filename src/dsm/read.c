@@ -41,12 +41,13 @@ static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner)
 }
 
 /* No longer in the queue: granted with the data (VALID and one reader more), granted to fetch, or
- * not granted. 1: acquired; 0: go on, FETCHING is set unless this rank has become the owner. */
+ * not granted. 1: acquired; else FETCHING is set, even if this rank is the owner: it says that this
+ * thread is still at it. */
 static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (word & WORD_WAIT_READ) {
-        uint64_t next = (word & ~WORD_WAIT_READ) | (word & WORD_OWNER ? 0 : WORD_FETCHING);
+        uint64_t next = (word & ~WORD_WAIT_READ) | WORD_FETCHING;
         if (dsm_own_swap_if(dsm, variable, &word, next))
             return 0;
     }
@@ -129,7 +130,7 @@ static int wait_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
         return 0;
     dsm->own[variable].stat.waits++;
     int result = queue_up(dsm, variable, dsm->rank, patience);
-    if (result <= 0) /* if the variable has gone elsewhere, FETCHING has been set meanwhile */
+    if (result <= 0)
         leave(dsm, variable, WORD_FETCHING, 0);
     return result;
 }

@@ -241,7 +241,7 @@ inline queue_to_read()
     atomic {
         wait_on = false; seen = 0;
         if
-        :: wread[me] -> wread[me] = false; fetching[me] = !owner[me]; step = 0
+        :: wread[me] -> wread[me] = false; fetching[me] = true; step = 0
         :: !wread[me] && fetching[me] -> step = 1
         :: else -> got = true; step = 0; granted[me] = false
         fi

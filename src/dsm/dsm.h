@@ -211,8 +211,8 @@ void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
-/* Wait until own word & mask is value, or the signal differs from seen; at most a slice, or until
- * `from` dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
+/* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
+ * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
 struct dsm_await {
     uint64_t mask, value;
     uint64_t seen; /* signal as it was */

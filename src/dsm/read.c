@@ -62,8 +62,10 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                     struct dsm_patience *patience)
 {
-    struct dsm_await await = {
-        .mask = WORD_WAIT_READ, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = target};
+    struct dsm_await await = {.mask = WORD_WAIT_READ,
+                              .value = WORD_WAIT_READ,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = target};
     uint64_t old;
     int result = dsm_or(dsm, target, variable, DSM_WAITERS_READ, dsm_bit(dsm->rank), &old);
     if (result == 0)
@@ -135,12 +137,15 @@ static int wait_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
     return result;
 }
 
-/* Another thread of this rank is at it, or the copy is being given up. */
-static int wait_for_threads(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t stops,
+/* Another thread of this rank is at it, or the copy is being given up: wait for a change. */
+static int wait_for_threads(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t word,
                             struct dsm_patience *patience)
 {
-    struct dsm_await await = {
-        .mask = stops, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
+    const uint64_t mask = WORD_BUSY | WORD_WANTED | WORD_VALID | WORD_READERS;
+    struct dsm_await await = {.mask = mask,
+                              .value = word & mask,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = dsm->rank};
     return dsm_await(dsm, variable, &await, patience);
 }
 
@@ -149,7 +154,7 @@ static int enter_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
                         struct dsm_patience *patience)
 {
     if (word & WORD_READERS)
-        return wait_for_threads(dsm, variable, WORD_WANTED, patience);
+        return wait_for_threads(dsm, variable, word, patience);
     if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WANTED))
         dsm_signal_waiters(dsm, variable);
     return 0;
@@ -166,7 +171,7 @@ int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
                 return 0;
             }
         } else if (word & WORD_BUSY) {
-            result = wait_for_threads(dsm, variable, WORD_BUSY, patience);
+            result = wait_for_threads(dsm, variable, word, patience);
         } else if (word & WORD_OWNER) {
             result = wait_at_home(dsm, variable, word, patience);
         } else if (word & WORD_VALID) {

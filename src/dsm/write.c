@@ -16,7 +16,7 @@ struct copies {
 static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, struct copies *copies,
                       struct dsm_patience *patience)
 {
-    struct dsm_await await = {.mask = 0, .value = 1, .from = rank}; /* for the signal only */
+    struct dsm_await await = {.from = rank}; /* for the signal only */
     uint64_t word, old;
     while (!dsm_is_gone(dsm, rank)) {
         await.seen = dsm_own_signal(dsm, variable);
@@ -155,8 +155,10 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                     struct dsm_patience *patience)
 {
-    struct dsm_await await = {
-        .mask = WORD_WAIT_WRITE, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = target};
+    struct dsm_await await = {.mask = WORD_WAIT_WRITE,
+                              .value = WORD_WAIT_WRITE,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = target};
     uint64_t old;
     dsm->own[variable].stat.waits++;
     __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WAIT_WRITE, __ATOMIC_SEQ_CST);
@@ -175,13 +177,12 @@ static int await_own_readers(struct rh_dsm *dsm, rh_dsm_variable variable,
                              struct dsm_patience *patience)
 {
     struct dsm_await await = {
-        .mask = WORD_READERS, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
+        .mask = WORD_READERS, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
     struct dsm_node *node = &dsm->nodes[variable];
     __atomic_fetch_or(&node->waiters_write, dsm_bit(dsm->rank), __ATOMIC_SEQ_CST);
     uint64_t old = __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
-    if (!(old & WORD_READERS))
-        return 0;
-    return dsm_await(dsm, variable, &await, patience);
+    await.value = old & WORD_READERS;
+    return await.value == 0 ? 0 : dsm_await(dsm, variable, &await, patience);
 }
 
 /* This rank owns it, as `word` says. 1: and now has it. */
@@ -266,7 +267,7 @@ int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
             continue;
         }
         struct dsm_await await = {.mask = WORD_BUSY,
-                                  .value = 0,
+                                  .value = word & WORD_BUSY,
                                   .seen = dsm_own_signal(dsm, variable),
                                   .from = dsm->rank};
         int result = dsm_await(dsm, variable, &await, patience);

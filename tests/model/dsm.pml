@@ -294,7 +294,7 @@ inline read_acquire()
         :: step == 1 -> (!BUSY(me) || sig[me] != seen)
         :: step == 2 -> queue_to_read(); if :: !got -> stop_fetching(false) :: else fi
         :: step == 3 -> serve()
-        :: step == 4 -> (!wanted[me] || sig[me] != seen)
+        :: step == 4 -> (!wanted[me] || !valid[me] || readers[me] == 0 || sig[me] != seen)
         :: step == 5 -> signal_waiters()
         :: step == 6 -> ask_owner()
         :: else

@@ -32,8 +32,7 @@
 
 /* A thread of this rank is off the fast path; others of the rank wait for it. It alone ends that: a
  * grant leaves one of these, so that no other thread's wait can be taken for its own. */
-#define WORD_BUSY                                                                                  \
-    (WORD_TAKING | WORD_FETCHING | WORD_WAIT_READ | WORD_WAIT_WRITE | WORD_GRANTED)
+#define WORD_BUSY (WORD_TAKING | WORD_FETCHING | WORD_WAIT_READ | WORD_WAIT_WRITE | WORD_GRANTED)
 /* Nobody else may begin to read or write. */
 #define WORD_TAKEN (WORD_WRITER | WORD_SERVING)
 

@@ -104,8 +104,9 @@ static uint64_t read_version(struct program *program, unsigned variable)
                         (unsigned long long)words[0]);
         for (unsigned j = 1; j < WORDS; j++)
             if (words[j] != word_of(version, variable, i, j))
-                MEMBER_FAIL(&program->member, "seed %u, variable %u: region %d word %u is not of "
-                                              "version %llu",
+                MEMBER_FAIL(&program->member,
+                            "seed %u, variable %u: region %d word %u is not of "
+                            "version %llu",
                             program->seed, variable, i, j, (unsigned long long)version);
     }
     return version;
@@ -164,8 +165,7 @@ static void change_way(struct program *program, unsigned variable, uint64_t rand
     if (random % 32 == 0)
         bind_anew(program, variable, random >> 8);
     else if (random % 32 == 1)
-        MEMBER_OK(&program->member,
-                  rh_dsm_mode(program->dsm, variable, ways[(random >> 8) % 6]));
+        MEMBER_OK(&program->member, rh_dsm_mode(program->dsm, variable, ways[(random >> 8) % 6]));
 }
 
 static void one_hold(struct worker *worker, struct hold *hold)
@@ -273,7 +273,8 @@ static void run_seed(struct program *program, unsigned seed)
     MEMBER_OK(member, rh_dsm_barrier(program->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     program->thread_count = 1 + (int)(member_mix(seed + 77) % THREADS_MAX);
     for (int i = 0; i < program->thread_count; i++) {
-        workers[i] = (struct worker){program, i, member_mix(seed * 1009 + (unsigned)member->rank * 31 + (unsigned)i)};
+        workers[i] = (struct worker){
+            program, i, member_mix(seed * 1009 + (unsigned)member->rank * 31 + (unsigned)i)};
         if (i > 0)
             MEMBER_CHECK(member, pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
     }

@@ -241,7 +241,7 @@ inline queue_to_read()
     atomic {
         wait_on = false; seen = 0;
         if
-        :: wread[me] -> wread[me] = false; fetching[me] = !owner[me]; step = 0
+        :: wread[me] -> wread[me] = false; fetching[me] = true; step = 0
         :: !wread[me] && fetching[me] -> step = 1
         :: else -> got = true; step = 0; granted[me] = false
         fi
@@ -294,7 +294,7 @@ inline read_acquire()
         :: step == 1 -> (!BUSY(me) || sig[me] != seen)
         :: step == 2 -> queue_to_read(); if :: !got -> stop_fetching(false) :: else fi
         :: step == 3 -> serve()
-        :: step == 4 -> (!wanted[me] || sig[me] != seen)
+        :: step == 4 -> (!wanted[me] || !valid[me] || readers[me] == 0 || sig[me] != seen)
         :: step == 5 -> signal_waiters()
         :: step == 6 -> ask_owner()
         :: else

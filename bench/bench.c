@@ -37,6 +37,10 @@ const struct bench_layer bench_layers[] = {
     {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
     {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
+    {.name = "datagram",
+     .cases = bench_datagram_cases,
+     .case_count = BENCH_DATAGRAM_CASES,
+     .nic = "ofi"},
     {.name = NULL},
 };
 
@@ -226,7 +230,8 @@ int cli_bench(int argc, char **argv)
         command.layer++;
     if (!command.layer->name)
         return cli_usage_error(
-            "bench", "there is no bench \"%s\"; rma, msg, ofi, dsm, pages and himeno are there",
+            "bench",
+            "there is no bench \"%s\"; rma, msg, ofi, dsm, pages, himeno and datagram are there",
             argv[1]);
     command.wishes.layer = (int)(command.layer - bench_layers);
     int status = parse(&command, argc - 1, argv + 1);

@@ -80,18 +80,20 @@ struct bench_layer {
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
-#define BENCH_RMA_CASES    15
-#define BENCH_MSG_CASES    16
-#define BENCH_OFI_CASES    5
-#define BENCH_DSM_CASES    14
-#define BENCH_PAGES_CASES  8
-#define BENCH_HIMENO_CASES 6
-extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];       /* cases_rma.c */
-extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];       /* cases_msg.c */
-extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];       /* cases_ofi.c */
-extern const struct bench_case bench_dsm_cases[BENCH_DSM_CASES];       /* cases_dsm.c */
-extern const struct bench_case bench_pages_cases[BENCH_PAGES_CASES];   /* cases_pages.c */
-extern const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES]; /* cases_pages.c */
+#define BENCH_RMA_CASES      15
+#define BENCH_MSG_CASES      16
+#define BENCH_OFI_CASES      5
+#define BENCH_DSM_CASES      14
+#define BENCH_PAGES_CASES    8
+#define BENCH_HIMENO_CASES   6
+#define BENCH_DATAGRAM_CASES 3
+extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];           /* cases_rma.c */
+extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];           /* cases_msg.c */
+extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];           /* cases_ofi.c */
+extern const struct bench_case bench_dsm_cases[BENCH_DSM_CASES];           /* cases_dsm.c */
+extern const struct bench_case bench_pages_cases[BENCH_PAGES_CASES];       /* cases_pages.c */
+extern const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES];     /* cases_pages.c */
+extern const struct bench_case bench_datagram_cases[BENCH_DATAGRAM_CASES]; /* cases_pages.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -383,7 +385,8 @@ int start_job(struct bench_run *run, double *figure);
 /* What the started do: `rhinet bench .join`. */
 int start_join_and_leave(void);
 
-/* ---- dsm_pages.c, dsm_himeno.c --------------------------------------------------------------- */
+/* ---- dsm_pages.c, dsm_datagram.c, dsm_himeno.c
+ * ----------------------------------------------------------- */
 
 int pages_open(struct bench_run *run);
 void pages_close(struct bench_run *run);
@@ -396,6 +399,11 @@ int pages_fetch(struct bench_run *run, double *figure);
 int pages_stream(struct bench_run *run, double *figure);
 int pages_barrier(struct bench_run *run, double *figure);
 int pages_count(struct bench_run *run, double *figure);
+
+int datagram_open(struct bench_run *run);
+void datagram_close(struct bench_run *run);
+int datagram_update(struct bench_run *run, double *figure);
+int datagram_update_rdma(struct bench_run *run, double *figure);
 
 int himeno_dsm(struct bench_run *run);
 int himeno_set_up(struct bench_run *run);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cases of page mode and of the Himeno benchmark, with what each must reach.
+ * Cases of page mode, of the Himeno benchmark and of datagrams, with what each must reach.
  */
 #include "bench.h"
 #include "dsm/page/faults.h"
 
-#define DRIFT 0.25
+#define DRIFT         0.25
+#define DRIFT_NETWORK 0.5
 
 #define PAGE_CASE(name_, help_, raw_, measure_)                                                    \
     .name = name_, .unit = "ns", .help = help_, .rank_count = 2, .drift_most = DRIFT,              \
@@ -54,4 +55,19 @@ const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES] = {
     HIMENO("entry-M", SIZE_M, "with messages", himeno_run_messages, himeno_run_entry, 0.98),
     HIMENO("pages-M", SIZE_M, "with messages", himeno_run_messages, himeno_run_pages, 0.9),
     HIMENO("speedup-M", SIZE_M, "sequential", himeno_run_sequential, himeno_run_entry, 1.6),
+};
+
+#define UPDATE(name_, length_)                                                                     \
+    {                                                                                              \
+        .name = name_, .unit = "ns",                                                               \
+        .help = "a peer's copy brought up to date by remote memory; raw: by datagrams",            \
+        .rank_count = 2, .amount = (length_), .place = BENCH_CROWDED, .drift_most = DRIFT_NETWORK, \
+        .bound = BENCH_RATIO_AT_MOST, .bound_value = 0.5, .set_up = datagram_open,                 \
+        .tear_down = datagram_close, .raw = datagram_update, .measure = datagram_update_rdma       \
+    }
+
+const struct bench_case bench_datagram_cases[BENCH_DATAGRAM_CASES] = {
+    UPDATE("update-64", 64),
+    UPDATE("update-4K", 4096),
+    UPDATE("update-64K", 65536),
 };

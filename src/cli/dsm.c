@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `rhinet dsm`: what belongs to distributed shared memory. `bench` measures it, as `rhinet bench
- * dsm` does; `bench pages` and `bench himeno` likewise.
+ * dsm` does; `bench pages`, `himeno` and `datagram` likewise.
  */
 #include "cli/cli.h"
 
@@ -10,16 +10,25 @@
 
 #define ARGUMENTS_MAX 32
 
+/* Layers of `rhinet bench` that may be named after `dsm bench`. */
+static bool is_layer(const char *name)
+{
+    static const char *const names[] = {"pages", "himeno", "datagram"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 int cli_dsm(int argc, char **argv)
 {
     char *arguments[ARGUMENTS_MAX];
     char bench[] = "bench", layer[] = "dsm";
-    bool is_named = argc > 2 && (strcmp(argv[2], "pages") == 0 || strcmp(argv[2], "himeno") == 0);
     if (argc < 2 || strcmp(argv[1], "bench") != 0)
         return cli_usage_error("dsm", "say what to do: bench");
     if (argc >= ARGUMENTS_MAX)
         return cli_usage_error("dsm", "more than %d arguments", ARGUMENTS_MAX - 2);
-    if (is_named)
+    if (argc > 2 && is_layer(argv[2]))
         return cli_bench(argc - 1, argv + 1);
     arguments[0] = bench;
     arguments[1] = layer;

@@ -52,7 +52,7 @@ const struct cli_command cli_commands[] = {
         "      --json             print JSON instead of text\n"},
     {.name = "bench", .run = cli_bench,
      .help = "measure remote memory, messages and the network against the machine's own limits",
-     .usage = "rma|msg|ofi|dsm|pages|himeno [OPTION...]",
+     .usage = "rma|msg|ofi|dsm|pages|himeno|datagram [OPTION...]",
      .options =
         "      --quick            fewer rounds\n"
         "      --rounds N         how many rounds\n"
@@ -61,11 +61,12 @@ const struct cli_command cli_commands[] = {
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "dsm", .run = cli_dsm,
      .help = "measure distributed shared memory",
-     .usage = "bench [pages|himeno] [OPTION...]",
+     .usage = "bench [pages|himeno|datagram] [OPTION...]",
      .options =
         "bench                    the same as `rhinet bench dsm`, with its options\n"
         "bench pages              the same for page mode: faults, fetches, locks\n"
-        "bench himeno             Himeno benchmark: entry mode, page mode, messages\n"},
+        "bench himeno             Himeno benchmark: entry mode, page mode, messages\n"
+        "bench datagram           remote memory against datagrams, over the network\n"},
     {.name = "route", .run = cli_route,
      .help = "compute, check and repair deadlock-free routing tables",
      .usage = "generate|compute|check|compare|repair|paper [ARGUMENT...]",

@@ -78,7 +78,8 @@ static int bind_regions(struct rh_dsm *dsm, rh_dsm_variable variable,
     binding->length = total;
     if (count > 0)
         memcpy(binding->region, regions, count * sizeof(*regions));
-    return tell_all(dsm, variable);
+    int result = dsm_diff_choose(dsm, variable);
+    return result < 0 ? result : tell_all(dsm, variable);
 }
 
 int rh_dsm_bind(struct rh_dsm *dsm, rh_dsm_variable variable, const struct rh_dsm_region *regions,
@@ -109,6 +110,6 @@ int rh_dsm_mode(struct rh_dsm *dsm, rh_dsm_variable variable, unsigned mode)
         (mode & (RH_DSM_PULL | RH_DSM_PUSH)) == (RH_DSM_PULL | RH_DSM_PUSH))
         return refuse(variable, "mode is RH_DSM_AUTO, _PULL or _PUSH, with RH_DSM_DIFF or without");
     dsm->bindings[variable].mode = mode;
-    dsm->own[variable].has_begin_work = mode & RH_DSM_DIFF;
-    return tell_all(dsm, variable);
+    result = dsm_diff_choose(dsm, variable);
+    return result < 0 ? result : tell_all(dsm, variable);
 }

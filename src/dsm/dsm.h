@@ -30,7 +30,7 @@
  *               or by the NIC                write.c     slow path of writers, invalidation
  *   serve.c     release with waiters         wait.c      waiting, finding the owner
  *   update.c    writing others' copies       bulk.h      how bytes move
- *   transfer.c  moving a variable's data
+ *   transfer.c  moving a variable's data     diff.c      and only what has changed
  *   heap.c      the allocator                bind.c      bindings and modes
  */
 #ifndef DSM_DSM_H
@@ -104,8 +104,10 @@ struct dsm_own {
     int last_source;                 /* where ownership came from last, or -1 */
     uint64_t pushed;                 /* groups of ranks (as copies) to be updated at release */
     uint64_t interest;               /* groups of ranks that have ever had a copy */
-    void *twin;                      /* data as it was at the acquire, or NULL */
-    uint64_t *changed;               /* bitmap of blocks, while held for writing */
+    bool has_twin, has_map;          /* twin and changed are of the write under way */
+    void *twin;                      /* data as it was at the acquire; diff.c */
+    uint64_t twin_length;
+    uint64_t *changed; /* bitmap of blocks that were said to be written */
     struct rh_dsm_stat stat;
 };
 
@@ -192,8 +194,7 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
 /* A write begins: had are the groups of ranks whose copies were made invalid for it, used those of
  * them that had been read. */
 void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used);
-/* It ends: write the copies of those who are to have them. Held for writing, or, with what
- * dsm_data_push() calls is_changed_only false, for reading. */
+/* It ends: write the copies of those who are to have them. */
 void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* The same for all who have ever read it, by an owner that holds it for reading. */
 void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable);
@@ -210,8 +211,8 @@ void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
-/* Wait until own word & mask is value, or the signal differs from seen; at most a slice, or until
- * `from` dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
+/* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
+ * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
 struct dsm_await {
     uint64_t mask, value;
     uint64_t seen; /* signal as it was */
@@ -239,11 +240,16 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
 
 /* Bring the data here from a rank that has it and does not change it meanwhile. */
 int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
-/* Write all data, or only what has changed in this write, to a rank's heap. */
-int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_changed_only);
+/* Write it to a rank's heap. */
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+
+/* ---- diff.c --------------------------------------------------------------------------------- */
+
 /* Begin and end of a write with RH_DSM_DIFF. */
 void dsm_diff_begin(struct rh_dsm *dsm, rh_dsm_variable variable);
 void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* Mode or binding have changed, and the variable is held for writing. */
+int dsm_diff_choose(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- heap.c --------------------------------------------------------------------------------- */
 

@@ -94,6 +94,10 @@ static void free_memory(struct rh_dsm *dsm)
         rh_segment_detach(dsm->job, DSM_SID_HEAP);
         rh_segment_detach(dsm->job, DSM_SID_CONTROL);
     }
+    for (uint32_t i = 0; dsm->own && i < dsm->node_count; i++) {
+        free(dsm->own[i].twin);
+        free(dsm->own[i].changed);
+    }
     free(dsm->peers);
     free(dsm->own);
 }

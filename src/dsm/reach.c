@@ -46,7 +46,6 @@ int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t fiel
     }
     int result = RH_ETIMEOUT;
     for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
-        result = rh_push_inline(dsm->job, node_at(dsm, rank, variable, field), &value,
-                                sizeof(value));
+        result = rh_push(dsm->job, node_at(dsm, rank, variable, field), &value, sizeof(value));
     return result;
 }

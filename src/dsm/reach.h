@@ -27,7 +27,7 @@ int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t 
                  uint64_t *value);
 int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                    const struct nic_atomic_operands *operands, uint64_t *old);
-/* Store a word at a peer, without waiting for it. */
+/* Store a word at a peer, and wake it. */
 int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field, uint64_t value);
 
 static inline uint64_t *dsm_near(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,

@@ -41,17 +41,20 @@ static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner)
 }
 
 /* No longer in the queue: granted with the data (VALID and one reader more), granted to fetch, or
- * not granted. 1: acquired; 0: go on, FETCHING is set unless this rank has become the owner. */
+ * not granted. 1: acquired; else FETCHING is set, even if this rank is the owner: it says that this
+ * thread is still at it. */
 static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (word & WORD_WAIT_READ) {
-        uint64_t next = (word & ~WORD_WAIT_READ) | (word & WORD_OWNER ? 0 : WORD_FETCHING);
+        uint64_t next = (word & ~WORD_WAIT_READ) | WORD_FETCHING;
         if (dsm_own_swap_if(dsm, variable, &word, next))
             return 0;
     }
     if (word & WORD_FETCHING)
         return fetch(dsm, variable, word_hint(word));
+    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_GRANTED, __ATOMIC_SEQ_CST);
+    rh_wake(dsm->job, dsm->rank);
     return 1;
 }
 
@@ -59,8 +62,10 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                     struct dsm_patience *patience)
 {
-    struct dsm_await await = {
-        .mask = WORD_WAIT_READ, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = target};
+    struct dsm_await await = {.mask = WORD_WAIT_READ,
+                              .value = WORD_WAIT_READ,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = target};
     uint64_t old;
     int result = dsm_or(dsm, target, variable, DSM_WAITERS_READ, dsm_bit(dsm->rank), &old);
     if (result == 0)
@@ -127,18 +132,20 @@ static int wait_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
         return 0;
     dsm->own[variable].stat.waits++;
     int result = queue_up(dsm, variable, dsm->rank, patience);
-    if (result <= 0) /* if the variable has gone elsewhere, FETCHING has been set meanwhile */
+    if (result <= 0)
         leave(dsm, variable, WORD_FETCHING, 0);
     return result;
 }
 
-/* Another thread of this rank is at it, or the copy is being given up. */
+/* Another thread of this rank is at it, or the copy is being given up: wait for a change. */
 static int wait_for_threads(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t word,
                             struct dsm_patience *patience)
 {
-    uint64_t stops = word & (WORD_BUSY | WORD_WANTED);
-    struct dsm_await await = {
-        .mask = stops, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
+    const uint64_t mask = WORD_BUSY | WORD_WANTED | WORD_VALID | WORD_READERS;
+    struct dsm_await await = {.mask = mask,
+                              .value = word & mask,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = dsm->rank};
     return dsm_await(dsm, variable, &await, patience);
 }
 

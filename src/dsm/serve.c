@@ -65,7 +65,7 @@ static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
     while (result == 0 && (word & WORD_WAIT_READ) && is_out(dsm, variable, rank, word)) {
         next = word & ~(WORD_WAIT_READ | WORD_FRESH);
         if (rank == dsm->rank)
-            next += WORD_READER_ONE;
+            next = (next | WORD_GRANTED) + WORD_READER_ONE;
         else
             next = word_with_hint(next | WORD_FETCHING, dsm->rank);
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
@@ -89,7 +89,7 @@ static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while ((word & WORD_WAIT_WRITE) && !(word & WORD_READERS)) {
-        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_TAKING | WORD_SERVING);
+        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_SERVING);
         next = word_with_hint(next | WORD_WRITER, dsm->rank);
         if (dsm_own_swap_if(dsm, variable, &word, next)) {
             rh_wake(dsm->job, dsm->rank);
@@ -108,7 +108,7 @@ static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int ran
     if (result == 0 && (word & WORD_WAIT_WRITE) && others != 0)
         result = dsm_or(dsm, rank, variable, DSM_WAITERS_WRITE, others, &old);
     while (result == 0 && (word & WORD_WAIT_WRITE) && is_out(dsm, variable, rank, word)) {
-        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_TAKING | WORD_FRESH | WORD_COPIES);
+        uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_FRESH | WORD_COPIES);
         next |= WORD_OWNER | WORD_WRITER | copies | (others != 0 ? WORD_WANTED : 0);
         next = word_with_hint(next, dsm->rank);
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);

@@ -21,20 +21,23 @@ void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had,
         own->pushed = used;
     else
         own->pushed = 0;
-    if (mode & RH_DSM_DIFF)
+    bool is_diff = dsm->bindings[variable].stamps != 0;
+    if (is_diff)
         dsm_diff_begin(dsm, variable);
-    own->has_end_work = own->pushed != 0 || (mode & RH_DSM_DIFF);
+    own->has_end_work = own->pushed != 0 || is_diff;
 }
 
 /* The word of a rank that has just been given the data. */
 static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
 {
     uint64_t next = word_with_hint(word | WORD_VALID, dsm->rank);
-    return word & WORD_WAIT_READ ? (next & ~WORD_WAIT_READ) + WORD_READER_ONE : next | WORD_FRESH;
+    if (!(word & WORD_WAIT_READ))
+        return next | WORD_FRESH;
+    return ((next & ~WORD_WAIT_READ) | WORD_GRANTED) + WORD_READER_ONE;
 }
 
 /* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */
-static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_changed_only)
+static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
     uint64_t word;
@@ -42,7 +45,7 @@ static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool 
     if (result < 0 || (word & stops))
         return;
     __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
-    if (dsm_data_push(dsm, variable, rank, is_changed_only) < 0)
+    if (dsm_data_push(dsm, variable, rank) < 0)
         return;
     while (result == 0 && !(word & stops))
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, updated(dsm, word));
@@ -52,27 +55,25 @@ static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool 
     rh_wake(dsm->job, rank);
 }
 
-static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups,
-                          bool is_changed_only)
+static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
 {
     for (int rank = 0; rank < dsm->size && groups != 0; rank++) {
         if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank))
-            update(dsm, variable, rank, is_changed_only);
+            update(dsm, variable, rank);
     }
 }
 
 void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     struct dsm_own *own = &dsm->own[variable];
-    bool is_diff = dsm->bindings[variable].mode & RH_DSM_DIFF;
-    if (is_diff)
+    if (dsm->bindings[variable].stamps != 0)
         dsm_diff_end(dsm, variable);
-    update_groups(dsm, variable, own->pushed, is_diff);
+    update_groups(dsm, variable, own->pushed);
     own->pushed = 0;
     own->has_end_work = false;
 }
 
 void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    update_groups(dsm, variable, dsm->own[variable].interest, false);
+    update_groups(dsm, variable, dsm->own[variable].interest);
 }

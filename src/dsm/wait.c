@@ -43,7 +43,7 @@ static bool is_met(void *context)
 {
     const struct watch *watch = context;
     uint64_t word = __atomic_load_n(&watch->node->word, __ATOMIC_SEQ_CST);
-    return (word & watch->await->mask) == watch->await->value ||
+    return (word & watch->await->mask) != watch->await->value ||
            __atomic_load_n(&watch->node->signal, __ATOMIC_SEQ_CST) != watch->await->seen;
 }
 

@@ -27,10 +27,12 @@
 #define WORD_WAIT_READ  0x040ULL /* stands in the owner's waiters; whoever owns it may grant it */
 #define WORD_WAIT_WRITE 0x080ULL
 #define WORD_WANTED     0x100ULL /* somebody stands in the waiters of this node */
+#define WORD_GRANTED    0x400ULL /* read granted to the thread that waits, which has yet to see it */
 #define WORD_FRESH      0x200ULL /* the copy was pushed here and has not been read yet */
 
-/* A thread of this rank is off the fast path; others of the rank wait for it. */
-#define WORD_BUSY (WORD_TAKING | WORD_FETCHING | WORD_WAIT_READ | WORD_WAIT_WRITE)
+/* A thread of this rank is off the fast path; others of the rank wait for it. It alone ends that: a
+ * grant leaves one of these, so that no other thread's wait can be taken for its own. */
+#define WORD_BUSY (WORD_TAKING | WORD_FETCHING | WORD_WAIT_READ | WORD_WAIT_WRITE | WORD_GRANTED)
 /* Nobody else may begin to read or write. */
 #define WORD_TAKEN (WORD_WRITER | WORD_SERVING)
 

@@ -16,7 +16,7 @@ struct copies {
 static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, struct copies *copies,
                       struct dsm_patience *patience)
 {
-    struct dsm_await await = {.mask = 0, .value = 1, .from = rank}; /* for the signal only */
+    struct dsm_await await = {.from = rank}; /* for the signal only */
     uint64_t word, old;
     while (!dsm_is_gone(dsm, rank)) {
         await.seen = dsm_own_signal(dsm, variable);
@@ -112,16 +112,15 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
         own->stat.write_misses++;
         own->stat.bounces += own->last_source == source;
         own->last_source = source;
-        own->has_begin_work = dsm->bindings[variable].mode & RH_DSM_DIFF;
+        own->has_begin_work = dsm->bindings[variable].stamps != 0;
     }
     if (likely(!(word & WORD_COPIES) && !own->has_begin_work))
         return 0;
     return dsm_write_alone(dsm, variable, patience);
 }
 
-/* The target's word was free, and is now that of a former owner. 1: all is ours. */
-static int become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken,
-                        struct dsm_patience *patience)
+/* The target's word was free, and is now that of a former owner. 1: this rank owns it. */
+static int become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken)
 {
     uint64_t word = dsm_own_word(dsm, variable), next;
     if (unlikely(dsm_is_gone(dsm, target))) /* its word counts no more */
@@ -136,29 +135,30 @@ static int become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target
                           __ATOMIC_SEQ_CST);
     if (unlikely(taken & WORD_WANTED))
         dsm_inherit_waiters(dsm, variable, target);
-    int result = begin(dsm, variable, patience);
-    return result < 0 ? result : 1;
+    return 1;
 }
 
 /* ---- Waiting for it ------------------------------------------------------------------------- */
 
-/* No longer in the queue. 1: granted, and all is ours; 0: go on, TAKING is set. */
-static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
+/* No longer in the queue. 1: granted; 0: go on, TAKING is set. */
+static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (word & WORD_WAIT_WRITE) {
         if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WAIT_WRITE))
             return 0;
     }
-    int result = begin(dsm, variable, patience);
-    return result < 0 ? result : 1;
+    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_TAKING, __ATOMIC_SEQ_CST);
+    return 1;
 }
 
 static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                     struct dsm_patience *patience)
 {
-    struct dsm_await await = {
-        .mask = WORD_WAIT_WRITE, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = target};
+    struct dsm_await await = {.mask = WORD_WAIT_WRITE,
+                              .value = WORD_WAIT_WRITE,
+                              .seen = dsm_own_signal(dsm, variable),
+                              .from = target};
     uint64_t old;
     dsm->own[variable].stat.waits++;
     __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WAIT_WRITE, __ATOMIC_SEQ_CST);
@@ -167,9 +167,8 @@ static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
         result = dsm_or(dsm, target, variable, DSM_WORD, WORD_WANTED, &old);
     if (result == 0 && (old & WORD_OWNER) && !word_is_free(old))
         result = dsm_await(dsm, variable, &await, patience);
-    int granted = end_wait(dsm, variable, patience);
-    if (granted != 0)
-        return granted;
+    if (end_wait(dsm, variable) != 0)
+        return 1;
     return result == RH_EDEAD ? 0 : result;
 }
 
@@ -178,29 +177,25 @@ static int await_own_readers(struct rh_dsm *dsm, rh_dsm_variable variable,
                              struct dsm_patience *patience)
 {
     struct dsm_await await = {
-        .mask = WORD_READERS, .value = 0, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
+        .mask = WORD_READERS, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
     struct dsm_node *node = &dsm->nodes[variable];
     __atomic_fetch_or(&node->waiters_write, dsm_bit(dsm->rank), __ATOMIC_SEQ_CST);
     uint64_t old = __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
-    if (!(old & WORD_READERS))
-        return 0;
-    return dsm_await(dsm, variable, &await, patience);
+    await.value = old & WORD_READERS;
+    return await.value == 0 ? 0 : dsm_await(dsm, variable, &await, patience);
 }
 
-/* This rank owns it, as `word` says. 1: acquired. */
+/* This rank owns it, as `word` says. 1: and now has it. */
 static int take_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t word,
                         struct dsm_patience *patience)
 {
     if (!word_is_free(word))
         return queue_up(dsm, variable, dsm->rank, patience);
     uint64_t next = word_with_hint((word & ~WORD_TAKING) | WORD_WRITER, dsm->rank);
-    if (!dsm_own_swap_if(dsm, variable, &word, next))
-        return 0;
-    int result = begin(dsm, variable, patience);
-    return result < 0 ? result : 1;
+    return dsm_own_swap_if(dsm, variable, &word, next);
 }
 
-/* Ask one rank. 1: acquired; 0: ask on, perhaps elsewhere. The own word is TAKING. */
+/* Ask one rank. 1: this rank owns it; 0: ask on, perhaps elsewhere. The own word is TAKING. */
 static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                      struct dsm_patience *patience)
 {
@@ -218,11 +213,12 @@ static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_se
         result = dsm_swap_if(dsm, target, variable, DSM_WORD, &word, next);
     }
     if (result > 0)
-        return become_owner(dsm, variable, target, word, patience);
+        return become_owner(dsm, variable, target, word);
     return result == RH_EDEAD ? 0 : result;
 }
 
-/* The own word is TAKING: find the owner and become it. */
+/* The own word is TAKING: find the owner and become it. 1: done, the word is OWNER and WRITER, and
+ * TAKING no more. */
 static int take(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
     struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
@@ -270,8 +266,8 @@ int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
                 return 0;
             continue;
         }
-        struct dsm_await await = {.mask = word & WORD_BUSY,
-                                  .value = 0,
+        struct dsm_await await = {.mask = WORD_BUSY,
+                                  .value = word & WORD_BUSY,
                                   .seen = dsm_own_signal(dsm, variable),
                                   .from = dsm->rank};
         int result = dsm_await(dsm, variable, &await, patience);
@@ -286,9 +282,10 @@ int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pati
     if (result < 0)
         return result;
     result = take(dsm, variable, patience);
-    if (result < 0)
+    if (result < 0) {
         dsm_own_give_up(dsm, variable);
-    else
-        rh_wake(dsm->job, dsm->rank); /* threads that waited for us may be served next */
-    return result < 0 ? result : 0;
+        return result;
+    }
+    rh_wake(dsm->job, dsm->rank); /* threads that waited for us may be served next */
+    return begin(dsm, variable, patience);
 }

@@ -3,10 +3,20 @@
  * Shared memory as a program uses it: dsm_test CASE SEED, on any number of ranks.
  *
  *   count      all count in a few variables at once; no count is lost, readers never see halves
+ *   heap       all allocate and free at random; no two objects overlap, and all memory comes back
+ *   condition  one produces, the others consume, with waits and signals in between
+ *   barrier    what is named at a barrier is valid everywhere afterwards, without a fetch
+ *   diff       of a large region of which little changes, little travels
+ *   errors     wrong numbers, wrong holders, deadlines
+ *   death      one rank dies somewhere in a fight for variables; the others are told its rank,
+ *   adopt
+ *              what it had, and go on; whatever is held stays whole
+ *   adopt      the owner dies; what others have a copy of is adopted, what they have not is lost
  */
 #include "../msg/member.h"
 
 #include <rhinet/dsm.h>
+#include <signal.h>
 
 #define VARIABLES 4
 #define ROUNDS    400
@@ -78,14 +88,350 @@ static void test_count(struct dsm_test *test)
     }
 }
 
+/* ---- Heap ----------------------------------------------------------------------------------- */
+
+#define OBJECTS 24
+
+struct object {
+    uint64_t offset, length;
+};
+
+static void check_apart(struct dsm_test *test, const struct object *objects, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (objects[i].length && objects[j].length &&
+                objects[i].offset < objects[j].offset + objects[j].length &&
+                objects[j].offset < objects[i].offset + objects[i].length)
+                MEMBER_FAIL(&test->member, "objects at %llu and %llu overlap",
+                            (unsigned long long)objects[i].offset,
+                            (unsigned long long)objects[j].offset);
+}
+
+static void test_heap(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 1};
+    struct rh_set *set;
+    struct object own[OBJECTS] = {{0, 0}}, *all = calloc((size_t)member->size, sizeof(own));
+    MEMBER_OK(member, rh_set_create(member->msg, &spec, &set));
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 200; i++) {
+            struct object *object = &own[member_next(&member->random) % OBJECTS];
+            if (object->length) {
+                MEMBER_OK(member, rh_dsm_free(test->dsm, object->offset));
+                object->length = 0;
+                continue;
+            }
+            uint64_t length = 1 + member_next(&member->random) % 2000;
+            MEMBER_OK(member, rh_dsm_alloc(test->dsm, length, &object->offset));
+            MEMBER_CHECK(member, object->offset % 64 == 0);
+            object->length = length;
+        }
+        MEMBER_OK(member, rh_gather(set, 0, own, all, sizeof(own)));
+        if (member->rank == 0)
+            check_apart(test, all, (size_t)member->size * OBJECTS);
+        MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    }
+    for (int i = 0; i < OBJECTS; i++)
+        if (own[i].length)
+            MEMBER_OK(member, rh_dsm_free(test->dsm, own[i].offset));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) { /* in one piece again */
+        uint64_t offset;
+        MEMBER_OK(member, rh_dsm_alloc(test->dsm, 900000, &offset));
+        MEMBER_CODE(member, rh_dsm_alloc(test->dsm, 900000, &offset), RH_ENOSPACE);
+        MEMBER_OK(member, rh_dsm_free(test->dsm, offset));
+        MEMBER_CODE(member, rh_dsm_free(test->dsm, offset), RH_EINVALID);
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_set_destroy(set));
+    free(all);
+}
+
+/* ---- Condition ------------------------------------------------------------------------------ */
+
+#define ITEMS 200
+
+/* first: items made; second: items taken. Variable 1 counts what each has taken. */
+static void produce(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    for (int i = 0; i < ITEMS; i++) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        while (test->pairs[0]->first - test->pairs[0]->second >= 3)
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 0, RH_TIMEOUT_DEFAULT));
+        test->pairs[0]->first++;
+        MEMBER_OK(member, rh_dsm_broadcast(test->dsm, 0));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+}
+
+static uint64_t consume(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t taken = 0;
+    for (;;) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        struct pair *queue = test->pairs[0];
+        while (queue->first == queue->second && queue->second < ITEMS)
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 0, RH_TIMEOUT_DEFAULT));
+        bool is_over = queue->second == ITEMS;
+        if (!is_over)
+            queue->second++;
+        MEMBER_OK(member, rh_dsm_broadcast(test->dsm, 0));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+        if (is_over)
+            return taken;
+        taken++;
+    }
+}
+
+static void test_condition(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t taken = 0;
+    if (member->size == 1)
+        return;
+    if (member->rank == 0)
+        produce(test);
+    else
+        taken = consume(test);
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    test->pairs[1]->first += taken;
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 1, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_CHECK(member, test->pairs[1]->first == ITEMS);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
+}
+
+/* ---- Barrier and differences ---------------------------------------------------------------- */
+
+static uint64_t misses(struct dsm_test *test)
+{
+    struct rh_dsm_stat stat = {.struct_size = sizeof(stat)};
+    MEMBER_OK(&test->member, rh_dsm_stat(test->dsm, UINT32_MAX, &stat));
+    return stat.read_misses;
+}
+
+static void test_barrier(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    rh_dsm_variable own = (unsigned)member->rank % VARIABLES;
+    uint64_t before = 0;
+    for (uint64_t round = 1; round < 50; round++) {
+        if (member->rank < VARIABLES) {
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, own, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+            test->pairs[own]->first = test->pairs[own]->second = round;
+            MEMBER_OK(member, rh_dsm_release(test->dsm, own));
+        }
+        MEMBER_OK(member, rh_dsm_barrier(test->dsm, &own, 1, RH_TIMEOUT_DEFAULT));
+        for (unsigned i = 0; i < VARIABLES && i < (unsigned)member->size; i++) {
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+            MEMBER_CHECK(member, test->pairs[i]->first == round);
+            MEMBER_CHECK(member, test->pairs[i]->second == round);
+            MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+        }
+        if (round == 2)
+            before = misses(test);
+        MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    }
+    MEMBER_CHECK(member, misses(test) == before);
+}
+
+#define LARGE 200000
+
+static void test_diff(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t offset;
+    MEMBER_OK(member, rh_dsm_alloc_named(test->dsm, 99, LARGE, &offset));
+    char *data = rh_dsm_ptr(test->dsm, offset);
+    if (member->rank == 0) {
+        struct rh_dsm_region region = {.offset = offset, .length = LARGE};
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 5, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        memset(data, 0, LARGE);
+        MEMBER_OK(member, rh_dsm_bind(test->dsm, 5, &region, 1));
+        MEMBER_OK(member, rh_dsm_mode(test->dsm, 5, RH_DSM_PULL | RH_DSM_DIFF));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 5));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    for (int i = 0; i < 40; i++) {
+        size_t at = member_next(&member->random) % LARGE;
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 5, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        data[at]++;
+        if (i % 2)
+            MEMBER_OK(member, rh_dsm_wrote(test->dsm, 5, &data[at], 1));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 5));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 5, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    unsigned sum = 0;
+    for (size_t i = 0; i < LARGE; i++)
+        sum += (unsigned char)data[i];
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 5));
+    MEMBER_CHECK(member, sum == 40u * (unsigned)member->size);
+    struct rh_dsm_stat stat = {.struct_size = sizeof(stat)};
+    MEMBER_OK(member, rh_dsm_stat(test->dsm, 5, &stat));
+    if (stat.fetched_bytes > 2 * LARGE + 41 * 16384)
+        MEMBER_FAIL(member, "%llu bytes fetched", (unsigned long long)stat.fetched_bytes);
+}
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+static void test_errors(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    struct rh_dsm_region region = {.offset = 1 << 20, .length = 8};
+    rh_dsm_variable own = 8;
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 16, RH_DSM_READ, 0), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, (enum rh_dsm_access)3, 0), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_release(dsm, own), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_bind(dsm, own, &region, 1), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_mode(dsm, own, RH_DSM_PUSH), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_free(dsm, 64), RH_EINVALID);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, false), RH_EINVALID);
+    uint64_t offset = 7;
+    MEMBER_CODE(member, rh_dsm_alloc(dsm, 1 << 20, &offset), RH_ENOSPACE);
+    MEMBER_CODE(member, rh_dsm_alloc_named(dsm, 0, 3, &offset), RH_EINVALID);
+    MEMBER_CHECK(member, offset == 7);
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_CODE(member, rh_dsm_bind(dsm, 3, &region, 1), RH_EINVALID);
+        MEMBER_CODE(member, rh_dsm_mode(dsm, 3, RH_DSM_PULL | RH_DSM_PUSH), RH_EINVALID);
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank != 0) {
+        MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
+        MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_TIMEOUT_NONE), RH_EAGAIN);
+        MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+        MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+        MEMBER_CHECK(member, rh_error_rank() == 0);
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0)
+        MEMBER_OK(member, rh_dsm_release(dsm, 3));
+    MEMBER_OK(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(dsm, 3));
+}
+
+/* ---- Death ---------------------------------------------------------------------------------- */
+
+#define DEATH_MS 700
+
+/* The last rank dies. */
+static bool is_victim(const struct dsm_test *test)
+{
+    return test->member.rank == test->member.size - 1;
+}
+
+/* An acquire failed because of the dead: adopt, or let another do so. */
+static void recover(struct dsm_test *test, unsigned variable, int code)
+{
+    struct member *member = &test->member;
+    if (code != RH_EDEAD)
+        MEMBER_FAIL(member, "variable %u: %d", variable, code);
+    if (rh_error_rank() != member->size - 1)
+        MEMBER_FAIL(member, "rank %d is blamed", rh_error_rank());
+    rh_deaths_acknowledge(member->job);
+    int result = rh_dsm_adopt(test->dsm, variable, true);
+    if (result == RH_OWNER_DIED) /* a write may have been under way */
+        test->pairs[variable]->second = test->pairs[variable]->first;
+    if (result >= 0)
+        MEMBER_OK(member, rh_dsm_release(test->dsm, variable));
+    else if (result != RH_EINVALID && result != RH_EAGAIN) /* another has adopted it, or is at it */
+        MEMBER_FAIL(member, "adopt variable %u: %d", variable, result);
+}
+
+static void test_death(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    int64_t end_ms = member_now_ms() + DEATH_MS;
+    uint64_t held = 0;
+    if (is_victim(test))
+        member_die_soon(member, DEATH_MS / 2 * 1000);
+    while (member_now_ms() < end_ms || is_victim(test)) {
+        unsigned which = (unsigned)(member_next(&member->random) % VARIABLES);
+        bool writes = member_next(&member->random) % 2;
+        int result = rh_dsm_acquire(test->dsm, which, writes ? RH_DSM_WRITE : RH_DSM_READ,
+                                    RH_TIMEOUT_DEFAULT);
+        if (result < 0) {
+            recover(test, which, result);
+            continue;
+        }
+        held++;
+        if (test->pairs[which]->first != test->pairs[which]->second)
+            MEMBER_FAIL(member, "variable %u: halves %llu and %llu", which,
+                        (unsigned long long)test->pairs[which]->first,
+                        (unsigned long long)test->pairs[which]->second);
+        if (writes) {
+            test->pairs[which]->first++;
+            test->pairs[which]->second++;
+        }
+        MEMBER_OK(member, rh_dsm_release(test->dsm, which));
+    }
+    MEMBER_CHECK(member, held > 0);
+}
+
+static void test_adopt(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    for (unsigned i = 0; is_victim(test) && i < 2; i++) {
+        MEMBER_OK(member, rh_dsm_acquire(dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        test->pairs[i]->first = test->pairs[i]->second = 41 + i;
+        MEMBER_OK(member, rh_dsm_release(dsm, i));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(dsm, 0));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (is_victim(test))
+        raise(SIGALRM);
+    while (rh_peer_state(member->job, member->size - 1) < RH_PEER_LEFT)
+        member_sleep_us(1000);
+    rh_deaths_acknowledge(member->job);
+    if (member->rank != 0) {
+        member_sleep_us(1000);
+        return;
+    }
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CHECK(member, rh_error_rank() == member->size - 1);
+    MEMBER_OK(member, rh_dsm_adopt(dsm, 0, false));
+    MEMBER_CHECK(member, test->pairs[0]->first == 41);
+    MEMBER_OK(member, rh_dsm_release(dsm, 0));
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, false), RH_ENOSEG);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, true), RH_OWNER_DIED);
+    MEMBER_OK(member, rh_dsm_release(dsm, 1));
+    MEMBER_OK(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(dsm, 1));
+}
+
 int main(int count, char **arguments)
 {
+    static const struct {
+        const char *name;
+        void (*run)(struct dsm_test *test);
+    } cases[] = {{"count", test_count},     {"heap", test_heap},  {"condition", test_condition},
+                 {"barrier", test_barrier}, {"diff", test_diff},  {"errors", test_errors},
+                 {"death", test_death},     {"adopt", test_adopt}};
     struct dsm_test test = {.dsm = NULL};
     if (count != 3)
         return 2;
-    start(&test, strtoull(arguments[2], NULL, 10));
-    if (strcmp(arguments[1], "count") == 0)
-        test_count(&test);
-    finish(&test);
-    return 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (strcmp(arguments[1], cases[i].name) != 0)
+            continue;
+        start(&test, strtoull(arguments[2], NULL, 10));
+        cases[i].run(&test);
+        finish(&test);
+        return 0;
+    }
+    return 2;
 }

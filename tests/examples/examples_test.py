@@ -57,6 +57,20 @@ def sort_is_right(lines, size):
         f"{size * NUMBERS} numbers of {size} ranks sorted" in lines
 
 
+def himeno_is_right(lines, size):
+    residuals = {line.split()[-1] for line in lines}
+    return len(lines) == 4 and len(residuals) == 1 and f" {size} ranks" in lines[3]
+
+
+def jacobi_is_right(lines, size):
+    return len(lines) == size and all(", 0 of " in line for line in lines)
+
+
+def threads_is_right(lines, size):
+    pieces = [int(line.split()[3]) for line in lines if "took" in line]
+    return len(pieces) == size and sum(pieces) == 120 and "6057 primes below 60000" in lines
+
+
 RIGHT = {
     ("hello",): hello_is_right,
     ("ring", "300"): ring_is_right,
@@ -64,6 +78,9 @@ RIGHT = {
     ("queue",): queue_is_right,
     ("counter",): counter_is_right,
     ("sort", "20000"): sort_is_right,
+    ("himeno", "XS", "5"): himeno_is_right,
+    ("jacobi",): jacobi_is_right,
+    ("threads",): threads_is_right,
 }
 
 # A fault that the contract forbids, or an error: each must end in a status other than 0.
@@ -74,6 +91,7 @@ WRONG = [
     (("queue",), "lose=append@9,rank=1", "is wrong"),
     (("counter",), "repeat=atomic@3,rank=1", ""),
     (("sort", "20000"), "corrupt=push@10+,corrupt=pull@1+,rank=2", ""),
+    (("jacobi",), "corrupt=pull@30+,rank=1", ""),
 ]
 
 CASES = []

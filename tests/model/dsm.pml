@@ -2,8 +2,8 @@
  *
  * Ownership of a shared variable: src/dsm (acquire.c, read.c, write.c, serve.c, update.c).
  *
- * Three ranks, the first with two threads, read and write one variable; each step is an atomic
- * operation on one rank's word, as in the code. A write tears the data first and mends it after. No
+ * Three ranks (or two, the first with two threads: dsm_threads.pml) read and write one variable; each
+ * step is an atomic operation on one rank's word, as in the code. A write tears the data first and mends it after. No
  * wait has a time limit here: nobody may depend on looking again after a while.
  *
  * Must hold: a writer is alone; a reader sees the last write, whole, for as long as it reads; what is
@@ -20,19 +20,27 @@
  *   NO_PASS       who serves does not tell the next owner who else waits
  *   NO_TELL       who stops fetching does not tell the writer that waits for it
  *   EARLY_GRANT   who serves lets in a rank that has not yet stepped down after its own serving
+ *   NO_ACK        a grant leaves no mark for the thread that it is meant for
  *   NO_KEEP       a reader that is let in at an owner that steps down keeps no valid copy
  */
+#ifndef N
 #define N     3
+#endif
 #define TORN  99
 #define BIT(r) (1 << (r))
 
 bool valid[N], owner[N], writer[N], serving[N], taking[N], fetching[N], wread[N], wwrite[N];
-bool wanted[N];
+bool wanted[N], granted[N];
 byte readers[N], hint[N], copies[N], wait_r[N], wait_w[N], sig[N], data[N];
 byte latest = 0;
 byte inside = 0; /* writers that hold it */
 
-#define BUSY(r)     (taking[r] || fetching[r] || wread[r] || wwrite[r])
+#define BUSY(r)     (taking[r] || fetching[r] || wread[r] || wwrite[r] || granted[r])
+#ifdef NO_ACK
+#define ACK false
+#else
+#define ACK true
+#endif
 #define TAKEN(r)    (writer[r] || serving[r])
 #define FREE(r)     (owner[r] && !TAKEN(r) && readers[r] == 0)
 #define READABLE(r) (owner[r] && !TAKEN(r))
@@ -85,7 +93,7 @@ inline grant_reads()
             :: wread[r] && IS_OUT(r) ->
                 wread[r] = false;
                 if
-                :: r == me -> readers[r]++
+                :: r == me -> readers[r]++; granted[r] = ACK
                 :: else -> fetching[r] = true; hint[r] = me
                 fi
             :: wread[r] && !IS_OUT(r) -> sig[r] = (sig[r] + 1) % 16
@@ -113,7 +121,7 @@ inline grant_write()
                 if
                 :: wwrite[me] && readers[me] == 0 ->
                     if :: who != 0 -> wait_w[me] = wait_w[me] | who; wanted[me] = true :: else fi;
-                    wwrite[me] = false; taking[me] = false; serving[me] = false;
+                    wwrite[me] = false; taking[me] = ACK; serving[me] = false;
                     writer[me] = true; hint[me] = me;
                     through = true
                 :: else
@@ -127,7 +135,7 @@ inline grant_write()
             atomic {
                 if
                 :: wwrite[r] && IS_OUT(r) ->
-                    wwrite[r] = false; taking[r] = false;
+                    wwrite[r] = false; taking[r] = ACK;
                     owner[r] = true; writer[r] = true; copies[r] = mask; hint[r] = me;
 #ifndef NO_PASS
                     wanted[r] = wanted[r] || who != 0;
@@ -233,9 +241,9 @@ inline queue_to_read()
     atomic {
         wait_on = false; seen = 0;
         if
-        :: wread[me] -> wread[me] = false; fetching[me] = !owner[me]; step = 0
+        :: wread[me] -> wread[me] = false; fetching[me] = true; step = 0
         :: !wread[me] && fetching[me] -> step = 1
-        :: else -> got = true; step = 0
+        :: else -> got = true; step = 0; granted[me] = false
         fi
     };
     if :: step == 1 -> fetch(hint[me]) :: else fi
@@ -286,7 +294,7 @@ inline read_acquire()
         :: step == 1 -> (!BUSY(me) || sig[me] != seen)
         :: step == 2 -> queue_to_read(); if :: !got -> stop_fetching(false) :: else fi
         :: step == 3 -> serve()
-        :: step == 4 -> (!wanted[me] || sig[me] != seen)
+        :: step == 4 -> (!wanted[me] || !valid[me] || readers[me] == 0 || sig[me] != seen)
         :: step == 5 -> signal_waiters()
         :: step == 6 -> ask_owner()
         :: else
@@ -378,7 +386,7 @@ inline queue_to_write()
         wait_on = false; seen = 0;
         if
         :: wwrite[me] -> wwrite[me] = false; step = 0
-        :: else -> step = 1
+        :: else -> step = 1; taking[me] = false
         fi
     };
     if :: step == 1 -> begin_write() :: else fi;
@@ -465,14 +473,14 @@ inline push_copies()
     do
     :: r < N ->
         if
-        :: !valid[r] && readers[r] == 0 && !taking[r] && !fetching[r] && !serving[r] ->
+        :: !valid[r] && readers[r] == 0 && !taking[r] && !fetching[r] && !serving[r] && !granted[r] ->
             copies[me] = copies[me] | BIT(r);
             data[r] = data[me];
             atomic {
                 if
-                :: !valid[r] && readers[r] == 0 && !taking[r] && !fetching[r] && !serving[r] ->
+                :: !valid[r] && readers[r] == 0 && !taking[r] && !fetching[r] && !serving[r] && !granted[r] ->
                     valid[r] = true; hint[r] = me;
-                    if :: wread[r] -> wread[r] = false; readers[r]++ :: else fi
+                    if :: wread[r] -> wread[r] = false; readers[r]++; granted[r] = ACK :: else fi
                 :: else
                 fi
             }
@@ -506,7 +514,7 @@ inline write_release()
 
 byte finished = 0;
 #ifndef EXTRA
-#define EXTRA 1
+#define EXTRA 0
 #endif
 #define THREADS (N + EXTRA)
 
@@ -534,7 +542,7 @@ proctype thread(byte me; byte operations)
     od;
     finished++;
     if
-    :: finished == THREADS -> assert(owner[0] + owner[1] + owner[2] == 1)
+    :: finished == THREADS -> assert(owner[0] + owner[1] + owner[N - 1] == 1 + (N == 2 && owner[1]))
     :: else
     fi
 }
@@ -542,7 +550,10 @@ proctype thread(byte me; byte operations)
 init {
     atomic {
         owner[0] = true; valid[0] = true;
-        run thread(0, 1); run thread(1, 1); run thread(2, 1);
+        run thread(0, 1); run thread(1, 1 + EXTRA);
+#if N > 2
+        run thread(2, 1);
+#endif
 #if EXTRA
         run thread(0, 1)
 #endif

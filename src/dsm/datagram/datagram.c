@@ -19,6 +19,8 @@
 #define REPEAT_MOST_NS (100 * NS_PER_MS)
 #define LOOK_NS        (10 * NS_PER_MS)
 #define NAP_US         100
+#define ANSWERS        64u /* that are remembered */
+#define PUMP_MOST      64  /* packets taken at a time */
 
 enum say { SAY_WRITE = 1, SAY_WRITTEN = 2, SAY_ASK = 3, SAY_ANSWER = 4 };
 
@@ -43,13 +45,24 @@ struct transfer {
     struct transfer *next;
 };
 
+/* An answer that has been sent; if it is asked for again it has the same number, so that packets of
+ * both add up. */
+struct answered {
+    int rank;
+    uint32_t transfer;
+    uint16_t message_id;
+};
+
 struct datagram {
     struct rh_dsm *dsm;
     struct rh_queue *queue;
-    struct assembly **assemblies; /* by sender; the receiving thread's */
-    char *answer;                 /* MESSAGE_MAX bytes of its own */
     pthread_t thread;
     _Atomic bool is_ending;
+    pthread_mutex_t receiving;    /* held by who receives; what follows is theirs */
+    struct assembly **assemblies; /* by sender */
+    char *answer;                 /* MESSAGE_MAX bytes */
+    struct answered answered[ANSWERS];
+    unsigned answer_count;
     pthread_mutex_t lock; /* what follows */
     struct transfer *waiting;
     uint32_t transfer_count;
@@ -128,6 +141,17 @@ static bool is_sound(const struct datagram *datagram, const struct head *head, s
            size == sizeof(*head) + (has_data ? head->length : 0);
 }
 
+static uint16_t answer_id(struct datagram *datagram, int rank, uint32_t transfer)
+{
+    for (unsigned i = 0; i < ANSWERS && i < datagram->answer_count; i++)
+        if (datagram->answered[i].rank == rank && datagram->answered[i].transfer == transfer)
+            return datagram->answered[i].message_id;
+    struct answered *next = &datagram->answered[datagram->answer_count++ % ANSWERS];
+    *next = (struct answered){
+        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram)};
+    return next->message_id;
+}
+
 /* Whoever asked will ask again if this is lost, so errors are nobody's here. */
 static void carry_out(struct datagram *datagram, int source, const char *message, size_t size)
 {
@@ -146,7 +170,8 @@ static void carry_out(struct datagram *datagram, int source, const char *message
         break;
     case SAY_ASK:
         head.say = SAY_ANSWER;
-        send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+        send_piece(datagram, source, &head, answer_id(datagram, source, head.transfer),
+                   datagram->answer);
         break;
     case SAY_WRITTEN:
         finish(datagram, source, &head, NULL);
@@ -193,28 +218,40 @@ static void take(struct datagram *datagram, const struct rh_arrival *arrival)
         acknowledge_again(datagram, arrival->source, &packet, length);
 }
 
+/* Whoever is there first receives what has come: the thread, or one that waits for an answer and
+ * would otherwise keep the thread's core busy. Does not wait. */
+static void pump(struct datagram *datagram)
+{
+    struct rh_arrival arrival;
+    if (pthread_mutex_trylock(&datagram->receiving) != 0)
+        return;
+    for (unsigned i = 0; i < PUMP_MOST && rh_queue_next(datagram->queue, &arrival, 0) == 0; i++)
+        take(datagram, &arrival);
+    pthread_mutex_unlock(&datagram->receiving);
+}
+
+static bool is_ending(void *context)
+{
+    struct datagram *datagram = context;
+    pump(datagram);
+    return atomic_load_explicit(&datagram->is_ending, memory_order_acquire);
+}
+
 static void *receive(void *argument)
 {
     struct datagram *datagram = argument;
-    int64_t patience = LOOK_NS;
-    while (!atomic_load_explicit(&datagram->is_ending, memory_order_acquire)) {
-        struct rh_arrival arrival;
-        int result = rh_queue_next(datagram->queue, &arrival, patience);
-        if (result == 0)
-            take(datagram, &arrival);
-        else if (result == RH_EDEAD || patience == 0) {
-            /* A death that the program has not acknowledged ends every wait at once: look
-             * instead. */
-            patience = 0;
-            usleep(NAP_US);
-        }
-    }
+    struct rh_until until = {
+        .is_met = is_ending, .context = datagram, .from = RH_ANY_RANK, .timeout_ns = LOOK_NS};
+    while (!is_ending(datagram))
+        if (rh_wait_until(datagram->dsm->job, &until) == RH_EDEAD)
+            usleep(NAP_US); /* a death that the program has not acknowledged ends every wait */
     return NULL;
 }
 
 /* ---- Transfers ------------------------------------------------------------------------------ */
 
 struct batch {
+    struct datagram *datagram;
     struct transfer transfer[UNDER_WAY];
     size_t count;
 };
@@ -223,6 +260,7 @@ static bool is_batch_done(void *context)
 {
     struct batch *batch = context;
     bool is_done = true;
+    pump(batch->datagram);
     for (size_t i = 0; i < batch->count; i++)
         is_done &= atomic_load_explicit(&batch->transfer[i].is_done, memory_order_acquire);
     return is_done;
@@ -294,7 +332,7 @@ static int move(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, si
                 bool is_push)
 {
     struct datagram *datagram = dsm->bulk_state;
-    struct batch batch = {.count = 0};
+    struct batch batch = {.datagram = datagram};
     char *room = malloc(MESSAGE_MAX);
     int result = room ? 0 : error_set(RH_ENOSPACE, rank, "no memory for a message");
     for (size_t i = 0; i < count && result == 0; i++) {
@@ -338,6 +376,7 @@ static void free_all(struct datagram *datagram)
     free(datagram->assemblies);
     free(datagram->answer);
     pthread_mutex_destroy(&datagram->lock);
+    pthread_mutex_destroy(&datagram->receiving);
     free(datagram);
 }
 
@@ -350,6 +389,7 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
     datagram->dsm = dsm;
     pthread_mutex_init(&datagram->lock, NULL);
+    pthread_mutex_init(&datagram->receiving, NULL);
     datagram->assemblies = calloc((size_t)dsm->size, sizeof(*datagram->assemblies));
     datagram->answer = malloc(MESSAGE_MAX);
     int result = datagram->assemblies && datagram->answer

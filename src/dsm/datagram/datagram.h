@@ -10,8 +10,9 @@
  * receiver puts a message together by sender and number, whatever the order of its packets, carries
  * it out once, and acknowledges it; the sender repeats what is not acknowledged.
  *
- * A thread of every process receives: unlike remote memory, datagrams need somebody at the other
- * end. A push is messages that are acknowledged; a pull is requests, each answered by a message.
+ * A thread of every process receives, as do those that wait for an answer: unlike remote memory,
+ * datagrams need somebody at the other end. A push is messages that are acknowledged; a pull is
+ * requests, each answered by a message.
  */
 #ifndef DSM_DATAGRAM_DATAGRAM_H
 #define DSM_DATAGRAM_DATAGRAM_H

@@ -10,7 +10,7 @@
  */
 #include "pages_member.h"
 
-#define PAGES_MOST 48
+#define PAGES_MOST 16
 #define COUNTERS   8
 #define PHASES     12
 
@@ -63,8 +63,8 @@ static uint64_t *counter(const struct program *program, unsigned which)
 
 static bool is_counter(const struct program *program, size_t byte)
 {
-    return byte < COUNTERS * 8 || (byte >= program->length - PAGE &&
-                                   byte < program->length - PAGE + COUNTERS * 8);
+    return byte < COUNTERS * 8 ||
+           (byte >= program->length - PAGE && byte < program->length - PAGE + COUNTERS * 8);
 }
 
 static void count(struct program *program, unsigned which)

@@ -182,7 +182,7 @@ static void test_harvest_in_parts(void **state)
 {
     (void)state;
     if (kind_now != FAULTS_ASYNC)
-        skip();
+        return; /* the others tell every write */
     struct arena *arena = arena_open();
     set(arena, 0, PAGES, FAULTS_READ);
     for (size_t i = 0; i < PAGES; i += 2)

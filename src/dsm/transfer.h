@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Moving data in pieces: what transfer.c and diff.c share.
+ */
+#ifndef DSM_TRANSFER_H
+#define DSM_TRANSFER_H
+
+#include "dsm/bulk.h"
+#include "dsm/reach.h"
+
+#define DSM_BATCH 64 /* pieces handed to the transport at a time */
+
+typedef int (*dsm_mover)(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces,
+                         size_t count);
+
+/* Pieces that are to be moved, handed on whenever the list is full. Those that touch are joined. */
+struct dsm_batch {
+    struct rh_dsm *dsm;
+    dsm_mover move;
+    int rank;
+    size_t count;
+    uint64_t length; /* of all that was added */
+    struct dsm_piece piece[DSM_BATCH];
+};
+
+int dsm_batch_add(struct dsm_batch *batch, uint64_t offset, uint64_t length);
+int dsm_batch_flush(struct dsm_batch *batch);
+
+/* RH_DSM_DIFF: bring here what is newer there, or write there what is newer here; *length is what
+ * that came to. */
+int dsm_diff_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length);
+int dsm_diff_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length);
+
+#endif

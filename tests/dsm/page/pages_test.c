@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Page mode, case by case: pages_test CASE SEED. Each rank that is content prints "ok RANK".
+ */
+#include "pages_member.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+static struct rh_dsm_pages_options plain(size_t pages, enum rh_dsm_home home)
+{
+    return (struct rh_dsm_pages_options){.length = pages * PAGE, .home = home};
+}
+
+/* Every rank writes every size-th byte of the same pages, again and again. */
+static void sharing(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(5, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    size_t length = 5 * PAGE;
+    for (unsigned round = 1; round <= 20; round++) {
+        for (size_t i = (size_t)me->rank; i < length; i += (size_t)me->size)
+            me->base[i] = (char)(round * 31 + i);
+        pages_member_barrier(me);
+        for (size_t i = 0; i < length; i++)
+            MEMBER_CHECK(&me->member, me->base[i] == (char)(round * 31 + i));
+        pages_member_barrier(me);
+    }
+    MEMBER_CHECK(&me->member, me->size == 1 || pages_member_stat(me).shared_writes > 0);
+    pages_member_end(me);
+}
+
+/* A page that one remote rank alone writes gets its home there, and nothing is lost on the way. */
+static void homes(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(8, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    int writer = me->size - 1; /* home of the last pages only */
+    for (unsigned round = 1; round <= 12; round++) {
+        for (size_t page = 0; page < 8 && me->rank == writer; page++)
+            memset(me->base + page * PAGE, (int)(round + page), PAGE);
+        pages_member_barrier(me);
+        for (size_t page = 0; page < 8; page++)
+            MEMBER_CHECK(&me->member, me->base[page * PAGE + round] == (char)(round + page));
+        pages_member_barrier(me);
+    }
+    for (size_t page = 0; page < 8; page++)
+        MEMBER_CHECK(&me->member, rh_dsm_pages_home(me->pages, me->base + page * PAGE) == writer);
+    pages_member_end(me);
+}
+
+/* First touch: who writes first is the home; pages_touch names errors that a fault cannot. */
+static void touch(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(64, RH_DSM_HOME_TOUCH);
+    pages_member_start(me, 1, &options);
+    char *mine = me->base + (size_t)me->rank * 2 * PAGE;
+    MEMBER_CHECK(&me->member, rh_dsm_pages_home(me->pages, mine) == -1);
+    mine[3] = 'x';
+    MEMBER_CHECK(&me->member, rh_dsm_pages_home(me->pages, mine) == me->rank);
+    pages_member_barrier(me);
+    char *other = me->base + (size_t)((me->rank + 1) % me->size) * 2 * PAGE;
+    int file = open("/dev/zero", O_RDONLY);
+    MEMBER_OK(&me->member, rh_dsm_pages_touch(me->pages, other, 2 * PAGE, RH_DSM_READ));
+    MEMBER_CHECK(&me->member, other[3] == 'x');
+    pages_member_barrier(me);
+    /* A system call finds the page only after touching it. */
+    char *fresh = me->base + (size_t)(32 + me->rank) * PAGE;
+    MEMBER_CHECK(&me->member, read(file, fresh, 8) == -1 && errno == EFAULT);
+    MEMBER_OK(&me->member, rh_dsm_pages_touch(me->pages, fresh, 8, RH_DSM_WRITE));
+    MEMBER_CHECK(&me->member, read(file, fresh, 8) == 8);
+    close(file);
+    MEMBER_CODE(&me->member, rh_dsm_pages_touch(me->pages, me->base + 63 * PAGE, PAGE + 1, 1),
+                RH_EBOUNDS);
+    MEMBER_CODE(&me->member, rh_dsm_pages_unlock(me->pages, 99), RH_EINVALID);
+    pages_member_barrier(me);
+    pages_member_end(me);
+}
+
+/* More notices between two meetings than a log holds: whoever comes late drops everything. */
+static void overflow(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(64, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    (void)*(volatile char *)(me->base + 63 * PAGE); /* have a copy of everything */
+    for (size_t page = 0; page < 64; page++)
+        (void)*(volatile char *)(me->base + page * PAGE);
+    pages_member_barrier(me);
+    for (unsigned i = 0; me->rank == 0 && i < 10000; i++) {
+        pages_member_lock(me, 0);
+        for (size_t page = 0; page < 6; page += 2)
+            me->base[page * PAGE + i % PAGE]++;
+        pages_member_unlock(me, 0);
+    }
+    pages_member_barrier(me);
+    for (size_t at = 0; at < PAGE; at++)
+        MEMBER_CHECK(&me->member, me->base[at] == (at < 10000 % PAGE ? 3 : 2));
+    pages_member_barrier(me);
+    pages_member_end(me);
+}
+
+/* ---- Locks ---------------------------------------------------------------------------------- */
+
+#define ITEMS 200
+
+/* A ring of items with two conditions in one lock, as a program with threads has it. */
+struct shared_queue {
+    uint64_t head, tail, taken;
+    uint64_t item[8];
+};
+
+static void queue(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(2, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    struct shared_queue *shared = (struct shared_queue *)(void *)me->base;
+    uint64_t total = (uint64_t)ITEMS * (unsigned)(me->size > 1 ? me->size - 1 : 0), sum = 0;
+    pages_member_lock(me, 0);
+    for (uint64_t done = 0; me->rank > 0 ? done < ITEMS : shared->taken < total;) {
+        bool can_go_on = me->rank > 0 ? shared->tail - shared->head < 8
+                                      : shared->tail > shared->head;
+        if (!can_go_on) {
+            MEMBER_OK(&me->member, rh_dsm_pages_wait(me->pages, 0, RH_TIMEOUT_DEFAULT));
+            continue;
+        }
+        if (me->rank > 0)
+            shared->item[shared->tail++ % 8] = ++done;
+        else
+            sum += shared->item[shared->head++ % 8], shared->taken++;
+        MEMBER_OK(&me->member, rh_dsm_pages_broadcast(me->pages, 0));
+    }
+    pages_member_unlock(me, 0);
+    MEMBER_CHECK(&me->member, me->rank > 0 || sum == total / ITEMS * (ITEMS * (ITEMS + 1) / 2));
+    pages_member_barrier(me);
+    pages_member_end(me);
+}
+
+/* ---- Threads -------------------------------------------------------------------------------- */
+
+#define THREADS 3
+#define TURNS   60
+
+struct worker {
+    struct pages_member *me;
+    int number; /* of all workers of all ranks */
+    pthread_t thread;
+};
+
+/* Every worker owns some bytes of every page, which it writes while others lock and unlock; and
+ * counts under locks. */
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct pages_member *me = worker->me;
+    volatile unsigned char *base = (volatile unsigned char *)me->base;
+    for (unsigned turn = 1; turn <= TURNS; turn++) {
+        for (size_t page = 0; page < 6; page++) {
+            size_t at = page * PAGE + 128 + (size_t)worker->number;
+            MEMBER_CHECK(&me->member, base[at] == turn - 1);
+            base[at] = (unsigned char)turn;
+        }
+        uint32_t lock = (turn + (unsigned)worker->number) % 4;
+        pages_member_lock(me, lock);
+        ((volatile uint32_t *)(volatile void *)me->base)[lock * 300]++;
+        pages_member_unlock(me, lock);
+    }
+    return NULL;
+}
+
+static void threads(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(6, RH_DSM_HOME_TOUCH);
+    pages_member_start(me, 1, &options);
+    struct worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.me = me, .number = me->rank * THREADS + i};
+        MEMBER_OK(&me->member, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    pages_member_barrier(me);
+    for (size_t page = 0; page < 6; page++)
+        for (int i = 0; i < THREADS * me->size; i++)
+            MEMBER_CHECK(&me->member, me->base[page * PAGE + 128 + (size_t)i] == TURNS);
+    uint32_t total = 0;
+    for (uint32_t lock = 0; lock < 4; lock++)
+        total += ((uint32_t *)(void *)me->base)[lock * 300];
+    MEMBER_CHECK(&me->member, total == (uint32_t)(TURNS * THREADS * me->size));
+    pages_member_barrier(me);
+    pages_member_end(me);
+}
+
+/* ---- Death ---------------------------------------------------------------------------------- */
+
+/* The home dies: calls say so with its rank; a fault ends the process (the last rank), which its
+ * starter looks for on stderr. */
+static void death(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain((size_t)16, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    pages_member_barrier(me);
+    if (me->rank == 0)
+        raise(SIGKILL);
+    while (rh_peer_state(me->member.job, 0) < RH_PEER_LEFT)
+        member_sleep_us(1000);
+    MEMBER_CODE(&me->member, rh_dsm_pages_touch(me->pages, me->base, PAGE, RH_DSM_READ), RH_EDEAD);
+    MEMBER_CHECK(&me->member, rh_error_rank() == 0);
+    MEMBER_CODE(&me->member, rh_dsm_pages_barrier(me->pages, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    printf("ok %d\n", me->rank);
+    fflush(stdout);
+    if (me->rank == me->size - 1)
+        (void)*(volatile char *)me->base;
+    _exit(0);
+}
+
+int main(int count, char **arguments)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct pages_member *me);
+    } cases[] = {{"sharing", sharing},   {"homes", homes}, {"touch", touch},
+                 {"overflow", overflow}, {"queue", queue}, {"death", death},
+                 {"threads", threads}};
+    struct pages_member me = {.rank = -1};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && count > 1; i++) {
+        if (strcmp(cases[i].name, arguments[1]) == 0) {
+            cases[i].run(&me);
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: %s CASE SEED\n", arguments[0]);
+    return 2;
+}

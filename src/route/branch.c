@@ -16,7 +16,8 @@ int branch_create(struct branch **out, const struct net *net)
         branch->net = net;
         branch->peer_slot = malloc(net->channel_count + 1);
         branch->at = malloc(net->switch_count * sizeof(*branch->at));
-        enough = branch->peer_slot && branch->at;
+        branch->scratch = malloc(LFT_SCRATCH(net) * sizeof(*branch->scratch));
+        enough = branch->peer_slot && branch->at && branch->scratch;
     }
     for (uint32_t k = 0; enough && k < TRAFFIC_CLASSES; k++) {
         branch->flow[k] = malloc(net->switch_count * sizeof(float));
@@ -39,6 +40,7 @@ void branch_destroy(struct branch *branch)
         return;
     free(branch->peer_slot);
     free(branch->at);
+    free(branch->scratch);
     for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
         free(branch->flow[k]);
     free(branch);
@@ -56,6 +58,11 @@ void branch_list(struct branch *branch, const uint8_t *next, uint32_t from)
                 branch->at[branch->count++] = net->head[c];
         }
     }
+}
+
+void branch_list_all(struct branch *branch, const uint8_t *next, uint32_t root)
+{
+    branch->count = lft_order_find(branch->net, next, root, branch->at, branch->scratch);
 }
 
 void branch_load(struct branch *branch, struct load *load, const uint8_t *next, uint32_t target,

@@ -12,6 +12,7 @@ struct branch {
     uint8_t *peer_slot; /* channel -> slot of the other direction, at its head */
     uint32_t *at;       /* the switches, the one where the branch begins first */
     uint32_t count;
+    uint32_t *scratch;
     float *flow[TRAFFIC_CLASSES]; /* switch: what it sends on; only for switches of the branch */
 };
 
@@ -27,6 +28,9 @@ static inline bool branch_is_behind(const struct branch *branch, const uint8_t *
 
 /* Lists the branch that begins at a switch. */
 void branch_list(struct branch *branch, const uint8_t *next, uint32_t from);
+
+/* Lists the whole tree. */
+void branch_list_all(struct branch *branch, const uint8_t *next, uint32_t root);
 
 /* Puts the traffic of the branch listed last on the channels inside it, or with sign -1 takes it
  * off, and finds flow. */

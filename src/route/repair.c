@@ -101,17 +101,40 @@ static void old_restore(struct repair *repair)
     }
 }
 
-/* Puts the load of the whole tree on its channels, or takes it off. */
-static void tree_load(struct repair *repair, float sign)
+/* Puts the load of a whole tree on its channels, or takes it off. */
+static void tree_load(struct repair *repair, const uint8_t *next, float sign)
 {
     const struct net *net = repair->net;
     const struct branch *branch = repair->branch;
-    if (repair->target >= net->host_count)
+    branch_list_all(repair->branch, next, repair->root);
+    branch_load(repair->branch, repair->grow->load, next, repair->target, sign);
+    for (uint32_t i = 1; i < branch->count && sign > 0; i++) /* prices matter when it is back */
+        price_update(repair->grow->price, net->first[branch->at[i]] + next[branch->at[i]]);
+}
+
+static bool has_hosts_behind(const struct repair *repair, const uint8_t *next, uint32_t at)
+{
+    branch_list(repair->branch, next, at);
+    for (uint32_t i = 0; i < repair->branch->count; i++) {
+        if (net_has_hosts(repair->net, repair->branch->at[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Rescue has changed the tree: if that concerns any traffic, it goes other ways now. Mostly it does
+ * not, and then nothing needs to be added up. */
+static void rescue_load(struct repair *repair)
+{
+    bool moved = false;
+    for (uint32_t s = 0; s < repair->net->switch_count && !moved; s++)
+        moved = repair->next[s] != repair->unrescued[s] &&
+                (has_hosts_behind(repair, repair->unrescued, s) ||
+                 has_hosts_behind(repair, repair->next, s));
+    if (!moved || repair->target >= repair->net->host_count)
         return;
-    branch_list(repair->branch, repair->next, repair->root);
-    branch_load(repair->branch, repair->grow->load, repair->next, repair->target, sign);
-    for (uint32_t i = 1; i < branch->count; i++)
-        price_update(repair->grow->price, net->first[branch->at[i]] + repair->next[branch->at[i]]);
+    tree_load(repair, repair->unrescued, -1);
+    tree_load(repair, repair->next, 1);
 }
 
 /* Those whom no neighbour can take as it is: others change for them (rescue.c). */
@@ -144,12 +167,7 @@ static bool matters(const struct repair *repair, uint32_t dead)
 {
     if (net_has_hosts(repair->net, repair->root))
         return true;
-    branch_list(repair->branch, repair->next, dead);
-    for (uint32_t i = 0; i < repair->branch->count; i++) {
-        if (net_has_hosts(repair->net, repair->branch->at[i]))
-            return true;
-    }
-    return false;
+    return has_hosts_behind(repair, repair->next, dead);
 }
 
 static void change_note(struct repair *repair, uint32_t at)
@@ -192,14 +210,14 @@ static void heavy_lose(struct repair *repair)
 {
     uint32_t dead_count = repair->lost_count;
     repair->heavy = false;
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        memset(repair->expected[k], 0, repair->net->switch_count * sizeof(float));
     for (uint32_t i = 0; i < dead_count && repair->target < repair->net->host_count; i++) {
         branch_list(repair->branch, repair->next, repair->lost[i]);
         branch_load(repair->branch, repair->grow->load, repair->next, repair->target, 0);
         float flow = 0;
         for (uint32_t k = 0; k < repair->grow->load->traffic->class_count; k++)
             flow += repair->branch->flow[k][repair->lost[i]];
+        for (uint32_t k = 0; flow > HEAVY && !repair->heavy && k < TRAFFIC_CLASSES; k++)
+            memset(repair->expected[k], 0, repair->net->switch_count * sizeof(float));
         repair->heavy = repair->heavy || flow > HEAVY;
         for (uint32_t j = 1; flow > HEAVY && j < repair->branch->count; j++) {
             uint32_t at = repair->branch->at[j];
@@ -224,9 +242,9 @@ static void target_repair(struct repair *repair, const struct dead *dead, size_t
     heavy_lose(repair);
     lost_renew(repair);
     if (repair->stuck_count > 0) {
-        tree_load(repair, -1);
+        memcpy(repair->unrescued, repair->next, repair->net->switch_count);
         rest_rescue(repair);
-        tree_load(repair, 1);
+        rescue_load(repair);
     }
     price_settle(repair->grow->price);
     changes_count(repair, result);
@@ -236,6 +254,7 @@ static void repair_free(struct repair *repair)
 {
     free(repair->changed);
     free(repair->before);
+    free(repair->unrescued);
     free(repair->lost);
     free(repair->stuck);
     free(repair->awaiting);
@@ -251,12 +270,14 @@ static int repair_prepare(struct repair *repair, struct load *load)
     uint32_t switches = net->switch_count;
     int result = grow_create(&repair->grow, repair->turns, repair->reach, load);
     repair->before = malloc(switches);
+    repair->unrescued = malloc(switches);
     /* a switch may be lost, find a way, and be lost again when that changes: once for each
      * output */
     repair->lost = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
     repair->stuck = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
     repair->awaiting = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    bool enough = repair->before && repair->lost && repair->stuck && repair->awaiting;
+    bool enough = repair->before && repair->unrescued && repair->lost && repair->stuck &&
+                  repair->awaiting;
     for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
         repair->expected[k] = malloc(switches * sizeof(float));
         enough = enough && repair->expected[k];

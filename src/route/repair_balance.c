@@ -36,10 +36,10 @@ int repair_balance(struct repair *repair, struct lft *lft, struct load *load,
     uint64_t most = result->entries_forced * 2, changed = result->entries_changed;
     struct tune_options options = {
         .rounds_max = TUNE_PASSES,
-        .moves_max = (most > changed ? most - changed : 0) + changed / 4,
+        .moves_max = (most > changed ? most - changed : 0) + changed / 8,
         .bulky = true,
-        .looks_max = TUNE_LOOKS / switches + 1,
-        .idle_max = TUNE_IDLE / switches + 32,
+        .looks_max = TUNE_LOOKS / switches + 1 + targets / 8,
+        .idle_max = TUNE_IDLE / switches + 32 + targets / 8,
         .longer = true,
         .worth = BALANCE_WORTH,
     };

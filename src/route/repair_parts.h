@@ -18,7 +18,8 @@ struct repair {
     struct branch *branch;
     uint8_t *next; /* the tree at hand */
     uint8_t *before;
-    uint32_t *lost; /* in the order in which they lost their ways */
+    uint8_t *unrescued; /* the tree before others changed for those who are stuck */
+    uint32_t *lost;     /* in the order in which they lost their ways */
     uint32_t lost_count;
     uint32_t *stuck;
     uint32_t stuck_count;

@@ -36,6 +36,8 @@ struct martini_nic {
     pthread_mutex_t lock;          /* of the list */
     struct martini_segment *segments;
     uint64_t segment_count;
+    _Atomic uint32_t
+        gone_count; /* ranks that have left or died, as far as the roster was waited for */
 };
 
 static struct martini_nic *martini_of(struct nic *nic)
@@ -60,12 +62,34 @@ static void count_refusal(struct nic *nic, int result)
     }
 }
 
-/* The server may know of a death before the roster does: the reason stands there. */
+/* The server may know of an end before the roster does, by a moment. */
+#define ROSTER_LATE_MS 2000
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static int peer_gone(struct nic *nic, int rank, const char *during)
 {
-    for (int i = 0; i < 2000 && roster_state(nic->world->roster, rank) < RH_PEER_LEFT; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    for (int i = 0; i < ROSTER_LATE_MS && roster_state(nic->world->roster, rank) < RH_PEER_LEFT;
+         i++)
+        nap();
     return nic_peer_gone(nic, rank, during);
+}
+
+static void roster_await(struct martini_nic *martini, uint32_t gone_count)
+{
+    const struct nic_world *world = martini->nic.world;
+    for (int i = 0; i < ROSTER_LATE_MS; i++) {
+        uint32_t found = 0;
+        for (int rank = 0; rank < world->size; rank++)
+            found += roster_state(world->roster, rank) >= RH_PEER_LEFT;
+        if (found >= gone_count)
+            break;
+        nap();
+    }
+    martini->gone_count = gone_count;
 }
 
 /* A call whose refusals count, and whose failure is about call->rank. */
@@ -478,6 +502,8 @@ static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t dead
     if (result < 0 && result != RH_ETIMEOUT)
         return result;
     *now_ns = call.now_ns;
+    if (call.gone != martini_of(nic)->gone_count)
+        roster_await(martini_of(nic), call.gone);
     return *now_ns >= deadline_ns ? RH_ETIMEOUT : 0;
 }
 

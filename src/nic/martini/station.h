@@ -114,6 +114,7 @@ struct martini_world {
     struct sim_constants constants;
     struct station *stations;
     uint64_t generation; /* of the youngest segment */
+    uint32_t gone_count; /* ranks that have left or died */
     struct sim_condition never;
     void (*hook)(void *context, int rank);
     void *hook_context;

@@ -30,8 +30,9 @@ struct server_rank;
 
 struct channel {
     struct server_rank *rank;
-    int fd; /* -1: closed */
-    bool is_busy;
+    int fd;              /* -1: closed, or not open yet */
+    bool is_busy;        /* with a call ... */
+    bool is_new;         /* ... that its fiber has not been told of */
     int64_t answered_ns; /* wall clock */
     struct martini_call call;
     struct sim_condition wanted;
@@ -107,11 +108,9 @@ static void channel_body(void *argument)
 {
     struct channel *channel = argument;
     struct sim *sim = channel->rank->server->world->sim;
-    while (channel->fd >= 0) {
-        while (!channel->is_busy && channel->fd >= 0)
+    for (;;) {
+        while (!channel->is_busy || channel->is_new)
             fiber_wait(sim, &channel->wanted, SIM_NEVER);
-        if (channel->fd < 0)
-            break;
         call_serve(channel);
         channel->is_busy = false;
         channel->answered_ns = clock_now_ns();
@@ -121,15 +120,29 @@ static void channel_body(void *argument)
     }
 }
 
+/* Calls that have come while the world stood still, by rank: the order in which they came is the
+ * machine's, and must not matter. */
+static void calls_begin(struct server *server)
+{
+    for (uint32_t i = 0; i < server->size; i++) {
+        for (struct channel *at = server->ranks[i].channels; at; at = at->next) {
+            if (!at->is_new)
+                continue;
+            at->is_new = false;
+            sim_condition_signal(server->world->sim, &at->wanted);
+        }
+    }
+}
+
 /* ---- Channels and ranks come and go ---------------------------------------------------------- */
 
+/* Its fiber stays where it is, and is forgotten with the world. */
 static void channel_close(struct channel *channel)
 {
-    if (channel->fd < 0)
-        return;
-    close(channel->fd);
+    if (channel->fd >= 0)
+        close(channel->fd);
     channel->fd = -1;
-    sim_condition_signal(channel->rank->server->world->sim, &channel->wanted);
+    channel->is_busy = channel->is_new = false;
 }
 
 static void rank_gone(struct server_rank *rank)
@@ -145,28 +158,37 @@ static void rank_gone(struct server_rank *rank)
         channel_close(at);
 }
 
-static void channel_open(struct server_rank *rank, int fd)
+static struct channel *channel_make(struct server_rank *rank)
 {
     struct channel *channel = calloc(1, sizeof(*channel));
-    struct ucred whose = {0};
-    socklen_t length = sizeof(whose);
     char name[32];
     snprintf(name, sizeof(name), "rank-%d", rank->station->rank);
     struct fiber_spec spec = {.name = name, .body = channel_body, .argument = channel};
-    if (!channel || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &length) < 0 ||
-        fiber_create(rank->server->world->sim, &spec, NULL) < 0) {
+    if (!channel || fiber_create(rank->server->world->sim, &spec, NULL) < 0) {
         free(channel);
+        return NULL;
+    }
+    *channel = (struct channel){
+        .rank = rank, .fd = -1, .wanted = {.name = "a call"}, .next = rank->channels};
+    rank->channels = channel;
+    return channel;
+}
+
+/* The first thread's was made before, so that fibers are numbered by rank. */
+static void channel_open(struct server_rank *rank, int fd)
+{
+    struct ucred whose = {0};
+    socklen_t length = sizeof(whose);
+    bool is_first = rank->pid == 0;
+    struct channel *channel = is_first ? rank->channels : channel_make(rank);
+    if (!channel || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &length) < 0) {
         close(fd);
         return;
     }
     rank->pid = whose.pid;
     rank->station->reach = &rank->reach;
-    *channel = (struct channel){.rank = rank,
-                                .fd = fd,
-                                .answered_ns = clock_now_ns(),
-                                .wanted = {.name = "a call"},
-                                .next = rank->channels};
-    rank->channels = channel;
+    channel->fd = fd;
+    channel->answered_ns = clock_now_ns();
 }
 
 static void control_read(struct server_rank *rank)
@@ -184,8 +206,7 @@ static void channel_read(struct channel *channel)
 {
     ssize_t length = recv(channel->fd, &channel->call, sizeof(channel->call), MSG_DONTWAIT);
     if (length == (ssize_t)sizeof(channel->call)) {
-        channel->is_busy = true;
-        sim_condition_signal(channel->rank->server->world->sim, &channel->wanted);
+        channel->is_busy = channel->is_new = true;
     } else if (length >= 0 || errno != EAGAIN) {
         channel_close(channel);
     }
@@ -284,6 +305,7 @@ static int serve(struct server *server)
         result = outside_look(server, wait_ms);
         if (result < 0 || patience(server) != 0)
             continue;
+        calls_begin(server);
         int end = sim_run(server->world->sim, SIM_NEVER, EVENT_TURN);
         if (end == SIM_IDLE && server->live_count > 0 && patience(server) == 0)
             result = outside_look(server, -1); /* only the outside can change anything */
@@ -353,6 +375,8 @@ static int ranks_open(struct server *server)
                                      .station = station_of(server->world, (int)i),
                                      .control = server->options->fds[i],
                                      .reach = {rank, reach_read, reach_write}};
+        if (!channel_make(rank))
+            return error_set(RH_ENOSPACE, (int)i, "no memory to serve rank %u", i);
     }
     server->live_count = server->size;
     return 0;

@@ -16,8 +16,8 @@
 struct host;
 
 struct host_spec {
-    uint32_t number; /* of the node */
-    uint64_t memory; /* bytes */
+    uint32_t number;                       /* of the node */
+    uint64_t memory;                       /* bytes */
     const struct sim_constants *constants; /* outlive it, as all hosts share them */
     struct trace *trace;                   /* may be NULL */
 };

@@ -83,7 +83,7 @@ const struct thesis_row thesis_rows[] = {
     {"T10", "fig-7.11", "on-chip CPU's share of a VPUSH", THESIS_NUMBER, 6.6, "us", 'C'},
     {"T11", "fig-7.11", "time for a packet is constant up to", THESIS_NUMBER, 512, "B", 'V'},
     {"R2", "pm", "least round trip of PM/RHiNET", THESIS_NUMBER, 10.1, "us", 'C'},
-    {"R3", "pm-nodes", "round trip of PM/RHiNET: more at 16 nodes by", THESIS_NUMBER, 1.8, "us", 'V'},
+    {"R3", "pm-nodes", "PM/RHiNET: more at 16 nodes by", THESIS_NUMBER, 1.8, "us", 'V'},
     {"R4", "fig-8.5", "scan of 128 receive buffers", THESIS_NUMBER, 9, "us", 'C'},
     STATEMENT("R4-shape", "fig-8.5", "Head jumps at 64, Random at 128, then linear; 16: nothing"),
     STATEMENT("R6", "pm", "PM/RHiNET, 2040 B: a little less throughput at 16 nodes"),

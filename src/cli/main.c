@@ -100,7 +100,7 @@ const struct cli_command cli_commands[] = {
         "      --networks N       random networks of each size\n"},
     {.name = "sim", .run = cli_sim,
      .help = "simulate RHiNET switches and the Martini controller",
-     .usage = "run|thesis|constants [OPTION...]",
+     .usage = "run|thesis|constants|bench [OPTION...]",
      .options =
         "run                      traffic on a network, at several loads\n"
         "      --topology FILE    the fabric, as `rhinet route` reads it\n"
@@ -127,7 +127,19 @@ const struct cli_command cli_commands[] = {
         "      --log FILE         every event, one a line\n"
         "thesis [PART]            the thesis's figures: all, table-6.2, fig-6.1, P3, ...\n"
         "      --timeline FILE    what each module did when, for Perfetto\n"
-        "constants                what the simulated hardware is made of, and who says so\n"},
+        "      --packets FILE     each packet of it, a line each\n"
+        "      --pcap FILE        the same for Wireshark and tcpdump\n"
+        "      --double-buffer    what if: RFend works while a payload drains\n"
+        "      --windows N        what if: streams use N windows in turn\n"
+        "      --hardware-vpush   what if: VPUSH in hardware\n"
+        "      --cpu-speed X      what if: the on-chip CPU is X times as fast\n"
+        "      --clock MHZ        what if: another core clock\n"
+        "      --pci-x            what if: a bus of 133 MHz\n"
+        "      --link MBPS        what if: other links\n"
+        "      --mtu BYTES        what if: other packets\n"
+        "constants                what the simulated hardware is made of, and who says so\n"
+        "bench                    the simulator's own speed\n"
+        "      --ports N          of the switches of its fat tree: N^3/4 hosts; 16\n"},
     {.name = "completion", .run = cli_completion,
      .help = "print shell completion",
      .usage = "bash|zsh|fish",

@@ -19,6 +19,7 @@ static const struct {
     {"run", cli_sim_run},
     {"thesis", cli_sim_thesis},
     {"constants", cli_sim_constants},
+    {"bench", cli_sim_bench},
 };
 
 int cli_sim(int argc, char **argv)
@@ -31,7 +32,7 @@ int cli_sim(int argc, char **argv)
             return subcommands[i].run(argc - 1, argv + 1);
     }
     if (argc < 2)
-        return cli_usage_error("sim", "say what to do: run, thesis or constants");
+        return cli_usage_error("sim", "say what to do: run, thesis, constants or bench");
     const char *near = text_nearest(argv[1], names, count);
     if (near)
         return cli_usage_error("sim", "'%s' is unknown; did you mean '%s'?", argv[1], near);

@@ -41,5 +41,6 @@ void sim_links_text(const struct network *network, sim_time span, uint32_t most,
 int cli_sim_run(int argc, char **argv);
 int cli_sim_constants(int argc, char **argv);
 int cli_sim_thesis(int argc, char **argv);
+int cli_sim_bench(int argc, char **argv);
 
 #endif

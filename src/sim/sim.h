@@ -10,13 +10,14 @@
  *   workload/  traffic for networks, and what is measured of it (`rhinet sim run`).
  *   host/      memory, PCI bus, stores and polling of a node's CPU.
  *   chip/      the Martini controller: modules, states, tables, firmware.
+ *   driver/    the kernel's part: who may use a controller, and for which memory.
  *   cluster/   nodes (host and chip) on a network.
  *   process/   a process on a node: windows, pinned memory, PUSH, PULL, BOTF, AOTF.
  *   thesis/    the thesis's measurements, made again (`rhinet sim thesis`).
  *   trace/     time lines for Perfetto.
  *
- * Lower knows nothing of higher: engine < {switch, host} < chip < cluster < process < thesis; the
- * chip does not know the network, cluster joins them. The room needs src/base only.
+ * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process <
+ * thesis; the chip does not know the network, cluster joins them. The room needs src/base only.
  *
  * A world (struct sim) lives in one thread and holds no global state, so a process may have many.
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two

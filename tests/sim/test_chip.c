@@ -386,7 +386,7 @@ static void test_trace(void **state)
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    struct trace *trace = trace_open(out);
+    struct trace *trace = trace_open(&(struct trace_files){.timeline = out});
     struct nodes nodes;
     nodes_open(&nodes, (struct cluster_spec){.trace = trace}, true);
     nodes_start(&nodes, "push", push_once);

@@ -38,7 +38,8 @@ static void store_send(struct chip *chip)
         packet->header.is_aotf = true;
         packet->origin = CHIP_AOTF;
         packet->header.length = 8;
-        packet->header.offset = (header->offset & ~0xfffULL) | store->offset;
+        packet->header.offset = (header->offset >> CHIP_AOTF_OFFSET_BITS << CHIP_AOTF_OFFSET_BITS) |
+                                store->offset;
         memcpy(packet->payload, &store->value, sizeof(store->value));
         chip->count.aotfs++;
         send_join(chip, packet, chip->constants->swi_tx_cycles);

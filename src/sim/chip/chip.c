@@ -189,6 +189,7 @@ void chip_destroy(struct chip *chip)
     for (uint32_t i = 0; i < chip->dma_count; i++)
         free(chip->dmas[i]);
     free(chip->dmas);
+    free(chip->replier.jobs);
     free(chip->firmware.rings);
     free(chip->firmware.locks);
     free(chip->pages.slots);
@@ -317,6 +318,11 @@ void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_head
     chip->aotf.headers[page] = *header;
     chip->aotf.headers[page].type = CHIP_PACKET_PUSH;
     chip->aotf.headers[page].source_node = (uint16_t)chip->number;
+}
+
+void chip_aotf_forget(struct chip *chip, uint32_t page)
+{
+    chip->aotf.headers[page].type = 0;
 }
 
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value)

@@ -19,10 +19,11 @@
 
 #include "sim/host/host.h"
 
-#define CHIP_WINDOWS      64
-#define CHIP_WINDOW_WORDS 64 /* 512 bytes of request or packet image */
-#define CHIP_HEADER_WORDS 6
-#define CHIP_AOTF_PAGES   1024
+#define CHIP_WINDOWS          64
+#define CHIP_WINDOW_WORDS     64 /* 512 bytes of request or packet image */
+#define CHIP_HEADER_WORDS     6
+#define CHIP_AOTF_PAGES       1024
+#define CHIP_AOTF_OFFSET_BITS 12 /* of the address: the place in the page */
 
 struct chip;
 
@@ -122,6 +123,7 @@ void chip_tlb_warm(struct chip *chip);
 void chip_page_warm(struct chip *chip, const struct chip_page *page); /* one page of PATLB */
 /* A checked header for stores to an AOTF page. */
 void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_header *header);
+void chip_aotf_forget(struct chip *chip, uint32_t page);
 
 /* The process's side, once host_pio() says that the words are there. */
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value);

@@ -146,5 +146,7 @@ void send_start(struct chip *chip)
     if (!packet->next)
         chip->joining.last = NULL;
     chip_moment_note(chip, CHIP_TX_START);
+    if (trace_has_packets(chip->trace))
+        packet_note(chip, packet, true);
     chip->wire.send(chip->wire.context, chip, packet);
 }

@@ -42,7 +42,7 @@ static int64_t action_cycles(const struct chip *chip, enum chip_module module)
             return vpush_rfend_cycles(chip);
         return c->cpu_rvatlb_cycles;
     case CHIP_BREAKPOINT:
-        if (module == CHIP_REPLIER && vpush_is_job(chip, &chip->replier.jobs[chip->replier.first]))
+        if (module == CHIP_REPLIER && vpush_is_job(chip, &replier_job(chip)->header))
             return c->cpu_vpush_replier_cycles;
         return c->cpu_discard_cycles;
     case CHIP_SPECIAL_PACKET:
@@ -76,11 +76,11 @@ static enum chip_module pending(const struct chip *chip)
 void firmware_interrupt(struct chip *chip)
 {
     enum chip_module module = pending(chip);
-    if (chip->modules[CHIP_CPU].state == C_HANDLER || module == CHIP_MODULES)
+    if (chip->modules[CHIP_CPU].state != C_POLL || module == CHIP_MODULES)
         return;
     chip->count.cpu += chip_cycles(chip, handler_cycles(chip, module));
     chip->firmware.serving = module;
-    module_go(chip, CHIP_CPU, C_HANDLER,
+    module_go(chip, CHIP_CPU, C_HANDLER + module,
               cpu_cycles(chip, chip->constants->cpu_poll_cycles) + handler_cycles(chip, module));
 }
 
@@ -117,8 +117,8 @@ static void initiator_serve(struct chip *chip, enum chip_exception cause)
 static void replier_serve(struct chip *chip, enum chip_exception cause)
 {
     const struct replier *replier = &chip->replier;
-    const struct chip_header *job = &replier->jobs[replier->first];
-    uint64_t virtual = replier->starts[replier->first] + replier->sent;
+    const struct chip_header *job = &replier_job(chip)->header;
+    uint64_t virtual = replier_job(chip)->start + replier->sent;
     if (cause == CHIP_BREAKPOINT && vpush_is_job(chip, job))
         vpush_replier(chip);
     else if (cause == CHIP_BREAKPOINT)
@@ -190,7 +190,7 @@ void firmware_step(struct chip *chip, uint32_t state)
         firmware_interrupt(chip);
         return;
     }
-    if (state != C_HANDLER)
+    if (state == C_POLL)
         return;
     enum chip_exception cause = chip->modules[module].cause;
     chip->interrupts &= ~(1u << module);
@@ -204,7 +204,7 @@ void firmware_step(struct chip *chip, uint32_t state)
     else
         rbend_serve(chip, cause);
     if (chip->firmware.is_in_tail)
-        module_go(chip, CHIP_CPU, C_HANDLER,
+        module_go(chip, CHIP_CPU, C_HANDLER + module,
                   cpu_cycles(chip, chip->constants->cpu_vpush_tail_cycles));
     else
         firmware_interrupt(chip);

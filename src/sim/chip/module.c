@@ -17,7 +17,8 @@ static const char *const rfend_names[] = {"IDLE", "FLIT0",   "FLIT1", "FLIT2", "
                                           "AOTF", "AOTFR",   "MISS",  NULL};
 static const char *const rbend_names[] = {"IDLE", "PATLB", "DMA", "FLAG", "MISS", NULL};
 static const char *const aotf_names[] = {"IDLE", "QUEUE", "TLB", "HEADER", NULL};
-static const char *const cpu_names[] = {"poll", "handler", NULL};
+static const char *const cpu_names[] = {"main",          "initiator handler", "replier handler",
+                                        "rfend handler", "rbend handler",     NULL};
 
 /* What the modules are called; which state means suspended, NONE: it has no take-over. */
 #define NO_MISS UINT32_MAX
@@ -37,6 +38,7 @@ static const struct {
 
 void module_init(struct chip *chip)
 {
+    trace_node(chip->trace, chip->number);
     for (int i = 0; i < CHIP_MODULES; i++)
         chip->modules[i].track = trace_track(chip->trace, "node", chip->number, kinds[i].name);
 }

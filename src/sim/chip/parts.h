@@ -40,7 +40,7 @@ enum rfend_state {
 };
 enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
 enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
-enum cpu_state { C_POLL, C_HANDLER };
+enum cpu_state { C_POLL, C_HANDLER }; /* of the module: C_HANDLER + its number */
 
 struct module {
     uint32_t state, last_state;
@@ -97,13 +97,16 @@ struct initiator {
 /* So many that RFend and RBend practically never wait for the Replier: if they did, two nodes that
  * pull from each other could wait for each other. */
 #define REPLIER_JOBS 1024
+struct replier_job {
+    struct chip_header header; /* what came in */
+    uint64_t start;            /* virtual address to read, found by RFend */
+};
 struct replier {
-    struct chip_header jobs[REPLIER_JOBS]; /* a ring; what came in */
-    uint32_t first, count;
+    struct replier_job *jobs; /* a ring */
+    uint32_t first, count, capacity;
     uint64_t physical;
     uint32_t part, sent, fifo;
     bool waits_for_room;
-    uint64_t starts[REPLIER_JOBS]; /* virtual address to read, found by RFend */
 };
 
 struct arrival {
@@ -266,6 +269,11 @@ void initiator_soft(struct chip *chip); /* the firmware does what IPA2 to CHK2 d
 
 /* replier.c */
 void replier_step(struct chip *chip, uint32_t state);
+/* The job that it works on. */
+static inline struct replier_job *replier_job(const struct chip *chip)
+{
+    return &chip->replier.jobs[chip->replier.first];
+}
 bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t start);
 void replier_cancel(struct chip *chip);
 void replier_drop(struct chip *chip); /* the job is done by others */
@@ -293,6 +301,9 @@ void rbend_retry(struct chip *chip); /* Replier has room again */
 
 /* aotf.c */
 void aotf_step(struct chip *chip, uint32_t state);
+
+/* note.c: for the trace, which has_packets. */
+void packet_note(const struct chip *chip, const struct chip_packet *packet, bool is_sent);
 
 /* dmac.c */
 struct dma *dma_make(struct chip *chip, enum pci_kind kind);

@@ -6,6 +6,7 @@
 #include "sim/chip/parts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void job_begin(struct chip *chip)
@@ -14,14 +15,32 @@ static void job_begin(struct chip *chip)
     module_go(chip, CHIP_REPLIER, R_IDLE, chip->constants->idle_cycles);
 }
 
+/* From a few on: most controllers never need many. */
+static bool jobs_grow(struct chip *chip)
+{
+    struct replier *replier = &chip->replier;
+    uint32_t capacity = replier->capacity ? 2 * replier->capacity : 4;
+    struct replier_job *jobs = malloc(capacity * sizeof(*jobs));
+    if (!jobs) {
+        sim_stop(chip->sim);
+        return false;
+    }
+    for (uint32_t i = 0; i < replier->count; i++)
+        jobs[i] = replier->jobs[(replier->first + i) % replier->capacity];
+    free(replier->jobs);
+    replier->jobs = jobs;
+    replier->first = 0;
+    replier->capacity = capacity;
+    return true;
+}
+
 bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t start)
 {
     struct replier *replier = &chip->replier;
-    if (replier->count == REPLIER_JOBS)
+    if (replier->count == REPLIER_JOBS || (replier->count == replier->capacity && !jobs_grow(chip)))
         return false;
-    uint32_t at = (replier->first + replier->count) % REPLIER_JOBS;
-    replier->jobs[at] = *job;
-    replier->starts[at] = start;
+    uint32_t at = (replier->first + replier->count) % replier->capacity;
+    replier->jobs[at] = (struct replier_job){*job, start};
     if (replier->count++ == 0)
         job_begin(chip);
     return true;
@@ -30,7 +49,7 @@ bool replier_take(struct chip *chip, const struct chip_header *job, uint64_t sta
 static void job_end(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
-    replier->first = (replier->first + 1) % REPLIER_JOBS;
+    replier->first = (replier->first + 1) % replier->capacity;
     replier->count--;
     if (replier->count > 0)
         job_begin(chip);
@@ -65,11 +84,10 @@ void header_answer(const struct chip_header *asked, struct chip_header *answer)
 
 static void ack_send(struct chip *chip)
 {
-    const struct replier *replier = &chip->replier;
     struct chip_packet *packet = chip_packet_make(chip);
     if (!packet)
         return;
-    header_answer(&replier->jobs[replier->first], &packet->header);
+    header_answer(&replier_job(chip)->header, &packet->header);
     packet->header.type = CHIP_PACKET_ACK;
     packet->header.local = packet->header.flag;
     packet->header.length = 8;
@@ -84,8 +102,8 @@ static void ack_send(struct chip *chip)
 static void state_rpa2(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
-    const struct chip_header *job = &replier->jobs[replier->first];
-    uint64_t virtual = replier->starts[replier->first] + replier->sent;
+    const struct chip_header *job = &replier_job(chip)->header;
+    uint64_t virtual = replier_job(chip)->start + replier->sent;
     if (!patlb_find(chip, job_key(job->pgid, job->target_pid), virtual, &replier->physical)) {
         module_suspend(chip, CHIP_REPLIER, CHIP_PATLB_MISS);
         return;
@@ -96,14 +114,14 @@ static void state_rpa2(struct chip *chip)
 static void state_chk1(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
-    const struct chip_header *job = &replier->jobs[replier->first];
+    const struct chip_header *job = &replier_job(chip)->header;
     if (replier->fifo >= chip->constants->send_fifo_packets) {
         replier->waits_for_room = true;
         module_wait(chip, CHIP_REPLIER);
         return;
     }
     replier->fifo++;
-    replier->part = part_length(chip, replier->starts[replier->first] + replier->sent,
+    replier->part = part_length(chip, replier_job(chip)->start + replier->sent,
                                 job->length - replier->sent);
     module_go(chip, CHIP_REPLIER, R_CHK2, chip->constants->chk2_cycles);
 }
@@ -134,7 +152,7 @@ static void payload_read(struct chip *chip, struct dma *dma)
 static void state_chk2(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
-    const struct chip_header *job = &replier->jobs[replier->first];
+    const struct chip_header *job = &replier_job(chip)->header;
     struct chip_packet *packet = chip_packet_make(chip);
     struct dma *dma = packet ? dma_make(chip, PCI_READ) : NULL;
     if (!dma)
@@ -160,7 +178,7 @@ static void state_chk2(struct chip *chip)
 
 void replier_step(struct chip *chip, uint32_t state)
 {
-    const struct chip_header *job = &chip->replier.jobs[chip->replier.first];
+    const struct chip_header *job = &replier_job(chip)->header;
     switch ((enum replier_state)state) {
     case R_IDLE:
         if (job->type == CHIP_PACKET_PUSH)

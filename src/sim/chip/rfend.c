@@ -36,6 +36,8 @@ void chip_receive(struct chip *chip, struct chip_packet *packet, uint32_t stay, 
     rfend->last = arrival;
     chip->count.received++;
     chip_moment_note(chip, CHIP_ARRIVED);
+    if (trace_has_packets(chip->trace))
+        packet_note(chip, packet, false);
     rfend_next(chip);
 }
 

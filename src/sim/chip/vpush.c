@@ -231,7 +231,7 @@ void chip_ring_release(struct chip *chip, int ring, uint64_t released)
 void vpush_replier(struct chip *chip)
 {
     struct firmware *firmware = &chip->firmware;
-    struct chip_header *job = &chip->replier.jobs[chip->replier.first];
+    struct chip_header *job = &replier_job(chip)->header;
     firmware->is_delivering = false;
     chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
     ring_advance(chip, &firmware->rings[firmware->delivering], job->source_pid,

@@ -22,6 +22,7 @@ struct cluster {
     uint32_t node_count;
     struct host **hosts;
     struct chip **chips;
+    struct driver **drivers;
     struct network *network;
     struct network_plan pair; /* two nodes back to back */
     struct network_link pair_link;
@@ -188,7 +189,8 @@ static int node_make(struct cluster *cluster, const struct cluster_spec *spec, u
                              .wire = {cluster, wire_send, wire_drain},
                              .constants = &cluster->constants,
                              .trace = spec->trace};
-    return chip_create(&cluster->chips[number], cluster->sim, &chip);
+    result = chip_create(&cluster->chips[number], cluster->sim, &chip);
+    return result < 0 ? result : driver_create(&cluster->drivers[number], cluster->chips[number]);
 }
 
 int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec)
@@ -202,9 +204,12 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
         made->constants = spec->constants ? *spec->constants : sim_constants_default();
         made->hosts = calloc(spec->node_count + 1u, sizeof(struct host *));
         made->chips = calloc(spec->node_count + 1u, sizeof(struct chip *));
+        made->drivers = calloc(spec->node_count + 1u, sizeof(struct driver *));
         made->is_dead = calloc(spec->node_count + 1u, sizeof(bool));
         made->is_mute = calloc(spec->node_count + 1u, sizeof(bool));
-        result = made->hosts && made->chips && made->is_dead && made->is_mute ? 0 : -ENOMEM;
+        result = made->hosts && made->chips && made->drivers && made->is_dead && made->is_mute
+                     ? 0
+                     : -ENOMEM;
     }
     if (result < 0)
         error_set(result, ERROR_NO_RANK, "no memory for %u simulated nodes", spec->node_count);
@@ -227,6 +232,8 @@ void cluster_destroy(struct cluster *cluster)
     for (uint32_t i = 0; i < cluster->flight_count; i++)
         free(cluster->flights[i].packet);
     for (uint32_t i = 0; i < cluster->node_count; i++) {
+        if (cluster->drivers)
+            driver_destroy(cluster->drivers[i]);
         if (cluster->chips)
             chip_destroy(cluster->chips[i]);
         if (cluster->hosts)
@@ -237,6 +244,7 @@ void cluster_destroy(struct cluster *cluster)
     free(cluster->is_dead);
     free(cluster->is_mute);
     free(cluster->is_cut);
+    free(cluster->drivers);
     free(cluster->chips);
     free(cluster->hosts);
     free(cluster);
@@ -255,6 +263,11 @@ struct host *cluster_host(const struct cluster *cluster, uint32_t node)
 struct chip *cluster_chip(const struct cluster *cluster, uint32_t node)
 {
     return cluster->chips[node];
+}
+
+struct driver *cluster_driver(const struct cluster *cluster, uint32_t node)
+{
+    return cluster->drivers[node];
 }
 
 struct network *cluster_network(const struct cluster *cluster)

@@ -6,7 +6,7 @@
 #ifndef SIM_CLUSTER_CLUSTER_H
 #define SIM_CLUSTER_CLUSTER_H
 
-#include "sim/chip/chip.h"
+#include "sim/driver/driver.h"
 #include "sim/switch/switch.h"
 
 struct cluster;
@@ -30,6 +30,7 @@ void cluster_destroy(struct cluster *cluster);
 struct sim *cluster_sim(const struct cluster *cluster);
 struct host *cluster_host(const struct cluster *cluster, uint32_t node);
 struct chip *cluster_chip(const struct cluster *cluster, uint32_t node);
+struct driver *cluster_driver(const struct cluster *cluster, uint32_t node);
 struct network *cluster_network(const struct cluster *cluster);
 
 /* Faults. A node that is killed sends and receives nothing any more, not even what is on its way.

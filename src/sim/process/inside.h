@@ -16,6 +16,9 @@ struct process {
     struct cluster *cluster;
     struct host *host;
     struct chip *chip;
+    struct driver *driver;
+    int file;    /* the device, as it has opened it */
+    int library; /* the same under its library_pid; `file` if that is no other */
     struct process_spec spec;
     uint32_t window_next;
     bool is_kicked[PROCESS_WINDOWS]; /* and not waited for */

@@ -8,25 +8,16 @@
 
 #define LOANS_AT 0x1000000000ULL /* virtual addresses of loans */
 
-/* All pages of a range: pinned, or not any more. */
 static int range_pin(struct process *process, uint64_t virtual, uint64_t physical, uint64_t length)
 {
-    for (uint64_t at = 0; at < length; at += PAGE) {
-        struct chip_page page = {process->spec.pgid, process->spec.pid, (virtual + at) / PAGE,
-                                 (physical + at) / PAGE};
-        int result = chip_page_pin(process->chip, &page);
-        if (result < 0)
-            return result;
-    }
-    return 0;
+    struct driver_range range = {virtual, physical, length};
+    return driver_pin(process->driver, process->file, &range);
 }
 
 static void range_unpin(struct process *process, uint64_t virtual, uint64_t length)
 {
-    for (uint64_t at = 0; at < length; at += PAGE) {
-        struct chip_page page = {process->spec.pgid, process->spec.pid, (virtual + at) / PAGE, 0};
-        chip_page_unpin(process->chip, &page);
-    }
+    struct driver_range range = {.virtual = virtual, .length = length};
+    driver_unpin(process->driver, process->file, &range);
 }
 
 int process_lend(struct process *process, const struct host_loan *loan, uint64_t *virtual)
@@ -43,7 +34,6 @@ int process_lend(struct process *process, const struct host_loan *loan, uint64_t
     uint64_t place = LOANS_AT + slot * (uint64_t)PROCESS_LOAN_MAX;
     result = range_pin(process, place, physical, loan->length);
     if (result < 0) {
-        range_unpin(process, place, loan->length);
         host_memory_detach(process->host, physical);
         return result;
     }

@@ -23,21 +23,47 @@ static uint64_t *own_word(const struct process *process, uint64_t offset)
     return process_memory(process, offset, sizeof(uint64_t));
 }
 
+/* A task manager enters the process under this number, and it opens the device. The file, or an
+ * error. */
+static int device_open(struct process *process, uint16_t pid, uint32_t window_count)
+{
+    const struct process_spec *spec = &process->spec;
+    struct driver_entry entry = {.task = (uint32_t)spec->pgid << 16 | pid,
+                                 .pgid = spec->pgid,
+                                 .pid = pid,
+                                 .window_first = spec->window_first,
+                                 .window_count = window_count};
+    struct driver_caller manager = {.is_manager = true}, task = {.task = entry.task};
+    int file = driver_open(process->driver, DRIVER_DEVICE_MANAGER, &manager);
+    if (file < 0)
+        return file;
+    int result = driver_enter(process->driver, file, &entry);
+    driver_close(process->driver, file);
+    return result < 0 ? result : driver_open(process->driver, DRIVER_DEVICE_USER, &task);
+}
+
+static int devices_open(struct process *process)
+{
+    const struct process_spec *spec = &process->spec;
+    process->file = device_open(process, spec->pid, spec->window_count);
+    process->library = process->file;
+    if (process->file >= 0 && spec->library_pid != spec->pid)
+        process->library = device_open(process, spec->library_pid, 0);
+    return process->library < 0 ? process->library : 0;
+}
+
 static int pages_pin(struct process *process)
 {
     const struct process_spec *spec = &process->spec;
-    for (uint64_t at = 0; at < spec->size; at += PAGE) {
-        struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE,
-                                 (spec->base + at) / PAGE};
-        int result = chip_page_pin(process->chip, &page);
-        page.pid = spec->library_pid;
-        if (result == 0 && page.pid != spec->pid)
-            result = chip_page_pin(process->chip, &page);
-        if (result < 0)
-            return result;
-    }
+    struct driver_range range = {VIRTUAL, spec->base, spec->size};
+    int result = driver_pin(process->driver, process->file, &range);
+    if (result == 0 && process->library != process->file)
+        result = driver_pin(process->driver, process->library, &range);
+    if (result == 0)
+        result = driver_map(process->driver, process->file, spec->base + contflag_offset(0),
+                            contflag_offset(1) - contflag_offset(0));
     struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, VIRTUAL};
-    return chip_segment_add(process->chip, &segment);
+    return result < 0 ? result : chip_segment_add(process->chip, &segment);
 }
 
 static int spec_check(struct process *process)
@@ -72,18 +98,18 @@ int process_create(struct process **process, const struct process_spec *spec)
     made->cluster = spec->cluster;
     made->host = cluster_host(spec->cluster, spec->node);
     made->chip = cluster_chip(spec->cluster, spec->node);
+    made->driver = cluster_driver(spec->cluster, spec->node);
+    made->file = made->library = -1;
     made->spec = *spec;
     made->segment_next = PROCESS_SEGMENTS_AT;
     int result = spec_check(made);
     if (result == 0)
+        result = devices_open(made);
+    if (result == 0)
         result = pages_pin(made);
     if (result < 0) {
-        free(made);
+        process_destroy(made);
         return result;
-    }
-    for (uint32_t i = 0; i < made->spec.window_count; i++) {
-        chip_window_set(made->chip, spec->window_first + i, spec->pgid, spec->pid);
-        chip_contflag_set(made->chip, spec->window_first + i, spec->base + contflag_offset(i));
     }
     if (!spec->is_cold)
         chip_tlb_warm(made->chip);
@@ -91,22 +117,18 @@ int process_create(struct process **process, const struct process_spec *spec)
     return 0;
 }
 
-/* As closing the device does: windows, pages and segment are gone for the chip. */
+/* The device is closed: windows and pages are gone for the chip. */
 void process_destroy(struct process *process)
 {
     if (!process)
         return;
     const struct process_spec *spec = &process->spec;
-    for (uint32_t i = 0; i < spec->window_count; i++)
-        chip_window_clear(process->chip, spec->window_first + i);
-    for (uint64_t at = 0; at < spec->size; at += PAGE) {
-        struct chip_page page = {spec->pgid, spec->pid, (VIRTUAL + at) / PAGE, 0};
-        chip_page_unpin(process->chip, &page);
-        page.pid = spec->library_pid;
-        chip_page_unpin(process->chip, &page);
-    }
     struct chip_segment segment = {spec->pgid, spec->library_pid, PROCESS_SID, 0};
     chip_segment_remove(process->chip, &segment);
+    if (process->library >= 0 && process->library != process->file)
+        driver_close(process->driver, process->library);
+    if (process->file >= 0)
+        driver_close(process->driver, process->file);
     free(process);
 }
 
@@ -237,7 +259,7 @@ void process_page_open(struct process *process, uint32_t page, const struct proc
     header_make(process, &transfer, CHIP_PACKET_PUSH, &header);
     header.pgid = process->spec.pgid; /* the driver, which registers it, puts this in */
     header.source_pid = process->spec.pid;
-    chip_aotf_register(process->chip, page, &header);
+    driver_header(process->driver, process->file, page, &header);
 }
 
 void process_page_register(struct process *process, uint32_t page,
@@ -252,7 +274,7 @@ void process_page_register(struct process *process, uint32_t page,
                                  .length = 8,
                                  .sid = request->sid,
                                  .offset = request->remote};
-    chip_aotf_register(process->chip, page, &header);
+    driver_header(process->driver, process->file, page, &header);
 }
 
 void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value)

@@ -4,6 +4,7 @@
  */
 #include "sim/thesis/session.h"
 
+#include <math.h>
 #include <stdio.h>
 
 int table_62(struct session *session)
@@ -102,7 +103,16 @@ int fig_62(struct session *session)
     struct thesis_curve *pull = curve_begin(session, "fig-6.2", "PULL", "us");
     struct thesis_curve *botf = curve_begin(session, "fig-6.2", "BOTF", "us");
     int result = latency_curve(session, WAY_PULL, 2048, pull);
-    return result < 0 ? result : latency_curve(session, WAY_BOTF_PULL, 2048, botf);
+    if (result == 0)
+        result = latency_curve(session, WAY_BOTF_PULL, 2048, botf);
+    if (result < 0)
+        return result;
+    double gain = pull->y[0] - botf->y[0];
+    bool holds = gain > 0;
+    for (uint32_t i = 0; i < pull->count; i++)
+        holds = holds && fabs(pull->y[i] - botf->y[i] - gain) < 0.01;
+    statement_settle(session, "T6.3-sizes", holds);
+    return 0;
 }
 
 /* 128 B to 128 KB. */

@@ -121,14 +121,13 @@ static int vpush_curve(const struct sim_constants *constants, struct thesis_curv
     return result;
 }
 
-/* The largest size with the time for a packet that the smallest has, to 2 %. */
-static double constant_up_to(const struct thesis_curve *rate)
+/* The largest size with the time that the smallest has, to 2 %. */
+static double constant_up_to(const struct thesis_curve *curve)
 {
-    double first = rate->x[0] / rate->y[0];
     uint32_t i = 0;
-    while (i + 1 < rate->count && rate->x[i + 1] / rate->y[i + 1] <= 1.02 * first)
+    while (i + 1 < curve->count && curve->y[i + 1] <= 1.02 * curve->y[0])
         i++;
-    return rate->x[i];
+    return curve->x[i];
 }
 
 int fig_711(struct session *session)
@@ -137,24 +136,51 @@ int fig_711(struct session *session)
     struct thesis_curve *vpush = curve_begin(session, "fig-7.11", "VPUSH", "MB/s");
     struct thesis_curve *software = curve_begin(session, "fig-7.11", "VPUSH/Software", "MB/s");
     struct thesis_curve *hardware = curve_begin(session, "fig-7.11", "in hardware", "MB/s");
-    double cpu = 0, none;
+    double cpu;
     soft.soft_vpush = 1;
     hard.hardware_vpush = 1;
     int result = vpush_curve(&session->constants, vpush, &cpu);
     if (result == 0)
-        result = vpush_curve(&soft, software, &none);
+        result = vpush_curve(&soft, software, &cpu);
     if (result == 0)
-        result = vpush_curve(&hard, hardware, &none);
+        result = vpush_curve(&hard, hardware, &cpu);
+    if (result < 0)
+        return result;
+    number_settle(session, "T8", curve_at(vpush, 2048));
+    number_settle(session, "T9", curve_at(software, 2048));
+    return 0;
+}
+
+/* From RBend's request for a DMA until a program sees the data. */
+static int visible_settle(struct session *session, const struct measure_setup *setup)
+{
+    const struct sim_constants *c = &session->constants;
+    double moments[MEASURE_MOMENTS];
+    int result = measure_moments(setup, WAY_AOTF, moments);
+    if (result < 0)
+        return result;
+    double request = (double)(c->dma_cycles * c->core_ps + c->pci_arbitrate_cycles * c->pci_ps);
+    number_settle(session, "R18", moments[5] - moments[4] + request / (double)SIM_US);
+    return 0;
+}
+
+/* Where the time of a VPUSH goes. */
+int fig_712(struct session *session)
+{
     struct measure_setup setup = {.constants = &session->constants, .has_switch = true};
-    double stop = 0;
-    if (result == 0)
-        result = measure_vpush_stop(&setup, &stop);
+    struct thesis_curve *packet = curve_begin(session, "fig-7.12", "packet", "us");
+    struct thesis_curve *share = curve_begin(session, "fig-7.12", "on-chip CPU", "us");
+    double stop, us, cpu = 0;
+    int result = measure_vpush_stop(&setup, &stop);
+    for (uint32_t size = 8; size <= 2048 && result == 0; size *= 2) {
+        result = measure_vpush(&setup, size, &us, &cpu);
+        curve_add(packet, size, us);
+        curve_add(share, size, cpu);
+    }
     if (result < 0)
         return result;
     number_settle(session, "R16", stop);
-    number_settle(session, "T8", curve_at(vpush, 2048));
-    number_settle(session, "T9", curve_at(software, 2048));
     number_settle(session, "T10", cpu);
-    number_settle(session, "T11", constant_up_to(vpush));
-    return 0;
+    number_settle(session, "T11", constant_up_to(packet));
+    return visible_settle(session, &setup);
 }

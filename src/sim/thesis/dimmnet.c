@@ -6,19 +6,32 @@
 
 #define IMAGE 464 /* bytes of a BOTF packet there */
 
+static int stream_curve(const struct measure_setup *setup, struct measure_stream stream,
+                        uint32_t least, uint32_t most, struct thesis_curve *curve)
+{
+    int result = 0;
+    for (stream.size = least; stream.size <= most && result == 0; stream.size *= 2) {
+        double mbps;
+        result = measure_throughput(setup, &stream, &mbps);
+        curve_add(curve, stream.size, mbps);
+    }
+    return result;
+}
+
 /* PUSHes from SO-DIMM to SO-DIMM: to another node, and to itself. */
 static int rdma(struct session *session, const struct measure_setup *setup)
 {
-    struct measure_stream stream = {.size = 128 << 10, .windows = 1};
-    double apart, alone;
-    int result = measure_throughput(setup, &stream, &apart);
+    struct thesis_curve *apart = curve_begin(session, "dimm", "RDMA, two nodes", "MB/s");
+    struct thesis_curve *alone = curve_begin(session, "dimm", "RDMA, one node", "MB/s");
+    struct measure_stream stream = {.windows = 1};
+    int result = stream_curve(setup, stream, 128, 128 << 10, apart);
     stream.is_to_self = true;
     if (result == 0)
-        result = measure_throughput(setup, &stream, &alone);
+        result = stream_curve(setup, stream, 128, 128 << 10, alone);
     if (result < 0)
         return result;
-    number_settle(session, "D2", apart);
-    number_settle(session, "D3", 100 * (1 - alone / apart));
+    number_settle(session, "D2", curve_most(apart));
+    number_settle(session, "D3", 100 * (1 - curve_at(alone, 128 << 10) / curve_most(apart)));
     return 0;
 }
 

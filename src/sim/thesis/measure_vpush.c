@@ -65,6 +65,29 @@ int measure_vpush_stop(const struct measure_setup *setup, double *us)
     return result;
 }
 
+static void sender_of_sizes(void *argument)
+{
+    static const uint32_t sizes[] = {2048, 512, 8};
+    struct pair *pair = argument;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        pair->size = sizes[i];
+        send(pair, 1);
+        fiber_sleep(pair->sim, 20 * SIM_US);
+    }
+}
+
+int measure_vpush_sizes(const struct measure_setup *setup)
+{
+    struct pair pair;
+    int result = pair_open(&pair, setup, 1);
+    if (result == 0) {
+        process_ring_open(pair.process[1], PAIR_RECEIVE, SLOTS);
+        result = pair_run(&pair, sender_of_sizes, NULL);
+    }
+    pair_close(&pair);
+    return result;
+}
+
 int measure_vpush(const struct measure_setup *setup, uint32_t size, double *packet_us,
                   double *cpu_us)
 {

@@ -15,13 +15,41 @@
     {                                                                                              \
         id, group, what, THESIS_ORDER, NAN, "", 'V'                                                \
     }
-#define NOT_YET(id, group, what, value, unit, class)                                               \
+#define CONSTANT(id, what, value, unit)                                                            \
     {                                                                                              \
-        id, group, what, THESIS_NOT_YET, value, unit, class                                        \
+        id, "constants", what, THESIS_NUMBER, value, unit, 'K'                                     \
+    }
+
+#define FOUND(id, group, what, unit)                                                               \
+    {                                                                                              \
+        id, group, what, THESIS_FOUND, NAN, unit, 'V'                                              \
     }
 
 /* clang-format off */
 const struct thesis_row thesis_rows[] = {
+    CONSTANT("L1", "a flit of 64 bits on the link", 80, "bit"),
+    CONSTANT("L2", "RHiNET-2 link, of that data", 6400, "Mbit/s"),
+    CONSTANT("L3", "link of the measured clusters, of that data", 600, "MB/s"),
+    CONSTANT("L4", "time of a flit there", 13.33, "ns"),
+    CONSTANT("L5", "RHiNET-3 link, of that data", 8000, "Mbit/s"),
+    CONSTANT("L7", "MTU", 2048, "B"),
+    CONSTANT("L8", "longest RHiNET-2 link", 200, "m"),
+    CONSTANT("L8-3", "longest RHiNET-3 link", 1000, "m"),
+    CONSTANT("M1", "core clock", 66, "MHz"),
+    CONSTANT("M2", "PCI", 528, "MB/s"),
+    CONSTANT("M3", "PATLB", 2048, "entries"),
+    CONSTANT("M4", "RVATLB: about as PATLB", 2048, "entries"),
+    CONSTANT("M6", "unit of data", 64, "bit"),
+    CONSTANT("M7", "window", 4096, "B"),
+    CONSTANT("M8", "words of a request", 6, "words"),
+    CONSTANT("M9", "AOTF: bits of the address for the offset", 12, "bit"),
+    CONSTANT("M10", "on-chip CPU writes a register", 2, "clk"),
+    CONSTANT("M10-read", "on-chip CPU reads a register", 3, "clk"),
+    CONSTANT("M16", "hardware VPUSH: test of free space", 4, "clk"),
+    CONSTANT("T12", "largest VPUSH", 2048, "B"),
+    CONSTANT("D1", "DIMMnet-1: most inside the chip", 400, "MB/s"),
+    CONSTANT("D4", "DIMMnet-1: most data of a BOTF packet", 464, "B"),
+    CONSTANT("D7", "DIMMnet-1: Unknown", 20, "clk"),
     CELL("T6.2-PUSH-1", "table-6.2", "PUSH: Martini accepts the request", 0.72, 'C'),
     CELL("T6.2-PUSH-2", "table-6.2", "PUSH: packet transmission starts", 1.48, 'C'),
     CELL("T6.2-PUSH-3", "table-6.2", "PUSH: packet arrives at remote", 1.49, 'C'),
@@ -57,6 +85,7 @@ const struct thesis_row thesis_rows[] = {
     CELL("T6.3-BOTF-6", "table-6.3", "BOTF: response arrives at local", 2.09, 'V'),
     CELL("T6.3-BOTF-7", "table-6.3", "BOTF: local PCI transaction starts", 2.66, 'V'),
     CELL("T6.3-BOTF-8", "table-6.3", "BOTF: remote read complete", 3.08, 'V'),
+    STATEMENT("T6.3-sizes", "fig-6.2", "a pull by BOTF is faster by that at every size"),
     CELL("T6.3-gain", "table-6.3", "BOTF pull faster than PULL by", 0.18, 'V'),
     CELL("P1", "fig-6.1", "AOTF of 8 B, one way, half a round trip", 1.74, 'V'),
     STATEMENT("P2", "fig-6.1", "lowest latency: AOTF at 8 B, BOTF from 16 to 64 B, then PUSH"),
@@ -80,10 +109,10 @@ const struct thesis_row thesis_rows[] = {
     {"T5-2048", "fig-7.9", "reduction by HARD at 2048 B", THESIS_NUMBER, 16, "%", 'V'},
     {"T8", "fig-7.11", "VPUSH stream of 2048 B", THESIS_NUMBER, 180.3, "MB/s", 'V'},
     {"T9", "fig-7.11", "the same, all in software", THESIS_NUMBER, 78.6, "MB/s", 'C'},
-    {"T10", "fig-7.11", "on-chip CPU's share of a VPUSH", THESIS_NUMBER, 6.6, "us", 'C'},
-    {"T11", "fig-7.11", "time for a packet is constant up to", THESIS_NUMBER, 512, "B", 'V'},
+    {"T10", "fig-7.12", "on-chip CPU's share of a VPUSH", THESIS_NUMBER, 6.6, "us", 'C'},
+    {"T11", "fig-7.12", "time for a packet is constant up to", THESIS_NUMBER, 512, "B", 'V'},
     {"R2", "pm", "least round trip of PM/RHiNET", THESIS_NUMBER, 10.1, "us", 'C'},
-    {"R3", "pm-nodes", "PM/RHiNET: more at 16 nodes by", THESIS_NUMBER, 1.8, "us", 'V'},
+    {"R3", "pm-nodes", "PM/RHiNET: round trip more at 16 nodes by", THESIS_NUMBER, 1.8, "us", 'V'},
     {"R4", "fig-8.5", "scan of 128 receive buffers", THESIS_NUMBER, 9, "us", 'C'},
     STATEMENT("R4-shape", "fig-8.5", "Head jumps at 64, Random at 128, then linear; 16: nothing"),
     STATEMENT("R6", "pm", "PM/RHiNET, 2040 B: a little less throughput at 16 nodes"),
@@ -93,11 +122,23 @@ const struct thesis_row thesis_rows[] = {
     STATEMENT("R12", "pm", "burst throughputs nearly the same up to 1 KB"),
     {"R14", "pm", "RMA of more than 16 KB, more than", THESIS_LEAST, 300, "MB/s", 'V'},
     STATEMENT("R15", "pm", "cut messages: PM/RHiNET lower below 2 KB, VP above"),
-    {"R16", "fig-7.11", "VPUSH: time in which only software runs", THESIS_NUMBER, 7.4, "us", 'C'},
+    {"R16", "fig-7.12", "VPUSH: time in which only software runs", THESIS_NUMBER, 7.4, "us", 'C'},
     {"R17", "pm", "VP round trip with software twice as fast", THESIS_NUMBER, 18.1, "us", 'V'},
-    NOT_YET("R18", "pm", "DMA request until its data is seen", 1.0, "us", 'C'),
+    {"R18", "fig-7.12", "DMA request until its data is seen", THESIS_NUMBER, 1.0, "us", 'C'},
     {"R19", "pm", "hardware VPUSH: more latency by", THESIS_NUMBER, 1.0, "us", 'V'},
     STATEMENT("R20", "pm-nodes", "hardware VPUSH better than PM/RHiNET beyond 16 nodes"),
+    FOUND("N64-ring", "pm-nodes", "least round trip, PM/RHiNET, 64 nodes", "us"),
+    FOUND("N64-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 64 nodes", "us"),
+    FOUND("N64-hard", "pm-nodes", "least round trip, VPUSH in hardware, 64 nodes", "us"),
+    FOUND("N64-auto", "pm-nodes", "least round trip, pm-auto, 64 nodes", "us"),
+    FOUND("N256-ring", "pm-nodes", "least round trip, PM/RHiNET, 256 nodes", "us"),
+    FOUND("N256-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 256 nodes", "us"),
+    FOUND("N256-hard", "pm-nodes", "least round trip, VPUSH in hardware, 256 nodes", "us"),
+    FOUND("N256-auto", "pm-nodes", "least round trip, pm-auto, 256 nodes", "us"),
+    FOUND("N1024-ring", "pm-nodes", "least round trip, PM/RHiNET, 1024 nodes", "us"),
+    FOUND("N1024-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 1024 nodes", "us"),
+    FOUND("N1024-hard", "pm-nodes", "least round trip, VPUSH in hardware, 1024 nodes", "us"),
+    FOUND("N1024-auto", "pm-nodes", "least round trip, pm-auto, 1024 nodes", "us"),
     {"D2", "dimm", "RDMA between SO-DIMMs, sustained", THESIS_NUMBER, 330, "MB/s", 'V'},
     {"D3", "dimm", "the same to itself: less by", THESIS_NUMBER, 40, "%", 'V'},
     {"D5", "dimm", "BOTF of 464 B, two windows, sustained", THESIS_NUMBER, 190, "MB/s", 'V'},

@@ -36,7 +36,7 @@ void number_settle(struct session *session, const char *id, double simulated)
     struct thesis_result *result = result_find(session, id);
     if (!result)
         return;
-    double limit = result->row->class == 'C' ? THESIS_C_PERCENT : THESIS_V_PERCENT;
+    double limit = result->row->class == 'V' ? THESIS_V_PERCENT : THESIS_C_PERCENT;
     result->is_simulated = true;
     result->simulated = simulated;
     result->error_percent = 100 * (simulated - result->row->thesis) / result->row->thesis;

@@ -30,6 +30,7 @@ double curve_at(const struct thesis_curve *curve, double x); /* NAN: no such poi
 double curve_most(const struct thesis_curve *curve);
 
 /* The parts. Each measures, and settles the rows that it can. */
+int architecture(struct session *session);
 int table_62(struct session *session);
 int table_63(struct session *session);
 int fig_61(struct session *session);
@@ -39,6 +40,7 @@ int fig_64(struct session *session);
 int fig_78(struct session *session);
 int fig_79(struct session *session);
 int fig_711(struct session *session);
+int fig_712(struct session *session);
 int fig_85(struct session *session);
 int dimm(struct session *session);
 

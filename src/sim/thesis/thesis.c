@@ -23,10 +23,19 @@ int thesis_run(struct thesis_report *report, const char *which,
     static const struct {
         const char *group;
         int (*run)(struct session *session);
-    } parts[] = {{"table-6.2", table_62}, {"table-6.3", table_63}, {"fig-6.1", fig_61},
-                 {"table-6.3", fig_62},   {"fig-6.3", fig_63},     {"fig-6.4", fig_64},
-                 {"fig-7.8", fig_78},     {"fig-7.9", fig_79},     {"fig-7.11", fig_711},
-                 {"fig-8.5", fig_85},     {"dimm", dimm}};
+    } parts[] = {{"constants", architecture},
+                 {"table-6.2", table_62},
+                 {"table-6.3", table_63},
+                 {"fig-6.1", fig_61},
+                 {"fig-6.2", fig_62},
+                 {"fig-6.3", fig_63},
+                 {"fig-6.4", fig_64},
+                 {"fig-7.8", fig_78},
+                 {"fig-7.9", fig_79},
+                 {"fig-7.11", fig_711},
+                 {"fig-7.12", fig_712},
+                 {"fig-8.5", fig_85},
+                 {"dimm", dimm}};
     struct session session = {.report = report, .which = which, .constants = *constants};
     int result = 0;
     memset(report, 0, sizeof(*report));
@@ -42,9 +51,11 @@ int thesis_run(struct thesis_report *report, const char *which,
     return result;
 }
 
-int thesis_trace(struct trace *trace, const struct sim_constants *constants)
+int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants)
 {
     struct measure_setup setup = {.constants = constants, .trace = trace};
     double moments[MEASURE_MOMENTS];
+    if (strcmp(which, "fig-7.12") == 0)
+        return measure_vpush_sizes(&setup);
     return measure_moments(&setup, WAY_PULL, moments);
 }

@@ -2,8 +2,8 @@
  *
  * The thesis's measurements, made again on the simulated controller: every row of figures that the
  * specification lists, with what the simulation gives. Rows of class C set the model's constants
- * (sim/constants.h says which); rows of class V must come out of it. What is not simulated yet is
- * listed as such, never invented.
+ * (sim/constants.h says which); rows of class V must come out of it. What nobody has
+ * simulated is listed as such, never invented.
  */
 #ifndef SIM_THESIS_THESIS_H
 #define SIM_THESIS_THESIS_H
@@ -11,7 +11,7 @@
 #include "sim/constants.h"
 #include "sim/trace/trace.h"
 
-#define THESIS_ROWS_MAX   128
+#define THESIS_ROWS_MAX   256
 #define THESIS_CURVES_MAX 64
 #define THESIS_POINTS_MAX 24
 
@@ -23,7 +23,7 @@ enum thesis_kind {
     THESIS_NUMBER, /* simulated is compared with thesis */
     THESIS_ORDER,  /* a statement about curves: it holds or not */
     THESIS_LEAST,  /* simulated must be above thesis */
-    THESIS_NOT_YET /* not simulated */
+    THESIS_FOUND   /* nobody measured it: what the simulation finds */
 };
 
 struct thesis_row {
@@ -33,7 +33,7 @@ struct thesis_row {
     enum thesis_kind kind;
     double thesis; /* NAN: a statement */
     const char *unit;
-    char class; /* C or V */
+    char class; /* K: a constant; C, V */
 };
 
 struct thesis_result {
@@ -81,7 +81,8 @@ void thesis_point(struct thesis_curve *curve, double x, double y);
 int thesis_run(struct thesis_report *report, const char *which,
                const struct sim_constants *constants, const struct thesis_part *more);
 
-/* The time line of one PULL of 8 bytes: every module of both nodes takes part. */
-int thesis_trace(struct trace *trace, const struct sim_constants *constants);
+/* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
+ * in which every module of both nodes takes part. */
+int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants);
 
 #endif

@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See trace.h. Times in the file are microseconds with six decimals: picoseconds.
+ * See trace.h. Times in the time line are microseconds with six decimals: picoseconds.
  */
 #include "sim/trace/trace.h"
 
 #include "base/error.h"
+#include "sim/trace/pcap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct trace {
-    FILE *out;
+    FILE *out; /* time line */
+    FILE *packets, *pcap;
+    uint32_t interface_count;
+    uint32_t *interfaces; /* node -> number of its interface in the pcap file */
+    uint32_t interface_capacity;
     uint32_t track_count;
     uint32_t *groups; /* track -> group number */
     uint32_t capacity;
     bool is_begun;
 };
 
-struct trace *trace_open(FILE *out)
+struct trace *trace_open(const struct trace_files *files)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
     if (!trace) {
         error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a trace");
         return NULL;
     }
-    trace->out = out;
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+    trace->out = files->timeline;
+    trace->packets = files->packets;
+    trace->pcap = files->pcap;
+    if (trace->out)
+        fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->out);
+    if (trace->pcap)
+        pcap_begin(trace->pcap);
     return trace;
 }
 
@@ -33,9 +43,14 @@ int trace_close(struct trace *trace)
 {
     if (!trace)
         return 0;
-    fputs("\n]}\n", trace->out);
-    int failed = fflush(trace->out) != 0 || ferror(trace->out);
+    if (trace->out)
+        fputs("\n]}\n", trace->out);
+    FILE *const files[] = {trace->out, trace->packets, trace->pcap};
+    bool failed = false;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        failed = failed || (files[i] && (fflush(files[i]) != 0 || ferror(files[i])));
     free(trace->groups);
+    free(trace->interfaces);
     free(trace);
     return failed ? error_set(-EIO, ERROR_NO_RANK, "the trace could not be written") : 0;
 }
@@ -49,7 +64,7 @@ static void line_begin(struct trace *trace)
 uint32_t trace_track(struct trace *trace, const char *group, uint32_t group_number,
                      const char *part)
 {
-    if (!trace)
+    if (!trace || !trace->out)
         return 0;
     if (trace->track_count == trace->capacity) {
         uint32_t capacity = trace->capacity ? trace->capacity * 2 : 32;
@@ -96,4 +111,37 @@ void trace_mark(struct trace *trace, uint32_t track, const char *what, sim_time 
     fprintf(trace->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"%s\",", what);
     place_print(trace, track, when);
     fputc('}', trace->out);
+}
+
+bool trace_has_packets(const struct trace *trace)
+{
+    return trace && (trace->packets || trace->pcap);
+}
+
+void trace_node(struct trace *trace, uint32_t node)
+{
+    if (!trace || !trace->pcap)
+        return;
+    if (node >= trace->interface_capacity) {
+        uint32_t capacity = 2 * node + 16;
+        uint32_t *interfaces = realloc(trace->interfaces, capacity * sizeof(*interfaces));
+        if (!interfaces)
+            return; /* its packets are those of the first */
+        for (uint32_t i = trace->interface_capacity; i < capacity; i++)
+            interfaces[i] = 0;
+        trace->interfaces = interfaces;
+        trace->interface_capacity = capacity;
+    }
+    trace->interfaces[node] = trace->interface_count++;
+    pcap_interface(trace->pcap, node);
+}
+
+void trace_packet(struct trace *trace, const struct trace_packet *packet)
+{
+    if (trace && trace->packets)
+        fprintf(trace->packets, "%lld.%06lld us  node %-3u %s  %s\n", packet->when / SIM_US,
+                packet->when % SIM_US, packet->node, packet->is_sent ? "sends" : "gets ",
+                packet->text);
+    if (trace && trace->pcap && packet->node < trace->interface_capacity)
+        pcap_packet(trace->pcap, trace->interfaces[packet->node], packet);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Time lines: what each part did when, as a file that ui.perfetto.dev and chrome://tracing open
- * (the JSON form of Chrome's trace events). One small interface; who has no trace passes NULL.
+ * What happened in a world, in files for other programs and for people:
+ *
+ *   time line  what each part did when, for ui.perfetto.dev and chrome://tracing (the JSON form of
+ *              Chrome's trace events)
+ *   packets    each packet that a controller sent or got, a line of text each
+ *   pcap       the same with all bytes, for Wireshark and tcpdump (pcapng; docs/packets.md)
+ *
+ * One small interface; who has no trace passes NULL.
  */
 #ifndef SIM_TRACE_TRACE_H
 #define SIM_TRACE_TRACE_H
@@ -10,9 +16,14 @@
 
 struct trace;
 
-/* Writes to `out`, which stays the caller's. NULL, with an error set, when memory is out. */
-struct trace *trace_open(FILE *out);
-/* Ends the file. 0, or -EIO. */
+/* Each may be NULL; they stay the caller's. */
+struct trace_files {
+    FILE *timeline, *packets, *pcap;
+};
+
+/* NULL, with an error set, when memory is out. */
+struct trace *trace_open(const struct trace_files *files);
+/* Ends the files. 0, or -EIO. */
 int trace_close(struct trace *trace);
 
 /* A line of the picture: `part` of `group`, such as "RFend" of "node 1". Returns its number. */
@@ -24,5 +35,19 @@ void trace_span(struct trace *trace, uint32_t track, const char *what, sim_time 
                 sim_time end);
 /* `what` happened. */
 void trace_mark(struct trace *trace, uint32_t track, const char *what, sim_time when);
+
+/* A node that sends and gets packets; before its first one. */
+void trace_node(struct trace *trace, uint32_t node);
+bool trace_has_packets(const struct trace *trace);
+
+struct trace_packet {
+    sim_time when;
+    uint32_t node; /* which sent it, or got it */
+    bool is_sent;
+    const void *header, *payload;
+    uint32_t header_length, payload_length;
+    const char *text; /* in words, without time and node */
+};
+void trace_packet(struct trace *trace, const struct trace_packet *packet);
 
 #endif

@@ -60,6 +60,7 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
 
 void agent_serve(struct agent *agent, int timeout_ms)
 {
+    atomic_fetch_add_explicit(&agent->control->beat, 1, memory_order_relaxed);
     agent_socket_serve(agent, timeout_ms);
     atomic_store_explicit(&agent->control->singlet_permille,
                           atomic_load_explicit(&agent->node.policy.ratio, memory_order_relaxed) /

@@ -7,21 +7,15 @@
  * compare-and-swap that names the ticket, so that neither side can act on a place that has become
  * another's meanwhile.
  */
+#include "base/clock.h"
 #include "cache/client_state.h"
 #include "cache/raw.h"
 
-#include <signal.h>
 #include <string.h>
 
-#define LOOK_NS    50000000LL /* between two looks whether the agent still lives */
+#define LOOK_NS    (50 * NS_PER_MS) /* between two looks whether the agent still lives */
+#define SILENCE_NS (3 * NS_PER_S)   /* an agent whose beat does not change for that long is stuck */
 #define SPIN_COUNT 200
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static bool move(struct cache_request *request, uint32_t from, uint32_t to)
 {
@@ -95,9 +89,44 @@ static void abandon(struct cache_request *request, uint32_t ticket)
         move(request, ticket + CACHE_DONE, ticket + CACHE_FREE);
 }
 
+/* How long to wait, and whether the agent is at work meanwhile. */
+struct patience {
+    int64_t deadline_ns;
+    uint64_t beat;
+    int64_t beat_ns;
+};
+
+/* 0: go on waiting. */
+static int lose_patience(struct cache_client *client, struct patience *patience)
+{
+    struct cache_control *control = client->control;
+    uint64_t beat = atomic_load_explicit(&control->beat, memory_order_relaxed);
+    int64_t now = clock_now_ns();
+    if (!agent_lives(client))
+        return -ESHUTDOWN;
+    if (beat != patience->beat) {
+        patience->beat = beat;
+        patience->beat_ns = now;
+    }
+    if (now - patience->beat_ns > SILENCE_NS) {
+        /* Stopped, or stuck: until it beats again nobody asks. */
+        atomic_store_explicit(&control->silent_beat, beat + 1, memory_order_relaxed);
+        return -ETIMEDOUT;
+    }
+    return now > patience->deadline_ns ? -ETIMEDOUT : 0;
+}
+
+static bool is_silent(const struct cache_client *client)
+{
+    const struct cache_control *control = client->control;
+    return atomic_load_explicit(&control->silent_beat, memory_order_relaxed) ==
+           atomic_load_explicit(&control->beat, memory_order_relaxed) + 1;
+}
+
 static int await(struct cache_client *client, struct cache_request *request, uint32_t ticket)
 {
-    int64_t deadline = now_ns() + client->control->patience_ns;
+    struct patience patience = {.deadline_ns = clock_deadline_ns(client->control->patience_ns),
+                                .beat_ns = clock_now_ns()};
     for (unsigned spins = 0;; spins++) {
         uint32_t word = atomic_load_explicit(&request->stage, memory_order_acquire);
         if (word - word % CACHE_STAGES != ticket)
@@ -105,13 +134,14 @@ static int await(struct cache_client *client, struct cache_request *request, uin
         if (word % CACHE_STAGES == CACHE_DONE)
             break;
         if (spins < SPIN_COUNT) {
-            __builtin_ia32_pause();
+            cpu_relax();
             continue;
         }
         raw_futex_wait(&request->stage, word, LOOK_NS);
-        if (!agent_lives(client) || now_ns() > deadline) {
+        int result = lose_patience(client, &patience);
+        if (result < 0) {
             abandon(request, ticket);
-            return agent_lives(client) ? -ETIMEDOUT : -ESHUTDOWN;
+            return result;
         }
     }
     int result = request->result;
@@ -123,6 +153,8 @@ int cache_ask(struct cache_client *client, const struct cache_wish *wish)
     uint32_t ticket;
     if (!cache_client_is_alive(client))
         return -ESHUTDOWN;
+    if (is_silent(client))
+        return -ETIMEDOUT;
     struct cache_request *request = send(client, wish, &ticket);
     return request ? await(client, request, ticket) : -EBUSY;
 }
@@ -130,7 +162,7 @@ int cache_ask(struct cache_client *client, const struct cache_wish *wish)
 void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 {
     uint32_t ticket;
-    if (cache_client_is_alive(client))
+    if (cache_client_is_alive(client) && !is_silent(client))
         send(client, wish, &ticket);
 }
 

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define CACHE_MAGIC       0x6f636e6174656e31u
-#define CACHE_VERSION     2u
+#define CACHE_VERSION     3u
 #define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_LEAST (64u << 10)
 #define CACHE_BLOCK_MOST  (64u << 20)
@@ -175,13 +175,14 @@ struct cache_control {
     /* What changes often begins here. */
     _Alignas(64) _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;
-    _Atomic uint64_t used_units, singlet_units; /* for people; in lengths of small objects */
-    _Atomic uint32_t singlet_permille;          /* the ratio in use */
     _Alignas(64) _Atomic uint32_t bell;         /* a futex: requests have come */
     _Atomic uint32_t sleepers;                  /* on it */
     _Atomic uint32_t stop;                      /* the program has ended */
-    _Atomic uint32_t is_finished;               /* all nodes' programs have, as far as known */
-    _Alignas(64) _Atomic uint64_t posted[16];   /* bit: this request is posted */
+    _Atomic uint32_t singlet_permille;          /* the ratio in use; for people, as the next line */
+    _Atomic uint64_t used_units, singlet_units; /* in lengths of small objects */
+    _Atomic uint64_t beat;                      /* changes while the agent is at work */
+    _Atomic uint64_t silent_beat; /* + 1: a client has waited in vain for it to change */
+    _Alignas(64) _Atomic uint64_t posted[16]; /* bit: this request is posted */
     struct cache_counters counters[CACHE_STRIPES];
     struct cache_request request[];
 };

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #define BLOCKS_LEAST 4 /* less is no cache */
+#define TIMEOUT_PART 3
 
 static int default_groups(int size)
 {
@@ -142,9 +143,14 @@ int node_open(struct node *node, struct rh_job *job, struct cache_control *contr
     int result = open_segments(node, shape, &arena);
     if (result == 0)
         result = open_parts(node, arena, shape, options);
-    if (result == 0)
-        await_peers(node);
-    return result;
+    if (result < 0)
+        return result;
+    await_peers(node);
+    /* From here on a peer that does not answer is not worth more than a part of a read's
+     * patience. */
+    if (job->timeout_ns > control->patience_ns / TIMEOUT_PART)
+        job->timeout_ns = control->patience_ns / TIMEOUT_PART;
+    return 0;
 }
 
 void node_close(struct node *node)

@@ -281,7 +281,7 @@ class Death(Case):
 
     def test_agent_killed_at_every_step(self):
         """Rank 1's agent dies at its n-th operation: as loader, as holder, while evicting."""
-        for step in [*range(1, 40, 2), 60, 90, 130, 200]:
+        for step in (1, 2, 3, 5, 8, 11, 14, 18, 22, 27, 33, 50, 80, 130):
             job = run(3, FILES, "--cache", "5M", "--nic", "fault(shm)",
                       RHINET_FAULT=f"rank=1,kill@{step}", RHINET_CACHE_AHEAD="2")
             self.check_good(job, 3)
@@ -298,9 +298,9 @@ class Death(Case):
         self.assertIn("was killed by signal 9", job.err)
 
     def test_agent_stopped(self):
-        """Silent, not dead: requests are given up after a while, loaders are overruled."""
-        job = Run(3, [*FILES], "--cache", "64M", RHINET_CACHE_LEASE="300ms",
-                  RHINET_CACHE_PATIENCE="500ms", RHINET_CACHE_AHEAD="0")
+        """Silent, not dead: it is not asked any more, and as a loader it is overruled."""
+        job = Run(3, [*FILES, *FILES], "--cache", "64M", RHINET_CACHE_LEASE="300ms",
+                  RHINET_CACHE_AHEAD="0")
         wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
         victim = agents_of(job.process.pid)[0]
         os.kill(victim, signal.SIGSTOP)

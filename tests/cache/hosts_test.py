@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""hosts_test.py RHINET NETNS-CLUSTER READER: the file cache on several hosts, which are network
-namespaces: each block is read once for all, an agent's death elsewhere ends nothing, and a host that
-is cut off is done without. Exit 77 with the reason where there are no namespaces."""
+"""hosts_test.py RHINET NETNS-CLUSTER READER: the file cache on several hosts, that is, network
+namespaces: each block is read once for all, an agent's death elsewhere ends nothing, and a host
+that is cut off is done without. Exit 77 with the reason where there are no namespaces."""
 
 import json
 import os

@@ -7,6 +7,7 @@
 #include "cache/interposer/real.h"
 #include "cache/interposer/table.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdarg.h>
@@ -45,6 +46,26 @@ ENTRY void closefrom(int first)
     real.closefrom(first);
 }
 
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+/* These open and close inside the C library. */
+ENTRY DIR *opendir(const char *path)
+{
+    real_ensure();
+    DIR *folder = real.opendir(path);
+    if (folder)
+        table_forget(dirfd(folder));
+    return folder;
+}
+
+ENTRY int closedir(DIR *folder)
+{
+    real_ensure();
+    if (folder)
+        table_forget(dirfd(folder));
+    return real.closedir(folder);
+}
+
 /* ---- Duplicating ----------------------------------------------------------------------------- */
 
 ENTRY int dup(int fd)
@@ -57,10 +78,16 @@ ENTRY int dup(int fd)
     return copy;
 }
 
+/* target is about to become another number for fd; not if fd is bad, for then nothing happens. */
+static void forget_target(int fd, int target)
+{
+    if (fd != target && table_has(target) && real.fcntl(fd, F_GETFD) >= 0)
+        table_forget(target);
+}
+
 ENTRY int dup2(int fd, int target)
 {
-    if (fd != target)
-        table_forget(target);
+    forget_target(fd, target);
     int copy = real.dup2(fd, target);
     if (copy >= 0)
         table_duplicate(fd, copy);
@@ -69,8 +96,7 @@ ENTRY int dup2(int fd, int target)
 
 ENTRY int dup3(int fd, int target, int flags)
 {
-    if (fd != target)
-        table_forget(target);
+    forget_target(fd, target);
     int copy = real.dup3(fd, target, flags);
     if (copy >= 0)
         table_duplicate(fd, copy);
@@ -163,5 +189,7 @@ ENTRY long syscall(long number, ...)
     real_ensure();
     long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     notice_syscall(number, a);
+    if (result == 0 && (number == SYS_fork || number == SYS_clone || number == SYS_clone3))
+        table_forked();
     return result;
 }

@@ -265,6 +265,8 @@ static void look_up_others(void)
     LOOK_UP(closefrom, "closefrom");
     LOOK_UP(daemon, "daemon");
     LOOK_UP(remove, "remove");
+    LOOK_UP(opendir, "opendir");
+    LOOK_UP(closedir, "closedir");
     LOOK_UP(read_checked, "__read_chk");
     LOOK_UP(pread_checked, "__pread_chk");
     LOOK_UP(open_checked, "__open_2");

@@ -8,6 +8,7 @@
 #define CACHE_INTERPOSER_REAL_H
 
 #include <aio.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -64,6 +65,8 @@ struct real {
     void (*closefrom)(int first);
     int (*daemon)(int keep_folder, int keep_output);
     int (*remove)(const char *path);
+    DIR *(*opendir)(const char *path);
+    int (*closedir)(DIR *folder);
     ssize_t (*read_checked)(int fd, void *buffer, size_t length, size_t room);
     ssize_t (*pread_checked)(int fd, void *buffer, size_t length, off_t offset, size_t room);
     int (*open_checked)(const char *path, int flags);

@@ -4,9 +4,12 @@
  */
 #include "cache/interposer/scope.h"
 
+#include "cache/interposer/table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -110,13 +113,41 @@ void scope_moved(void)
     atomic_store_explicit(&scope.folder, FOLDER_UNKNOWN, memory_order_relaxed);
 }
 
+static enum table_folder look_at_folder(int fd)
+{
+    char link[64], path[PATH_MAX];
+    int error = errno;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    errno = error;
+    if (length <= 0)
+        return TABLE_FOLDER_UNKNOWN;
+    path[length] = '\0';
+    return path[0] != '/' || covers(path) ? TABLE_FOLDER_INSIDE : TABLE_FOLDER_OUTSIDE;
+}
+
+/* Found out once for each folder, and kept until its number is closed or becomes another file's. */
+static bool is_outside(int fd)
+{
+    if ((unsigned)fd >= TABLE_SIZE || table_is_vfork_child)
+        return false;
+    uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
+    if (folder == TABLE_FOLDER_UNKNOWN) {
+        folder = look_at_folder(fd);
+        table_note_folder(fd, folder);
+    }
+    return folder == TABLE_FOLDER_OUTSIDE;
+}
+
 bool scope_may_cover(int folder, const char *path)
 {
     if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) || !path)
         return false;
     if (path[0] == '/')
         return covers(path) || strstr(path, "/../");
-    return folder != AT_FDCWD || is_inside() || strstr(path, "../");
+    if (strstr(path, "../"))
+        return true;
+    return folder == AT_FDCWD ? is_inside() : !is_outside(folder);
 }
 
 bool scope_status(int folder, const char *path, int flags, struct stat *status)

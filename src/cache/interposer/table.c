@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 _Atomic(struct description *) table_slots[TABLE_SIZE];
+_Atomic uint8_t table_folders[TABLE_SIZE];
 _Thread_local int table_is_vfork_child __attribute__((tls_model("initial-exec")));
 
 static struct {
@@ -76,11 +77,16 @@ static void take_out(int fd)
     release(description);
 }
 
-static void put_in(int fd, struct description *description)
+static void note_used(int fd)
 {
     int used = atomic_load(&table.used);
     while (used <= fd && !atomic_compare_exchange_weak(&table.used, &used, fd + 1))
         ;
+}
+
+static void put_in(int fd, struct description *description)
+{
+    note_used(fd);
     if (description->kind == DESCRIPTION_WRITES)
         atomic_fetch_add(&table.writer_count, 1);
     struct description *before = atomic_exchange(&table_slots[fd], description);
@@ -88,9 +94,19 @@ static void put_in(int fd, struct description *description)
         release(before);
 }
 
+void table_note_folder(int fd, enum table_folder folder)
+{
+    note_used(fd);
+    atomic_store_explicit(&table_folders[fd], (uint8_t)folder, memory_order_relaxed);
+}
+
 void table_forget(int fd)
 {
-    if (!table_has(fd) || table_is_vfork_child)
+    if ((unsigned)fd >= TABLE_SIZE || table_is_vfork_child)
+        return;
+    if (atomic_load_explicit(&table_folders[fd], memory_order_relaxed) != TABLE_FOLDER_UNKNOWN)
+        atomic_store_explicit(&table_folders[fd], TABLE_FOLDER_UNKNOWN, memory_order_relaxed);
+    if (!table_has(fd))
         return;
     int error = errno;
     take_out(fd);
@@ -99,9 +115,9 @@ void table_forget(int fd)
 
 void table_forget_range(unsigned first, unsigned last)
 {
-    int used = atomic_load(&table.used);
-    for (int fd = (int)first; first < TABLE_SIZE && fd < used && (unsigned)fd <= last; fd++)
-        table_forget(fd);
+    unsigned used = (unsigned)atomic_load(&table.used);
+    for (unsigned fd = first; fd < used && fd <= last; fd++)
+        table_forget((int)fd);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */

@@ -39,6 +39,10 @@ struct description {
 
 extern _Atomic(struct description *) table_slots[TABLE_SIZE];
 
+/* Of a number that is a folder: whether what is below it may be the cache's; scope.c finds out. */
+enum table_folder { TABLE_FOLDER_UNKNOWN, TABLE_FOLDER_INSIDE, TABLE_FOLDER_OUTSIDE };
+extern _Atomic uint8_t table_folders[TABLE_SIZE];
+
 /* Set while this thread's memory is that of a vfork child, which has descriptors of its own. */
 extern _Thread_local int table_is_vfork_child __attribute__((tls_model("initial-exec")));
 
@@ -62,6 +66,9 @@ static inline bool table_has(int fd)
 
 /* fd has just been opened; look whether it concerns the cache. flags: as for open. */
 void table_adopt(struct cache_client *client, int fd, int flags);
+
+/* What scope.c has found out; see table_folders. */
+void table_note_folder(int fd, enum table_folder folder);
 
 /* fd is about to be, or has been, closed or replaced. */
 void table_forget(int fd);

@@ -361,6 +361,8 @@ void ofi_sockets_open(struct ofi_nic *ofi);
 void ofi_sockets_close(struct ofi_nic *ofi);
 /* Connections may have come. Under the lock. */
 void ofi_sockets_changed(struct ofi_nic *ofi);
+/* It is not likely, but possible. Under the lock. */
+void ofi_sockets_look_soon(struct ofi_nic *ofi);
 /* The agent has slept on them: what has rung? */
 void ofi_sockets_rang(struct ofi_nic *ofi);
 /* Whether all are watched, as far as one can tell. Under the lock. */

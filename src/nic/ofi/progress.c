@@ -215,11 +215,12 @@ static unsigned look_for_more(struct ofi_nic *ofi)
 static void came_in_vain(struct ofi_nic *ofi, unsigned times)
 {
     struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
-    if (ofi->listener_rings) {
-        ofi_lock(ofi);
+    ofi_lock(ofi);
+    if (ofi->listener_rings)
         ofi_sockets_changed(ofi);
-        ofi_unlock(ofi);
-    }
+    else
+        ofi_sockets_look_soon(ofi); /* another thread may have answered the listener */
+    ofi_unlock(ofi);
     if (times > IN_VAIN_MOST)
         poll(&kicked, 1, POLLING_MS);
 }

@@ -19,6 +19,7 @@
 
 #define YOUNG_NS (200 * NS_PER_MS) /* after a change more connections may come */
 #define AGAIN_NS (1 * NS_PER_S)    /* a look for what was missed */
+#define SOON_NS  (50 * NS_PER_MS)  /* the same, after something came that may have been one */
 
 static bool is_same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -123,6 +124,13 @@ void ofi_sockets_rang(struct ofi_nic *ofi)
 void ofi_sockets_changed(struct ofi_nic *ofi)
 {
     ofi->sockets_young_ns = clock_now_ns() + YOUNG_NS;
+}
+
+void ofi_sockets_look_soon(struct ofi_nic *ofi)
+{
+    int64_t soon_ns = clock_now_ns() + SOON_NS;
+    if (soon_ns < ofi->sockets_again_ns)
+        ofi->sockets_again_ns = soon_ns;
 }
 
 bool ofi_sockets_are_settled(struct ofi_nic *ofi)

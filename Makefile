@@ -7,8 +7,9 @@
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
-#                     then 100,000 random networks through router and checker; NETWORKS=100000
-#                     then messages on simulated clusters under faults; SEEDS=20000
+#                     then 100,000 random networks through router and checker; NETWORKS=100000;
+#                     then messages on simulated clusters under faults; SEEDS=20000;
+#                     then the file cache in random shapes, with faults and deaths
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
@@ -43,6 +44,8 @@ soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing
 	@build/tests/martini/martini-storm --seed 1000 --count $(SEEDS)
+	@tests/cache/soak.py build/rhinet build/tests/cache/cache-reader \
+		build/tests/cache/cache-change --minutes $(MINUTES)
 
 bench: build
 	build/rhinet bench rma

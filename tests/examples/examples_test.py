@@ -57,7 +57,12 @@ def sort_is_right(lines, size):
         f"{size * NUMBERS} numbers of {size} ranks sorted" in lines
 
 
+def dsm_queue_is_right(lines, _):
+    return lines == ["200 tasks, sum 27576734"]
+
+
 RIGHT = {
+    ("dsm_queue",): dsm_queue_is_right,
     ("hello",): hello_is_right,
     ("ring", "300"): ring_is_right,
     ("halo",): halo_is_right,
@@ -68,6 +73,7 @@ RIGHT = {
 
 # A fault that the contract forbids, or an error: each must end in a status other than 0.
 WRONG = [
+    (("dsm_queue",), "reorder=0.1,corrupt=pull@60+,rank=1", ""),
     (("hello",), "drop=push@1,rank=0", "was dropped"),
     (("ring", "300"), "corrupt=push@5,rank=1", "hops, not"),
     (("halo",), "lose=push@1,rank=0", ""),

@@ -73,7 +73,7 @@ RIGHT = {
 
 # A fault that the contract forbids, or an error: each must end in a status other than 0.
 WRONG = [
-    (("dsm_queue",), "reorder=0.1,corrupt=pull@60+,rank=1", ""),
+    (("dsm_queue",), "delay=store%0.001:1us,corrupt=pull@30+,rank=1", ""),
     (("hello",), "drop=push@1,rank=0", "was dropped"),
     (("ring", "300"), "corrupt=push@5,rank=1", "hops, not"),
     (("halo",), "lose=push@1,rank=0", ""),

@@ -3,6 +3,7 @@
  * Acquire and release: what is here already costs one compare-and-swap on the own word; the rest is
  * in read.c, write.c and serve.c.
  */
+#include "dsm/check.h"
 #include "dsm/reach.h"
 #include "rma/rma.h"
 
@@ -98,11 +99,24 @@ int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access
                                  : acquire_to_write(dsm, variable, timeout_ns);
 }
 
+static rare_path int acquire_checked(struct rh_dsm *dsm, rh_dsm_variable variable,
+                                     enum rh_dsm_access access, int64_t timeout_ns)
+{
+    if (access != RH_DSM_READ && access != RH_DSM_WRITE)
+        return refuse_access(variable, (int)access);
+    int result = dsm_acquire(dsm, variable, access, timeout_ns);
+    if (result == 0)
+        dsm_check_hold(dsm, variable, access == RH_DSM_WRITE);
+    return result;
+}
+
 int rh_dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access access,
                    int64_t timeout_ns)
 {
     if (unlikely(variable >= dsm->variable_count))
         return refuse_number(dsm, variable);
+    if (unlikely(dsm->check != NULL))
+        return acquire_checked(dsm, variable, access, timeout_ns);
     if (access == RH_DSM_READ)
         return acquire_to_read(dsm, variable, timeout_ns);
     if (access == RH_DSM_WRITE)
@@ -172,9 +186,20 @@ int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
     return 0;
 }
 
+static rare_path int release_checked(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    uint64_t word = dsm_own_word(dsm, variable);
+    if (!(word & (WORD_WRITER | WORD_READERS)))
+        return refuse_release(variable);
+    dsm_check_drop(dsm, variable, word & WORD_WRITER);
+    return dsm_release(dsm, variable);
+}
+
 int rh_dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     if (unlikely(variable >= dsm->variable_count))
         return refuse_number(dsm, variable);
+    if (unlikely(dsm->check != NULL))
+        return release_checked(dsm, variable);
     return dsm_release(dsm, variable);
 }

@@ -75,7 +75,7 @@ static rare_path int write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, i
 static inline int acquire_to_read(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     if (likely(read_at_once(dsm, variable))) {
-        dsm->own[variable].stat.read_hits++;
+        dsm_stat_add(&dsm->own[variable].stat.read_hits, 1);
         return 0;
     }
     return read_later(dsm, variable, timeout_ns);
@@ -86,7 +86,7 @@ static inline int acquire_to_write(struct rh_dsm *dsm, rh_dsm_variable variable,
     if (unlikely(!write_at_once(dsm, variable)))
         return write_later(dsm, variable, timeout_ns);
     struct dsm_own *own = &dsm->own[variable];
-    own->stat.write_hits++;
+    dsm_stat_add(&own->stat.write_hits, 1);
     if (unlikely((dsm_own_word(dsm, variable) & WORD_COPIES) != 0 || own->has_begin_work))
         return write_alone(dsm, variable, timeout_ns);
     return 0;

@@ -162,10 +162,16 @@ static inline int dsm_home(const struct rh_dsm *dsm, rh_dsm_variable variable)
     return (int)(variable % (unsigned)dsm->size);
 }
 
-/* Count something of a variable that is not a hit, for it and for the whole process. */
+/* Count something of a variable. As counter_add(): threads that collide may lose a count. */
+static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
+{
+    __atomic_store_n(field, __atomic_load_n(field, __ATOMIC_RELAXED) + amount, __ATOMIC_RELAXED);
+}
+
+/* The same for what is not a hit: it counts for the whole process, too. */
 #define dsm_count(dsm_, variable_, field_, counter_, amount_)                                      \
     do {                                                                                           \
-        (dsm_)->own[variable_].stat.field_ += (amount_);                                           \
+        dsm_stat_add(&(dsm_)->own[variable_].stat.field_, amount_);                                \
         counter_add((dsm_)->job->counters, counter_, amount_);                                     \
     } while (0)
 

@@ -167,7 +167,7 @@ int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
         bool is_stopped = word & (WORD_TAKEN | WORD_BUSY | WORD_WANTED);
         if ((word & WORD_VALID) && !is_stopped && (word & WORD_READERS) != WORD_READERS) {
             if (dsm_own_swap_if(dsm, variable, &word, (word + WORD_READER_ONE) & ~WORD_FRESH)) {
-                dsm->own[variable].stat.read_hits++;
+                dsm_stat_add(&dsm->own[variable].stat.read_hits, 1);
                 return 0;
             }
         } else if (word & WORD_BUSY) {

@@ -42,6 +42,8 @@ SEEDS ?= 20000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
+	@for ranks in 2 3 5; do build/rhinet run -n $$ranks build/tests/dsm/dsm-random \
+	    --seed $$(date +%s) --count $$(($(MINUTES) * 300)) --ops 200 || exit 1; done
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing
 	@build/tests/martini/martini-storm --seed 1000 --count $(SEEDS)
 	@tests/cache/soak.py build/rhinet build/tests/cache/cache-reader \

@@ -398,7 +398,7 @@ int pages_fault_write(struct bench_run *run, double *figure);
 int pages_fetch(struct bench_run *run, double *figure);
 int pages_stream(struct bench_run *run, double *figure);
 int pages_barrier(struct bench_run *run, double *figure);
-int pages_count(struct bench_run *run, double *figure);
+int pages_lock_count(struct bench_run *run, double *figure);
 
 int datagram_open(struct bench_run *run);
 void datagram_close(struct bench_run *run);

@@ -45,7 +45,7 @@ const struct bench_case bench_pages_cases[BENCH_PAGES_CASES] = {
     {PAGE_CASE("page-barrier", "a barrier with nothing to tell; raw: a cache line's trip", raw_trip,
                pages_barrier)},
     {PAGE_CASE("page-count", "a counter in a page under a lock that both want; raw: a fault",
-               pages_raw_fault, pages_count)},
+               pages_raw_fault, pages_lock_count)},
 };
 
 const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES] = {

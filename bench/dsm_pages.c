@@ -171,7 +171,7 @@ static int count_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int pages_count(struct bench_run *run, double *figure)
+int pages_lock_count(struct bench_run *run, double *figure)
 {
     return bench_time_together(run, count_chunk, 200, figure);
 }

@@ -36,6 +36,14 @@ static const struct counter_spec specs[COUNTER_COUNT] = {
     [COUNTER_MSG_RECEIVED] = {"msg_received", "messages received"},
     [COUNTER_MSG_UNEXPECTED] = {"msg_unexpected", "messages that came before their receive"},
     [COUNTER_MSG_BLOCKED] = {"msg_blocked", "messages that waited for the receiver's buffers"},
+    [COUNTER_DSM_FETCH] = {"dsm_fetch", "shared memory: reads that had to fetch"},
+    [COUNTER_DSM_OWN] = {"dsm_own", "shared memory: writes that took a variable from another rank"},
+    [COUNTER_DSM_WAIT] = {"dsm_wait", "shared memory: acquires that waited for other holders"},
+    [COUNTER_DSM_INVALIDATE] = {"dsm_invalidate", "shared memory: copies of others made invalid"},
+    [COUNTER_DSM_UPDATE] = {"dsm_update", "shared memory: copies of others written"},
+    [COUNTER_DSM_BOUNCE] = {"dsm_bounce", "shared memory: variables taken back from the rank that "
+                                          "had just taken them"},
+    [COUNTER_DSM_BYTES] = {"dsm_bytes", "shared memory: bytes of variables fetched and written"},
 };
 
 const struct counter_spec *counter_spec(enum counter which)

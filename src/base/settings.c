@@ -67,6 +67,13 @@ static const struct setting_spec specs[SETTING_COUNT] = {
          .most = 1 << 20,
          .help = "distributed shared memory: synchronisation variables, 384 bytes each on every "
                  "rank; the same on all"},
+    [SETTING_DSM_CHECK] =
+        {.name = "RHINET_DSM_CHECK",
+         .kind = SETTING_CHOICE,
+         .initial = "off",
+         .choices = "off|on",
+         .help = "on: distributed shared memory that is not held is out of reach, and an access to "
+                 "it is reported; so are variables that go to and fro. Slow"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,

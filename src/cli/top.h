@@ -19,6 +19,8 @@ struct top_sample {
 struct top_rates {
     double operations;
     double bytes;
+    double fetches; /* of shared memory, to read or to own */
+    double bounces; /* of these, back from the rank that had just taken it */
     double waits;
     double sleeps;
     uint64_t denials;

@@ -34,6 +34,8 @@ struct top_rates top_rates(const struct top_sample *sample, uint32_t rank)
     for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++)
         rates.denials += sample->now->rank[rank].counter[denials[i]];
     rates.bytes = rate(sample, rank, COUNTER_PUSH_BYTES) + rate(sample, rank, COUNTER_PULL_BYTES);
+    rates.fetches = rate(sample, rank, COUNTER_DSM_FETCH) + rate(sample, rank, COUNTER_DSM_OWN);
+    rates.bounces = rate(sample, rank, COUNTER_DSM_BOUNCE);
     rates.waits = rate(sample, rank, COUNTER_WAIT);
     rates.sleeps = rate(sample, rank, COUNTER_WAIT_SLEEP);
     return rates;
@@ -44,6 +46,8 @@ static void cells_rates(struct table *table, const struct top_rates *rates)
     char text[UNIT_TEXT_MAX];
     table_cell(table, "%s", unit_count(text, rates->operations));
     table_cell(table, "%s", unit_bytes(text, rates->bytes));
+    table_cell(table, "%s", unit_count(text, rates->fetches));
+    table_cell(table, "%s", unit_count(text, rates->bounces));
     table_cell(table, "%s", unit_count(text, rates->waits));
     table_cell(table, "%s", unit_count(text, rates->sleeps));
     table_cell(table, "%" PRIu64, rates->denials);
@@ -86,6 +90,8 @@ static void add_total(struct table *table, const struct top_sample *sample)
         struct top_rates rates = top_rates(sample, i);
         total.operations += rates.operations;
         total.bytes += rates.bytes;
+        total.fetches += rates.fetches;
+        total.bounces += rates.bounces;
         total.waits += rates.waits;
         total.sleeps += rates.sleeps;
         total.denials += rates.denials;
@@ -104,6 +110,8 @@ void top_print(FILE *out, const struct top_sample *sample, int width, int height
         {.title = "PID", .is_number = true, .rank = 2},
         {.title = "OPS/S", .is_number = true},
         {.title = "BYTES/S", .is_number = true},
+        {.title = "FETCHES/S", .is_number = true, .rank = 5},
+        {.title = "BOUNCES/S", .is_number = true, .rank = 6},
         {.title = "WAITS/S", .is_number = true, .rank = 3},
         {.title = "SLEEPS/S", .is_number = true, .rank = 4},
         {.title = "DENIED", .is_number = true, .rank = 1},
@@ -133,6 +141,8 @@ static json_t *rank_json(const struct top_sample *sample, uint32_t which)
     json_put_number(object, "pid", (uint64_t)rank->pid);
     json_put_real(object, "ops_per_s", rates.operations);
     json_put_real(object, "bytes_per_s", rates.bytes);
+    json_put_real(object, "fetches_per_s", rates.fetches);
+    json_put_real(object, "bounces_per_s", rates.bounces);
     json_put_real(object, "waits_per_s", rates.waits);
     json_put_real(object, "sleeps_per_s", rates.sleeps);
     json_put_number(object, "denials", rates.denials);

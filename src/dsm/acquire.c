@@ -3,6 +3,7 @@
  * Acquire and release: what is here already costs one compare-and-swap on the own word; the rest is
  * in read.c, write.c and serve.c.
  */
+#include "dsm/check.h"
 #include "dsm/reach.h"
 #include "rma/rma.h"
 
@@ -74,7 +75,7 @@ static rare_path int write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, i
 static inline int acquire_to_read(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     if (likely(read_at_once(dsm, variable))) {
-        dsm->own[variable].stat.read_hits++;
+        dsm_stat_add(&dsm->own[variable].stat.read_hits, 1);
         return 0;
     }
     return read_later(dsm, variable, timeout_ns);
@@ -85,7 +86,7 @@ static inline int acquire_to_write(struct rh_dsm *dsm, rh_dsm_variable variable,
     if (unlikely(!write_at_once(dsm, variable)))
         return write_later(dsm, variable, timeout_ns);
     struct dsm_own *own = &dsm->own[variable];
-    own->stat.write_hits++;
+    dsm_stat_add(&own->stat.write_hits, 1);
     if (unlikely((dsm_own_word(dsm, variable) & WORD_COPIES) != 0 || own->has_begin_work))
         return write_alone(dsm, variable, timeout_ns);
     return 0;
@@ -98,11 +99,24 @@ int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access
                                  : acquire_to_write(dsm, variable, timeout_ns);
 }
 
+static rare_path int acquire_checked(struct rh_dsm *dsm, rh_dsm_variable variable,
+                                     enum rh_dsm_access access, int64_t timeout_ns)
+{
+    if (access != RH_DSM_READ && access != RH_DSM_WRITE)
+        return refuse_access(variable, (int)access);
+    int result = dsm_acquire(dsm, variable, access, timeout_ns);
+    if (result == 0)
+        dsm_check_hold(dsm, variable, access == RH_DSM_WRITE);
+    return result;
+}
+
 int rh_dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access access,
                    int64_t timeout_ns)
 {
     if (unlikely(variable >= dsm->variable_count))
         return refuse_number(dsm, variable);
+    if (unlikely(dsm->check != NULL))
+        return acquire_checked(dsm, variable, access, timeout_ns);
     if (access == RH_DSM_READ)
         return acquire_to_read(dsm, variable, timeout_ns);
     if (access == RH_DSM_WRITE)
@@ -172,9 +186,20 @@ int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
     return 0;
 }
 
+static rare_path int release_checked(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    uint64_t word = dsm_own_word(dsm, variable);
+    if (!(word & (WORD_WRITER | WORD_READERS)))
+        return refuse_release(variable);
+    dsm_check_drop(dsm, variable, word & WORD_WRITER);
+    return dsm_release(dsm, variable);
+}
+
 int rh_dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     if (unlikely(variable >= dsm->variable_count))
         return refuse_number(dsm, variable);
+    if (unlikely(dsm->check != NULL))
+        return release_checked(dsm, variable);
     return dsm_release(dsm, variable);
 }

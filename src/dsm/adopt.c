@@ -3,6 +3,7 @@
  * Adopting a variable whose owner is gone. One rank at a time: who adopts puts itself down at the
  * lowest living rank first.
  */
+#include "dsm/check.h"
 #include "dsm/reach.h"
 #include "rma/rma.h"
 
@@ -113,5 +114,7 @@ int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
             dsm_own_give_up(dsm, variable);
     }
     leave(dsm, variable, registry);
+    if (result >= 0 && dsm->check)
+        dsm_check_hold(dsm, variable, true);
     return result;
 }

@@ -3,6 +3,7 @@
  * What is bound to a variable, and how it travels. The binding is the same on all ranks: who binds
  * holds the variable for writing, so that nobody else uses it, and writes it everywhere.
  */
+#include "dsm/check.h"
 #include "dsm/reach.h"
 
 #include <string.h>
@@ -86,7 +87,13 @@ int rh_dsm_bind(struct rh_dsm *dsm, rh_dsm_variable variable, const struct rh_ds
                 size_t count)
 {
     int result = check_held(dsm, variable, WORD_WRITER);
-    return result < 0 ? result : bind_regions(dsm, variable, regions, count);
+    if (result < 0 || !dsm->check)
+        return result < 0 ? result : bind_regions(dsm, variable, regions, count);
+    dsm_check_drop(dsm, variable, true);
+    result = bind_regions(dsm, variable, regions, count);
+    dsm_check_hold(dsm, variable, true);
+    dsm_check_bound(dsm, variable);
+    return result;
 }
 
 int rh_dsm_bound(struct rh_dsm *dsm, rh_dsm_variable variable, struct rh_dsm_region *regions,

@@ -31,6 +31,8 @@
  *   serve.c     release with waiters         wait.c      waiting, finding the owner
  *   update.c    writing others' copies       bulk.h      how bytes move
  *   transfer.c  moving a variable's data     diff.c      and only what has changed
+ *   check.c     the checker mode             together.c  barrier, conditions
+ *   adopt.c     after a death                stat.c      counts
  *   heap.c      the allocator                bind.c      bindings and modes
  */
 #ifndef DSM_DSM_H
@@ -125,7 +127,6 @@ struct rh_dsm {
     struct dsm_node *nodes;
     struct dsm_own *own;
     uint32_t variable_count; /* of the program */
-    bool is_checked;
     int rank, size;
     struct rh_job *job;
     struct dsm_peer *peers;
@@ -160,6 +161,19 @@ static inline int dsm_home(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     return (int)(variable % (unsigned)dsm->size);
 }
+
+/* Count something of a variable. As counter_add(): threads that collide may lose a count. */
+static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
+{
+    __atomic_store_n(field, __atomic_load_n(field, __ATOMIC_RELAXED) + amount, __ATOMIC_RELAXED);
+}
+
+/* The same for what is not a hit: it counts for the whole process, too. */
+#define dsm_count(dsm_, variable_, field_, counter_, amount_)                                      \
+    do {                                                                                           \
+        dsm_stat_add(&(dsm_)->own[variable_].stat.field_, amount_);                                \
+        counter_add((dsm_)->job->counters, counter_, amount_);                                     \
+    } while (0)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */
 struct dsm_patience {

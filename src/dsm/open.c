@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "dsm/bulk.h"
+#include "dsm/check.h"
 #include "dsm/datagram/datagram.h"
 #include "dsm/reach.h"
 
@@ -239,6 +240,8 @@ static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
     if (result < 0)
         return result;
     result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    if (result == 0 && setting_number(&dsm->job->settings, SETTING_DSM_CHECK) == 1)
+        result = dsm_check_open(dsm);
     if (result < 0)
         dsm->bulk->close(dsm, dsm->bulk_state);
     return result;
@@ -272,6 +275,8 @@ int rh_dsm_close(struct rh_dsm *dsm)
 {
     rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
     dsm->bulk->close(dsm, dsm->bulk_state);
+    if (dsm->check)
+        dsm_check_close(dsm);
     close_set(dsm);
     close_together(dsm);
     free_memory(dsm);

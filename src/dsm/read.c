@@ -35,7 +35,7 @@ static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner)
         next = word_with_hint((word & ~(WORD_FETCHING | WORD_FRESH)) | WORD_VALID, owner) +
                WORD_READER_ONE;
     while (!dsm_own_swap_if(dsm, variable, &word, next));
-    dsm->own[variable].stat.read_misses++;
+    dsm_count(dsm, variable, read_misses, COUNTER_DSM_FETCH, 1);
     rh_wake(dsm->job, dsm->rank);
     return 1;
 }
@@ -94,7 +94,7 @@ static int ask(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
         return fetch(dsm, variable, search->target);
     if (!(old & WORD_OWNER))
         return dsm_follow(dsm, variable, search, old, patience);
-    dsm->own[variable].stat.waits++;
+    dsm_count(dsm, variable, waits, COUNTER_DSM_WAIT, 1);
     leave(dsm, variable, WORD_FETCHING, WORD_WAIT_READ);
     return queue_up(dsm, variable, search->target, patience);
 }
@@ -130,7 +130,7 @@ static int wait_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
     }
     if (!dsm_own_swap_if(dsm, variable, &word, word | WORD_WAIT_READ))
         return 0;
-    dsm->own[variable].stat.waits++;
+    dsm_count(dsm, variable, waits, COUNTER_DSM_WAIT, 1);
     int result = queue_up(dsm, variable, dsm->rank, patience);
     if (result <= 0)
         leave(dsm, variable, WORD_FETCHING, 0);
@@ -167,7 +167,7 @@ int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
         bool is_stopped = word & (WORD_TAKEN | WORD_BUSY | WORD_WANTED);
         if ((word & WORD_VALID) && !is_stopped && (word & WORD_READERS) != WORD_READERS) {
             if (dsm_own_swap_if(dsm, variable, &word, (word + WORD_READER_ONE) & ~WORD_FRESH)) {
-                dsm->own[variable].stat.read_hits++;
+                dsm_stat_add(&dsm->own[variable].stat.read_hits, 1);
                 return 0;
             }
         } else if (word & WORD_BUSY) {

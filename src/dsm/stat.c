@@ -16,16 +16,16 @@ int rh_dsm_owner(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 static void add(struct rh_dsm_stat *sum, const struct rh_dsm_stat *one)
 {
-    sum->read_hits += one->read_hits;
-    sum->read_misses += one->read_misses;
-    sum->write_hits += one->write_hits;
-    sum->write_misses += one->write_misses;
-    sum->waits += one->waits;
-    sum->invalidations += one->invalidations;
-    sum->updates += one->updates;
-    sum->fetched_bytes += one->fetched_bytes;
-    sum->pushed_bytes += one->pushed_bytes;
-    sum->bounces += one->bounces;
+    dsm_stat_add(&sum->read_hits, __atomic_load_n(&one->read_hits, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->read_misses, __atomic_load_n(&one->read_misses, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->write_hits, __atomic_load_n(&one->write_hits, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->write_misses, __atomic_load_n(&one->write_misses, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->waits, __atomic_load_n(&one->waits, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->invalidations, __atomic_load_n(&one->invalidations, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->updates, __atomic_load_n(&one->updates, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->fetched_bytes, __atomic_load_n(&one->fetched_bytes, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->pushed_bytes, __atomic_load_n(&one->pushed_bytes, __ATOMIC_RELAXED));
+    dsm_stat_add(&sum->bounces, __atomic_load_n(&one->bounces, __ATOMIC_RELAXED));
 }
 
 int rh_dsm_stat(struct rh_dsm *dsm, rh_dsm_variable variable, struct rh_dsm_stat *stat)

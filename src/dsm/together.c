@@ -82,13 +82,14 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
                         dsm_bit(dsm->rank), &old);
     if (result < 0)
         return result;
-    result = dsm_release(dsm, variable);
+    result = rh_dsm_release(dsm, variable);
     if (result < 0)
         return result;
     int waited = await_event(dsm, variable, seen, timeout_ns);
     if (waited < 0 && waited != RH_ETIMEOUT && waited != RH_EAGAIN)
         return waited;
-    result = dsm_acquire(dsm, variable, is_writer ? RH_DSM_WRITE : RH_DSM_READ, RH_TIMEOUT_DEFAULT);
+    result = rh_dsm_acquire(dsm, variable, is_writer ? RH_DSM_WRITE : RH_DSM_READ,
+                            RH_TIMEOUT_DEFAULT);
     return result < 0 ? result : waited;
 }
 

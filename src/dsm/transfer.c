@@ -63,7 +63,7 @@ int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
                      ? dsm_diff_pull(dsm, variable, rank, &length)
                      : move_all(dsm, variable, rank, dsm->bulk->pull);
     if (likely(result == 0))
-        dsm->own[variable].stat.fetched_bytes += length;
+        dsm_count(dsm, variable, fetched_bytes, COUNTER_DSM_BYTES, length);
     return result;
 }
 
@@ -74,6 +74,6 @@ int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
                      ? dsm_diff_push(dsm, variable, rank, &length)
                      : move_all(dsm, variable, rank, dsm->bulk->push);
     if (likely(result == 0))
-        dsm->own[variable].stat.pushed_bytes += length;
+        dsm_count(dsm, variable, pushed_bytes, COUNTER_DSM_BYTES, length);
     return result;
 }

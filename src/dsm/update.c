@@ -51,7 +51,7 @@ static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, updated(dsm, word));
     if (result <= 0)
         return;
-    dsm->own[variable].stat.updates++;
+    dsm_count(dsm, variable, updates, COUNTER_DSM_UPDATE, 1);
     rh_wake(dsm->job, rank);
 }
 

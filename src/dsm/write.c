@@ -31,7 +31,7 @@ static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, st
             if (result > 0) {
                 copies->had |= word_copy(rank);
                 copies->used |= word & WORD_FRESH ? 0 : word_copy(rank);
-                dsm->own[variable].stat.invalidations++;
+                dsm_count(dsm, variable, invalidations, COUNTER_DSM_INVALIDATE, 1);
                 return 0;
             }
         } else {
@@ -109,8 +109,8 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
     }
     struct dsm_own *own = &dsm->own[variable];
     if (source != dsm->rank) {
-        own->stat.write_misses++;
-        own->stat.bounces += own->last_source == source;
+        dsm_count(dsm, variable, write_misses, COUNTER_DSM_OWN, 1);
+        dsm_count(dsm, variable, bounces, COUNTER_DSM_BOUNCE, own->last_source == source);
         own->last_source = source;
         own->has_begin_work = dsm->bindings[variable].stamps != 0;
     }
@@ -160,7 +160,7 @@ static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                               .seen = dsm_own_signal(dsm, variable),
                               .from = target};
     uint64_t old;
-    dsm->own[variable].stat.waits++;
+    dsm_count(dsm, variable, waits, COUNTER_DSM_WAIT, 1);
     __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WAIT_WRITE, __ATOMIC_SEQ_CST);
     int result = dsm_or(dsm, target, variable, DSM_WAITERS_WRITE, dsm_bit(dsm->rank), &old);
     if (result == 0)

@@ -57,6 +57,10 @@ def sort_is_right(lines, size):
         f"{size * NUMBERS} numbers of {size} ranks sorted" in lines
 
 
+def dsm_queue_is_right(lines, _):
+    return lines == ["200 tasks, sum 27576734"]
+
+
 def himeno_is_right(lines, size):
     residuals = {line.split()[-1] for line in lines}
     return len(lines) == 4 and len(residuals) == 1 and f" {size} ranks" in lines[3]
@@ -72,6 +76,7 @@ def threads_is_right(lines, size):
 
 
 RIGHT = {
+    ("dsm_queue",): dsm_queue_is_right,
     ("hello",): hello_is_right,
     ("ring", "300"): ring_is_right,
     ("halo",): halo_is_right,
@@ -85,6 +90,7 @@ RIGHT = {
 
 # A fault that the contract forbids, or an error: each must end in a status other than 0.
 WRONG = [
+    (("dsm_queue",), "delay=store%0.001:1us,corrupt=pull@30+,rank=1", ""),
     (("hello",), "drop=push@1,rank=0", "was dropped"),
     (("ring", "300"), "corrupt=push@5,rank=1", "hops, not"),
     (("halo",), "lose=push@1,rank=0", ""),

@@ -517,6 +517,11 @@ byte finished = 0;
 #define EXTRA 0
 #endif
 #define THREADS (N + EXTRA)
+#if defined(NO_INVALID) || defined(LATE_GRANT) || defined(NO_INHERIT)
+#define OPERATIONS 2 /* it takes that many to see these */
+#else
+#define OPERATIONS 1
+#endif
 
 proctype thread(byte me; byte operations)
 {
@@ -550,9 +555,9 @@ proctype thread(byte me; byte operations)
 init {
     atomic {
         owner[0] = true; valid[0] = true;
-        run thread(0, 1); run thread(1, 1 + EXTRA);
+        run thread(0, OPERATIONS); run thread(1, OPERATIONS);
 #if N > 2
-        run thread(2, 1);
+        run thread(2, OPERATIONS);
 #endif
 #if EXTRA
         run thread(0, 1)

@@ -139,7 +139,7 @@ int64_t change_send(struct rh_dsm_pages *pages, size_t page, const char *now, co
                                                     FAULTS_PAGE)
                              : send_runs(pages, page, now, before);
     if (changed > 0)
-        pages->stat.pushed_bytes += (uint64_t)changed;
+        pages_count(&pages->stat.pushed_bytes, (uint64_t)changed);
     return changed;
 }
 

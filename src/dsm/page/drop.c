@@ -37,7 +37,7 @@ int drop_entered(struct rh_dsm_pages *pages, struct faults_run run)
         pages_bit_clear(pages->written, run.first + i);
         result = rescue(pages, run.first + i, was_written[i]);
     }
-    pages->stat.dropped_pages += run.count;
+    pages_count(&pages->stat.dropped_pages, run.count);
     return result;
 }
 
@@ -60,7 +60,7 @@ static int update_entered(struct rh_dsm_pages *pages, struct faults_run run)
     }
     for (size_t i = run.first; i < run.first + run.count; i++)
         pages->pages[i].credit--;
-    pages->stat.updated_pages += run.count;
+    pages_count(&pages->stat.updated_pages, run.count);
     return 0;
 }
 

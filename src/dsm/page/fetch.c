@@ -138,7 +138,7 @@ static int fetch(struct rh_dsm_pages *pages, struct faults_run run, int home, bo
     if (result == 0)
         result = admit(pages, run, for_writing);
     if (result == 0)
-        pages->stat.fetched_pages += run.count;
+        pages_count(&pages->stat.fetched_pages, run.count);
     return result;
 }
 
@@ -161,7 +161,7 @@ static int bring(struct rh_dsm_pages *pages, size_t page, enum faults_cause caus
     }
     for (size_t i = 1; i < run.count; i++)
         pages_leave(pages, page + i);
-    pages->stat.read_faults++;
+    pages_count(&pages->stat.read_faults, 1);
     atomic_store_explicit(&pages->stream_next, page + run.count, memory_order_relaxed);
     return result;
 }
@@ -174,7 +174,7 @@ static int make_writable(struct rh_dsm_pages *pages, size_t page)
     if (!pages_is_mine(pages, page))
         memcpy(pages_twin(pages, page), pages_backing(pages, page), FAULTS_PAGE);
     pages_bit_set(pages->written, page);
-    pages->stat.write_faults++;
+    pages_count(&pages->stat.write_faults, 1);
     return pages_set_access(pages, run, FAULTS_WRITE);
 }
 

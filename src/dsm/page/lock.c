@@ -26,27 +26,47 @@ static int check(const struct rh_dsm_pages *pages, uint32_t lock)
                      pages->options.lock_count);
 }
 
-/* Bind the vectors; every variable by the rank that owns it at first. */
+/* Bind a vector to the variable of a lock, or nothing; the rank that owns it at first does so. */
+static int bind(struct rh_dsm_pages *pages, uint32_t lock, const struct rh_dsm_region *vector)
+{
+    rh_dsm_variable variable = pages->options.first_variable + lock;
+    if (variable % (unsigned)pages->size != (unsigned)pages->rank)
+        return 0;
+    int result = rh_dsm_acquire(pages->dsm, variable, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT);
+    if (result != 0)
+        return result;
+    if (vector)
+        memset(rh_dsm_ptr(pages->dsm, vector->offset), 0, vector->length);
+    result = rh_dsm_bind(pages->dsm, variable, vector, vector ? 1 : 0);
+    int released = rh_dsm_release(pages->dsm, variable);
+    return result < 0 ? result : released;
+}
+
 int lock_open(struct rh_dsm_pages *pages, uint32_t name)
 {
-    const struct rh_dsm_pages_options *options = &pages->options;
-    uint64_t length = options->lock_count * vector_stride(pages);
+    uint32_t count = pages->options.lock_count;
+    uint64_t length = count * vector_stride(pages);
     int result = length == 0 ? 0
                              : rh_dsm_alloc_named(pages->dsm, name, length, &pages->locks_offset);
-    for (uint32_t i = 0; i < options->lock_count && result == 0; i++) {
-        rh_dsm_variable variable = options->first_variable + i;
+    for (uint32_t i = 0; i < count && result == 0; i++) {
         struct rh_dsm_region vector = {.offset = vector_offset(pages, i),
                                        .length = (uint64_t)pages->size * 8};
-        if (variable % (unsigned)pages->size != (unsigned)pages->rank)
-            continue;
-        result = rh_dsm_acquire(pages->dsm, variable, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT);
-        if (result != 0)
-            break;
-        memset(rh_dsm_ptr(pages->dsm, vector.offset), 0, vector.length);
-        result = rh_dsm_bind(pages->dsm, variable, &vector, 1);
-        int released = rh_dsm_release(pages->dsm, variable);
-        result = result < 0 ? result : released;
+        result = bind(pages, i, &vector);
     }
+    return result;
+}
+
+/* Nothing is bound any more when the memory becomes free: acquiring the variable for something else
+ * must not write there. */
+int lock_close(struct rh_dsm_pages *pages)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < pages->options.lock_count && result == 0; i++)
+        result = bind(pages, i, NULL);
+    if (result == 0)
+        result = rh_barrier(pages->set, RH_TIMEOUT_DEFAULT);
+    if (result == 0 && pages->rank == 0 && pages->options.lock_count > 0)
+        result = rh_dsm_free(pages->dsm, pages->locks_offset);
     return result;
 }
 

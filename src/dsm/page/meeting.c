@@ -82,7 +82,7 @@ static int take_over(struct rh_dsm_pages *pages, size_t page)
         pages_bit_set(pages->adopted, page);
         pages_bit_set(pages->watched, page);
         result = pages_set_access(pages, run, FAULTS_READ);
-        pages->stat.moved_pages++;
+        pages_count(&pages->stat.moved_pages, 1);
     }
     pages_leave(pages, page);
     return result;

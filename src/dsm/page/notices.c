@@ -27,7 +27,7 @@ static bool entry_read(const struct rh_dsm_pages *pages, uint64_t entry, uint64_
 
 void notices_add(struct rh_dsm_pages *pages, struct faults_run run)
 {
-    pages->stat.noted_pages += run.count;
+    pages_count(&pages->stat.noted_pages, run.count);
     for (size_t i = run.first; i < run.first + run.count; i++)
         pages_bit_set(pages->noted, i);
     while (run.count > 0) {
@@ -48,7 +48,7 @@ static int act_on(struct rh_dsm_pages *pages, const struct notices_news *news,
                   struct faults_run run)
 {
     for (size_t i = run.first; news->is_meeting && i < run.first + run.count; i++) {
-        pages->stat.shared_writes += pages_bit(pages->noted, i);
+        pages_count(&pages->stat.shared_writes, pages_bit(pages->noted, i));
         if (pages_is_mine(pages, i))
             meeting_note_writer(pages, i, news->rank);
     }

@@ -15,7 +15,11 @@
 #define NAME_FIRST    0xfffe0000u
 #define ADDRESS_FIRST ((uintptr_t)0x3a0000000000)
 #define ADDRESS_STEP  ((uintptr_t)0x010000000000)
+#ifdef __SANITIZE_THREAD__ /* knows no memory at such addresses */
+#define ADDRESS_TRIES 0
+#else
 #define ADDRESS_TRIES 4
+#endif
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -190,13 +194,11 @@ static int try_address(struct rh_dsm_pages *pages, uintptr_t address)
 static int open_view(struct rh_dsm_pages *pages)
 {
     int result = 0;
-#ifndef __SANITIZE_THREAD__ /* which knows no memory at such addresses */
-    for (unsigned i = 0; i < ADDRESS_TRIES && result == 0 && !pages->is_same_address; i++) {
+    for (int i = 0; i < ADDRESS_TRIES && result == 0 && !pages->is_same_address; i++) {
         uintptr_t space = pages->control_sid - DSM_SID_PAGES;
-        result = try_address(pages, ADDRESS_FIRST + i * ADDRESS_STEP +
+        result = try_address(pages, ADDRESS_FIRST + (uintptr_t)i * ADDRESS_STEP +
                                         space * (ADDRESS_STEP / (2 * SPACES_MAX)));
     }
-#endif
     if (result == 0 && !pages->view)
         pages->view = map_view(pages, 0);
     if (result == 0 && !pages->view)

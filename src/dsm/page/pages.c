@@ -129,6 +129,8 @@ int rh_dsm_pages_close(struct rh_dsm_pages *pages)
 {
     struct rh_set *all = pages->dsm->set;
     int result = rh_barrier(pages->set, RH_TIMEOUT_DEFAULT);
+    if (result == 0)
+        result = lock_close(pages);
     open_undo(pages);
     if (result == 0)
         result = rh_barrier(all, RH_TIMEOUT_DEFAULT);

@@ -129,7 +129,7 @@ struct rh_dsm_pages {
 
     _Atomic size_t stream_next; /* the page at which a fault would go on with the last ones */
     _Atomic unsigned stream_window;
-    struct rh_dsm_pages_stat stat; /* counted without locks: threads may lose some */
+    struct rh_dsm_pages_stat stat; /* by pages_count() */
 };
 
 /* ---- Small helpers -------------------------------------------------------------------------- */
@@ -156,6 +156,13 @@ static inline void pages_bit_clear(_Atomic uint64_t *map, size_t page)
 /* Next run of set bits at or after `from`, of at most `most` pages. False: there is none. */
 bool pages_next_run(const _Atomic uint64_t *map, size_t count, size_t from, size_t most,
                     struct faults_run *run);
+
+/* Threads that collide may lose a count. */
+static inline void pages_count(uint64_t *counter, uint64_t amount)
+{
+    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    __atomic_store_n(counter, now + amount, __ATOMIC_RELAXED);
+}
 
 static inline char *pages_backing(const struct rh_dsm_pages *pages, size_t page)
 {
@@ -259,5 +266,8 @@ size_t meeting_block_length(void);
 
 /* Make the locks of the options, under the name that all ranks have chosen for them in dsm. */
 int lock_open(struct rh_dsm_pages *pages, uint32_t name);
+
+/* Give their variables and memory back. All ranks take part, after the last use of the locks. */
+int lock_close(struct rh_dsm_pages *pages);
 
 #endif

@@ -121,7 +121,7 @@ static void run(uint64_t seed, struct pages_member *me)
                                            .home_of = scattered_home,
                                            .context = me,
                                            .is_settled = dice / 256 % 4 == 0,
-                                           .lock_count = COUNTERS};
+                                           .lock_count = COUNTERS + dice % 3};
     MEMBER_OK(&me->member, rh_dsm_pages_open(&me->pages, me->dsm, &options));
     me->base = rh_dsm_pages_base(me->pages);
     program.length = pages * PAGE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Page mode with ranks that are threads of one process, so that ThreadSanitizer sees all of it: the
- * bytes of pages are dealt out to ranks, counters lie under locks, homes move.
+ * Page mode with ranks that are threads of one process, each with pages at an address of its own:
+ * the bytes of pages are dealt out to ranks, counters lie under locks, homes move.
  */
 #include "threads.h"
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The checker (RHINET_DSM_CHECK=on): finds accesses to shared memory that is not held, memory that
+ * is bound twice, and variables that go to and fro. Called by the public calls only; what the
+ * library does itself goes through another mapping of the same memory (rh_dsm.heap) and is never in
+ * its way.
+ *
+ * It is the only part of rhinet that handles a signal, SIGSEGV, and only while it is on: the
+ * address is looked up, a line is written, and then the handler that was there before has its turn.
+ */
+#ifndef DSM_CHECK_H
+#define DSM_CHECK_H
+
+#include "dsm/dsm.h"
+
+int dsm_check_open(struct rh_dsm *dsm);
+/* Reports, with all ranks that live, then frees. */
+void dsm_check_close(struct rh_dsm *dsm);
+
+/* The variable is held from now on, or not any more; is_write as acquired. */
+void dsm_check_hold(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_write);
+void dsm_check_drop(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_write);
+
+/* Its regions are new. */
+void dsm_check_bound(struct rh_dsm *dsm, rh_dsm_variable variable);
+
+#endif

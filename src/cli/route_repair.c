@@ -163,6 +163,8 @@ static int read_all(struct repair_work *work, const struct repair_arguments *arg
         formats_lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
         return route_fail();
     memo_read(work, arguments->table);
+    if (!work->memo)
+        lft_circles_break(work->lft); /* what has a memo is ours, and has none */
     return 0;
 }
 

@@ -54,7 +54,7 @@ void branch_list(struct branch *branch, const uint8_t *next, uint32_t from)
     for (uint32_t i = 0; i < branch->count; i++) {
         uint32_t at = branch->at[i];
         for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
-            if (branch_is_behind(branch, next, c))
+            if (branch_is_behind(branch, next, c) && branch->count < net->switch_count)
                 branch->at[branch->count++] = net->head[c];
         }
     }

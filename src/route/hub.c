@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NEARLY_ALL 0.7f /* of a target's traffic; in the smallest fat tree a top has 3/4 */
 

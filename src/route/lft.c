@@ -97,6 +97,35 @@ uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uin
     return hops[from] = result;
 }
 
+/* From a switch on a circle, once round. */
+static uint64_t circle_break(const struct net *net, uint8_t *next, uint32_t from)
+{
+    uint64_t broken = 0;
+    for (uint32_t at = from; next[at] < LFT_HERE; broken++) {
+        uint32_t to = net->head[net->first[at] + next[at]];
+        next[at] = LFT_NONE;
+        at = to;
+    }
+    return broken;
+}
+
+uint64_t lft_circles_break(struct lft *table)
+{
+    const struct net *net = table->net;
+    uint64_t broken = 0;
+    for (uint32_t t = 0; t < net->target_count; t++) {
+        uint8_t *next = lft_tree(table, t);
+        for (uint32_t s = 0; s < net->switch_count; s++) {
+            uint32_t at = s, steps = 0;
+            while (next[at] < LFT_HERE && steps++ < net->switch_count)
+                at = net->head[net->first[at] + next[at]];
+            if (next[at] < LFT_HERE)
+                broken += circle_break(net, next, at);
+        }
+    }
+    return broken;
+}
+
 uint64_t lft_difference(const struct lft *a, const struct lft *b)
 {
     uint64_t different = 0;

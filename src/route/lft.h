@@ -43,6 +43,10 @@ static inline uint32_t lft_tree_order(const struct lft *table, uint32_t target, 
 #define LFT_UNKNOWN (UINT32_MAX - 1)
 uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uint32_t *hops);
 
+/* Makes LFT_NONE of entries that lead round in a circle, as tables of others may; the rest of lft.h
+ * and all who work on tables rely on there being none. Returns how many. */
+uint64_t lft_circles_break(struct lft *table);
+
 /* Entries in which two tables of one net differ. */
 uint64_t lft_difference(const struct lft *a, const struct lft *b);
 

@@ -2,61 +2,17 @@
  *
  * See tune.h.
  */
-#include "route/tune.h"
-
 #include "base/error.h"
 #include "base/log.h"
+#include "route/tune_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TUNE_ROUNDS  100
-#define ANY_GAIN     0.9999f /* a gain, not noise */
-#define TUNE_IDLE    4       /* rounds without a gain after which it is enough */
-#define OUTLYING     1.08    /* so much busier than the rest stands out */
-#define FEW_OF       2048    /* one channel in so many may stand out */
-#define FEW_LEAST    8
-#define LOAD_BUCKETS 1024
-
-/* A switch whose way leads over a busy channel. */
-struct offender {
-    float flow; /* over its busy class; 0 unless that is what they are sorted by */
-    uint32_t depth, at;
-};
-
-struct busy {
-    uint32_t channel;
-    bool inside; /* with traffic inside its group, and not between groups */
-};
-
-struct tune {
-    const struct net *net;
-    const struct turns *turns;
-    struct load *load;
-    uint32_t classes;
-    double most[TRAFFIC_CLASSES]; /* the busiest channel's load */
-    float busy[TRAFFIC_CLASSES];  /* channels above this are worth a look */
-    float unit[TRAFFIC_CLASSES];  /* load that counts as 1 in the powers */
-    float *source[TRAFFIC_CLASSES];
-    float *flow[TRAFFIC_CLASSES]; /* through each switch, for the target at hand */
-    uint64_t *joined;             /* switch -> slots by which others have joined it */
-    uint32_t *hops, *path;
-    uint8_t *marked;
-    struct offender *offenders;
-    uint32_t offender_count;
-    struct busy *busy_list; /* channels above the limit */
-    uint32_t busy_count;
-    uint8_t *next;
-    uint32_t root;
-    bool longer, bulky;
-    bool gaining; /* the last round was some good */
-    float worth;
-    const float *goal;
-    uint64_t moves, moves_max;
-    uint64_t looks, looks_max;
-    uint32_t idle, idle_max; /* looks since the last change */
-};
+#define TUNE_ROUNDS 100
+#define ANY_GAIN    0.9999f /* a gain, not noise */
+#define TUNE_IDLE   4       /* rounds without a gain after which it is enough */
 
 static void tune_free(struct tune *tune)
 {
@@ -312,72 +268,6 @@ static void offenders_find(struct tune *tune)
     qsort(tune->offenders, tune->offender_count, sizeof(*tune->offenders), nearer_first);
 }
 
-/* The load that only a few channels exceed, so that what stands out can be told from the rest. */
-static double common_load(const struct tune *tune, uint32_t class, double most)
-{
-    uint32_t count[LOAD_BUCKETS] = {0}, channels = tune->net->channel_count, above = 0;
-    uint32_t few = channels / FEW_OF > FEW_LEAST ? channels / FEW_OF : FEW_LEAST;
-    const float *load = tune->load->channel[class];
-    for (uint32_t c = 0; c < channels; c++)
-        count[load[c] > 0 ? (uint32_t)(load[c] / most * (LOAD_BUCKETS - 1)) : 0]++; /* rounding */
-    uint32_t bucket = LOAD_BUCKETS;
-    while (bucket > 0 && above + count[bucket - 1] <= few)
-        above += count[--bucket];
-    return most * bucket / (LOAD_BUCKETS - 1);
-}
-
-/* Which channels are worth a look: those near the busiest. Where a few stand out from the rest,
- * as after a failure, these come first, by themselves, and are brought down quickly. */
-static void limits_set(struct tune *tune, float share)
-{
-    bool outlying[TRAFFIC_CLASSES] = {false}, any = false;
-    for (uint32_t k = 0; k < tune->classes; k++) {
-        double most = 0, host = traffic_host_load(tune->load->traffic, k);
-        for (uint32_t c = 0; c < tune->net->channel_count; c++)
-            most = fmax(most, tune->load->channel[k][c]);
-        double common = most > 0 ? common_load(tune, k, most) : 0;
-        outlying[k] = tune->gaining && most > fmax(common, host) * OUTLYING;
-        any = any || outlying[k];
-        tune->most[k] = most;
-        tune->unit[k] = most > 0 ? (float)(1 / most) : 1;
-        /* below the load of host cables nothing is gained any more */
-        double limit = outlying[k] ? common + (most - common) / 4 : most * share;
-        tune->busy[k] = (float)fmax(limit, host * 1.0001);
-    }
-    for (uint32_t k = 0; k < tune->classes; k++) {
-        if (tune->goal && tune->goal[k] > 0)
-            tune->busy[k] = tune->goal[k];
-        else if (any && !outlying[k])
-            tune->busy[k] = INFINITY;
-    }
-}
-
-static void busy_list_fill(struct tune *tune)
-{
-    tune->busy_count = 0;
-    for (uint32_t c = 0; c < tune->net->channel_count; c++) {
-        bool inside = tune->load->channel[0][c] > tune->busy[0];
-        bool between = tune->classes > 1 && tune->load->channel[1][c] > tune->busy[1];
-        if (inside || between)
-            tune->busy_list[tune->busy_count++] = (struct busy){c, !between};
-    }
-}
-
-/* Does a target's tree use a busy channel at all? Spares most targets the closer look. */
-static bool uses_busy(const struct tune *tune, const struct lft *table, uint32_t target)
-{
-    const struct net *net = tune->net;
-    const uint8_t *next = lft_tree(table, target);
-    for (uint32_t i = 0; i < tune->busy_count; i++) {
-        struct busy busy = tune->busy_list[i];
-        uint32_t at = net->tail[busy.channel];
-        if (net->first[at] + next[at] == busy.channel &&
-            (!busy.inside || traffic_class(tune->load->traffic, at, target) == 0))
-            return true;
-    }
-    return false;
-}
-
 static bool is_spent(const struct tune *tune)
 {
     return tune->moves >= tune->moves_max || tune->looks >= tune->looks_max ||
@@ -388,10 +278,10 @@ static bool is_spent(const struct tune *tune)
 static void pass(struct tune *tune, const struct lft *table, float share)
 {
     const struct net *net = tune->net;
-    limits_set(tune, share);
-    busy_list_fill(tune);
+    tune_limits_set(tune, share);
+    tune_busy_list(tune);
     for (uint32_t t = 0; t < net->host_count && !is_spent(tune); t++) {
-        if (!uses_busy(tune, table, t))
+        if (!tune_uses_busy(tune, table, t))
             continue;
         uint64_t moves = tune->moves;
         tune->looks++;
@@ -456,7 +346,7 @@ int tune_entries(struct lft *table, const struct turns *turns, struct load *load
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
     }
     for (uint32_t round = 0; round < rounds; round++) {
-        limits_set(&tune, 0);
+        tune_limits_set(&tune, 0);
         for (size_t i = 0; i < entry_count; i++) {
             if (entries[i].target >= table->net->host_count)
                 continue;

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 64
+#define BLOCK 64 /* targets */
+
 static void block_import(struct lft *lft, const struct lft_dump *dump, const uint8_t *slots,
                          uint32_t from)
 {

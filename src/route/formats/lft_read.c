@@ -11,7 +11,6 @@
 #include "route/formats.h"
 #include "route/guids.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -89,6 +89,11 @@ static const struct setting_spec specs[SETTING_COUNT] = {
          .most = 1 << 18,
          .help = "NIC mixed: let only groups of this many neighbouring ranks use shared memory, to "
                  "try a cluster on one machine; 0: all ranks of a host; the same on all"},
+    [SETTING_MARTINI] = {.name = "RHINET_MARTINI",
+                         .kind = SETTING_TEXT,
+                         .initial = "",
+                         .help = "what NIC martini simulates, for example seed=7,report=-; see "
+                                 "rhinet(7)"},
     [SETTING_MSG_WAY] = {.name = "RHINET_MSG_WAY",
                          .kind = SETTING_CHOICE,
                          .initial = "auto",

@@ -77,13 +77,14 @@ static void raise_descriptor_limit(struct rlimit *before)
     setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* A copy of the environment with a free first slot. */
-static char **copy_environment(char *const *environment)
+/* A copy of the environment with a free first slot, and one at *end. */
+static char **copy_environment(char *const *environment, size_t *end)
 {
     size_t count = 0;
     while (environment[count])
         count++;
-    char **copy = calloc(count + 2, sizeof(copy[0]));
+    char **copy = calloc(count + 3, sizeof(copy[0]));
+    *end = count + 1;
     if (copy)
         memcpy(copy + 1, environment, (count + 1) * sizeof(copy[0]));
     return copy;
@@ -158,7 +159,8 @@ static int allocate(struct launcher *launcher)
 {
     const struct launch_options *options = launcher->options;
     int result = allocate_lists(launcher);
-    launcher->plan.environment = copy_environment(options->environ);
+    launcher->plan.environment = copy_environment(options->environ,
+                                                  &launcher->plan.environment_end);
     if (result == 0 && !launcher->plan.environment)
         result = -ENOMEM;
     if (result == 0)
@@ -234,7 +236,8 @@ static void child_changed(struct launcher *launcher, int pid)
         if (launcher->ranks[which].pid == pid)
             return;
     }
-    if (pid != launcher->guard.pid && !launch_is_agent(launcher, pid))
+    if (pid != launcher->guard.pid && pid != launcher->martini.pid &&
+        !launch_is_agent(launcher, pid))
         waitpid(pid, NULL, WNOHANG); /* something that a rank left behind has ended by itself */
 }
 
@@ -367,7 +370,10 @@ static void begin(struct launcher *launcher)
         return;
     }
     launcher->has_begun = true;
-    launch_ranks_start(launcher);
+    if (launch_martini_start(launcher) < 0)
+        launch_ranks_end(launcher, SIGKILL, LAUNCH_STATUS_FAILED);
+    else
+        launch_ranks_start(launcher);
 }
 
 int launch_run_as(const struct launch_options *options, const struct launch_role *role)

@@ -31,7 +31,9 @@ static int set_stdio(const struct launch_child *child)
         if (child->stdio[fd] >= 0 && dup2(child->stdio[fd], fd) < 0)
             return -errno;
     }
-    /* The only descriptor of ours that outlives the exec, besides those above. */
+    /* The only descriptors of ours that outlive the exec, besides those above. */
+    if (child->martini_fd > 0 && fcntl(child->martini_fd, F_SETFD, 0) != 0)
+        return -errno;
     return child->manager_fd < 0 || fcntl(child->manager_fd, F_SETFD, 0) == 0 ? 0 : -errno;
 }
 
@@ -65,7 +67,7 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
                  bool *is_exec_error)
 {
     struct birth birth = {.plan = plan, .child = child};
-    char setting[48];
+    char setting[48], martini[48];
     if (plan->path_error) {
         *is_exec_error = true;
         return plan->path_error;
@@ -73,6 +75,9 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
     snprintf(setting, sizeof(setting), "RHINET_MANAGER_FD=%d", child->manager_fd);
     if (child->manager_fd >= 0)
         plan->environment[0] = setting;
+    snprintf(martini, sizeof(martini), "RHINET_MARTINI_FD=%d", child->martini_fd);
+    if (child->martini_fd > 0)
+        plan->environment[plan->environment_end] = martini;
     *is_exec_error = false;
     char *stack = malloc(STACK_SIZE);
     if (!stack)
@@ -90,6 +95,8 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
     }
     if (child->manager_fd >= 0)
         plan->environment[0] = NULL;
+    if (child->martini_fd > 0)
+        plan->environment[plan->environment_end] = NULL;
     free(stack);
     return result;
 }

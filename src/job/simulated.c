@@ -84,6 +84,7 @@ static void rank_body(void *argument)
     struct rank_fiber *self = argument;
     const struct simulated_options *options = self->simulated->options;
     struct rh_job *job = NULL;
+    error_restore(&(struct error_state){.rank = ERROR_NO_RANK}); /* not that of others */
     self->result = rank_join(self, &job);
     if (self->result == 0) {
         self->result = options->rank_main(job, options->context);

@@ -3,6 +3,7 @@
  * The suite with ranks as processes: `rhinet run -n 3 conformance`.
  */
 #include "harness.h"
+#include "moment.h"
 
 #include <getopt.h>
 
@@ -48,5 +49,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "conformance: join: %s: %s\n", rh_error_name(result), rh_error_text());
         return 1;
     }
+    moment_of_job(job);
     return suite_run(job, &options);
 }

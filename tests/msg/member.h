@@ -65,6 +65,7 @@ static inline void member_start(struct member *member, uint64_t seed)
     member->rank = -1;
     if (!member->job)
         MEMBER_OK(member, rh_join(&member->job, NULL));
+    moment_of_job(member->job);
     member->rank = rh_rank(member->job);
     member->size = rh_size(member->job);
     member->seed = seed;

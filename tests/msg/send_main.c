@@ -3,6 +3,7 @@
  * Runs the suite: as a rank under `rhinet run -n N msg-send`, or, with --threads N, with all ranks
  * as threads of this process, for ThreadSanitizer; or, with --fibers N, on a simulated cluster.
  */
+#include "moment.h"
 #include "send_suite.h"
 #include "simulation.h"
 #include "threads.h"
@@ -92,5 +93,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "msg-send: %s\n", rh_error_text());
         return 1;
     }
+    moment_of_job(job);
     return mail_suite_run(job, &options);
 }

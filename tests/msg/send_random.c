@@ -488,5 +488,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "msg-random: %s\n", rh_error_text());
         return 1;
     }
+    moment_of_job(job);
     return player_run(job, &options) < 0 || rh_leave(job) < 0;
 }

@@ -12,6 +12,11 @@
 /* Ranks are fibers: no threads, no signals. */
 bool moment_is_simulated(void);
 
+/* This process is a rank of a job, whose network may be simulated: then time is the job's, since
+ * virtual time stands still while a rank sleeps by itself. */
+struct rh_job;
+void moment_of_job(struct rh_job *job);
+
 void moment_sleep_us(unsigned duration_us);
 int64_t moment_now_ns(void);
 
@@ -22,7 +27,7 @@ void moment_die_soon(unsigned after_us);
 struct moment_ops {
     void (*sleep_us)(unsigned duration_us);
     int64_t (*now_ns)(void);
-    void (*die)(void);
+    void (*die)(void); /* NULL, and the next: as a process does */
     void (*die_soon)(unsigned after_us);
 };
 /* NULL: those of the machine. Only while a single thread runs. */

@@ -60,6 +60,7 @@ struct martini_call {
     int32_t result;
     int32_t error_rank;
     int64_t now_ns;
+    uint32_t gone;  /* ranks that have left or died */
     char text[256]; /* why it failed; filled in by the server only */
 };
 

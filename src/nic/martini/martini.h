@@ -17,6 +17,7 @@
 #define NIC_MARTINI_MARTINI_H
 
 #include "nic/nic.h"
+#include "sim/constants.h"
 #include "sim/switch/switch.h"
 
 extern const struct nic_ops martini_ops;
@@ -86,6 +87,16 @@ struct martini_serve_options {
     uint32_t compute_per_mille;
     const char *report; /* file for the counts at the end, "-": stderr; NULL: none */
 };
+
+/* What a user says in RHINET_MARTINI, for these. RH_EINVALID. */
+struct martini_settings {
+    uint64_t seed;
+    enum network_kind kind;
+    uint32_t metres, compute_per_mille;
+    char report[256]; /* "": none */
+    struct sim_constants constants;
+};
+int martini_settings_read(struct martini_settings *settings, const char *text);
 
 /* Serves until all ranks have gone. Returns 0 or an error, which it has said on stderr. */
 int martini_serve(const struct martini_serve_options *options);

@@ -90,7 +90,7 @@ static int append_short(struct station *station, const struct martini_call *call
         result = flag_wait(station, flag, &awaited);
     flag_give(station, flag, result < 0);
     if (local)
-        process_lend_end(station->process, local);
+        loan_end(station, local);
     return result == CHIP_ANSWER_FULL ? RH_EAGAIN : result < 0 ? result : 0;
 }
 

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#define LENGTH_MOST (64ULL << 30) /* that a node pins at once */
+
 static struct station_segment *segment_find(const struct station *station, rh_sid sid)
 {
     for (struct station_segment *at = station->segments; at; at = at->next) {
@@ -46,6 +48,9 @@ int segment_add(struct station *station, struct martini_call *call)
         return refuse_memory(call->length);
     if (segment->is_open)
         return error_set(RH_EEXIST, station->rank, "segment %u exists already", call->sid);
+    if (call->length == 0 || call->length > LENGTH_MOST ||
+        (call->kind == NIC_SEGMENT_QUEUE && martini_queue_cut(call->shape).length != call->length))
+        return refuse_memory(call->length);
     segment->kind = (enum nic_segment_kind)call->kind;
     segment->rights = call->rights;
     segment->address = call->address;

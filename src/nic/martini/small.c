@@ -106,6 +106,9 @@ int small_store(struct station *station, const struct martini_call *call)
 {
     struct station_segment *segment;
     struct access access = {call->rank, call->sid, call->offset, call->length, RH_WRITE, false};
+    if (call->length > sizeof(call->value))
+        return error_set(RH_EINVALID, call->rank, "a store of %llu bytes",
+                         (unsigned long long)call->length);
     int result = segment_check(station, &access, &segment);
     if (result == 0 && segment->generation != call->generation)
         result = segment_refuse_stale(call->rank, call->sid);

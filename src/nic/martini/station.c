@@ -75,6 +75,7 @@ static int leave(struct station *station)
             segment_remove(station, &call);
     }
     station->has_left = true;
+    world->gone_count++;
     if (world->spec.ended)
         world->spec.ended(world->spec.context, station->rank, false);
     world_ring(world);
@@ -142,4 +143,5 @@ void station_serve(struct station *station, struct martini_call *call)
     call->result = carry_out(station, call);
     station_sleep(station, 0);
     call->now_ns = station_now(station) / SIM_NS;
+    call->gone = station->world->gone_count;
 }

@@ -7,8 +7,9 @@
  *   world.c      making and ending it; ports, deaths        plan.c      networks to choose from
  *   station.c    calls                                       segment.c   segments, and looking them
  *   up transfer.c   push and pull: pieces, acks, failures       queue.c     append
- *   small.c      stores, inline pushes, atomics, fences      martini.c   the NIC itself
+ *   small.c      stores, inline pushes, atomics, fences      flag.c      places for answers
  *   client.c     a port that is a socket                     server.c    its other end
+ *   options.c    what RHINET_MARTINI says                     martini*.c  the NIC itself
  */
 #ifndef NIC_MARTINI_STATION_H
 #define NIC_MARTINI_STATION_H
@@ -114,6 +115,7 @@ struct martini_world {
     struct sim_constants constants;
     struct station *stations;
     uint64_t generation; /* of the youngest segment */
+    uint32_t gone_count; /* ranks that have left or died */
     struct sim_condition never;
     void (*hook)(void *context, int rank);
     void *hook_context;
@@ -202,6 +204,9 @@ bool transfers_are_under_way(const struct station *station, int rank);
 
 /* A request through the windows, by one fiber at a time. */
 int station_submit(struct station *station, const struct process_request *request);
+
+/* Ends what process_lend() began. */
+void loan_end(struct station *station, uint64_t loan);
 
 /* A place for an ack. RH_EAGAIN: all are taken. */
 int flag_take(struct station *station, uint32_t *flag);

@@ -27,6 +27,15 @@ int station_submit(struct station *station, const struct process_request *reques
                       : 0;
 }
 
+/* What others fail with meanwhile is not ours. */
+void loan_end(struct station *station, uint64_t loan)
+{
+    struct error_state before;
+    error_save(&before);
+    process_lend_end(station->process, loan);
+    error_restore(&before);
+}
+
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
 static struct piece *piece_free(struct transfer *transfer)
@@ -54,7 +63,7 @@ static void piece_end(struct station *station, struct piece *piece, bool is_lost
     station->pull_count -= piece->is_pull;
     flag_give(station, piece->flag, is_lost);
     if (loan)
-        process_lend_end(station->process, loan);
+        loan_end(station, loan);
 }
 
 /* The notice's word stands behind the data at both ends: one PUSH does. */

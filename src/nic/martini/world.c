@@ -162,6 +162,7 @@ void martini_kill(struct martini_world *world, int rank, bool is_node)
     if (station_is_gone(station))
         return;
     station->is_dead = true;
+    world->gone_count++;
     segments_forget(station);
     cluster_program_kill(world->cluster, (uint32_t)rank);
     if (is_node)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RHINET_MARTINI: what is simulated, as a list of NAME=VALUE.
+ */
+#include "base/error.h"
+#include "base/text.h"
+#include "nic/martini/station.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ITEM_MAX 128
+
+static int refuse(const char *item)
+{
+    return error_set(
+        RH_EINVALID, ERROR_NO_RANK,
+        "RHINET_MARTINI: \"%s\"; allowed are seed, network=rhinet2 or rhinet3, metres, "
+        "compute (per mille), report=FILE, and the constants that `rhinet sim "
+        "constants` lists, each as NAME=VALUE",
+        item);
+}
+
+static int number_read(const char *item, const char *text, uint64_t most, uint64_t *value)
+{
+    return text_to_u64(text, value) && *value <= most ? 0 : refuse(item);
+}
+
+static int item_read(struct martini_settings *settings, const char *item)
+{
+    const char *equals = strchr(item, '=');
+    uint64_t number = 0;
+    if (!equals)
+        return refuse(item);
+    size_t length = (size_t)(equals - item);
+    const char *value = equals + 1;
+    if (strncmp(item, "report=", length + 1) == 0) {
+        snprintf(settings->report, sizeof(settings->report), "%s", value);
+        return 0;
+    }
+    if (strncmp(item, "network=", length + 1) == 0) {
+        bool is_third = strcmp(value, "rhinet3") == 0;
+        settings->kind = is_third ? NETWORK_RHINET3 : NETWORK_RHINET2;
+        return is_third || strcmp(value, "rhinet2") == 0 ? 0 : refuse(item);
+    }
+    if (strncmp(item, "seed=", length + 1) == 0)
+        return number_read(item, value, UINT64_MAX, &settings->seed);
+    if (strncmp(item, "metres=", length + 1) == 0) {
+        int result = number_read(item, value, 100000, &number);
+        settings->metres = (uint32_t)number;
+        return result;
+    }
+    if (strncmp(item, "compute=", length + 1) == 0) {
+        int result = number_read(item, value, 1000000, &number);
+        settings->compute_per_mille = (uint32_t)number;
+        return result;
+    }
+    return sim_constants_set(&settings->constants, item) < 0 ? RH_EINVALID : 0;
+}
+
+int martini_settings_read(struct martini_settings *settings, const char *text)
+{
+    *settings = (struct martini_settings){.seed = 1, .constants = sim_constants_default()};
+    while (*text) {
+        char item[ITEM_MAX];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof(item))
+            return refuse(text);
+        snprintf(item, sizeof(item), "%.*s", (int)length, text);
+        int result = item_read(settings, item);
+        if (result < 0)
+            return result;
+        text += length + (text[length] == ',');
+    }
+    return 0;
+}

@@ -47,10 +47,17 @@ static void number_cell(struct table *table, double value)
         table_cell(table, fabs(value) < 100 ? "%.3f" : "%.1f", value);
 }
 
+static const char *verdict(const struct thesis_result *result)
+{
+    if (result->row->kind == THESIS_FOUND)
+        return "-"; /* there is nothing to compare with */
+    return !result->is_simulated ? "not yet" : result->holds ? "yes" : "NO";
+}
+
 static void report_text(const struct thesis_report *report)
 {
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    uint32_t held = 0, simulated = 0;
+    uint32_t held = 0, simulated = 0, found = 0;
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
         table_cell(table, "%s", result->row->id);
@@ -63,13 +70,17 @@ static void report_text(const struct thesis_report *report)
             table_cell(table, "-");
         else
             table_cell(table, "%+.2f %%", result->error_percent);
-        table_cell(table, "%s", !result->is_simulated ? "not yet" : result->holds ? "yes" : "NO");
+        table_cell(table, "%s", verdict(result));
         simulated += result->is_simulated;
         held += result->is_simulated && result->holds;
+        found += result->row->kind == THESIS_FOUND;
     }
     table_print(table, stdout, terminal_width());
     table_destroy(table);
-    printf("%u rows, %u simulated, %u of them hold\n", report->result_count, simulated, held);
+    printf("%u rows, %u simulated, %u of them hold", report->result_count, simulated, held);
+    if (found > 0)
+        printf("; %u are predictions", found);
+    printf("\n");
 }
 
 static void real_or_null(json_t *object, const char *name, double value)
@@ -95,7 +106,9 @@ static int report_json(const struct thesis_report *report, const char *path)
         json_put_text(row, "class", class);
         real_or_null(row, "error_percent", result->error_percent);
         json_object_set_new(row, "holds",
-                            result->is_simulated ? json_boolean(result->holds) : json_null());
+                            result->is_simulated && result->row->kind != THESIS_FOUND
+                                ? json_boolean(result->holds)
+                                : json_null());
         json_put_text(row, "status", result->is_simulated ? "simulated" : "not yet");
         json_dumpf(row, out, JSON_COMPACT);
         fputc('\n', out);

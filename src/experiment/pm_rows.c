@@ -9,10 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#define TRIPS      126 /* two laps of a ring */
-#define MESSAGES   60
-#define SMALLEST   8
-#define NODES_MOST 1024
+#define TRIPS    126 /* two laps of a ring */
+#define MESSAGES 60
+#define SMALLEST 8
 
 /* The ways to send a message. */
 enum way { RING, TAKE_OVER, HARDWARE, SOFTWARE, AUTO, WAYS };
@@ -168,7 +167,7 @@ static int streams(struct thesis_report *report, const struct sim_constants *con
 static int nodes(struct thesis_report *report, const struct sim_constants *constants)
 {
     static const int counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 1024};
-    enum { AT_2, AT_16 = 3, AT_32, COUNT = sizeof(counts) / sizeof(counts[0]) };
+    enum { AT_2, AT_16 = 3, AT_32, AT_64, AT_256 = 7, AT_1024, COUNT };
     double us[WAYS][COUNT];
     int result = 0;
     for (int way = 0; way < WAYS && result == 0; way++) {
@@ -184,6 +183,16 @@ static int nodes(struct thesis_report *report, const struct sim_constants *const
     bool is_better = us[HARDWARE][AT_2] > us[RING][AT_2];
     for (int i = AT_32; i < COUNT; i++)
         is_better = is_better && us[HARDWARE][i] < us[RING][i];
+    static const char *const found[][4] = {
+        {"N64-ring", "N64-queue", "N64-hard", "N64-auto"},
+        {"N256-ring", "N256-queue", "N256-hard", "N256-auto"},
+        {"N1024-ring", "N1024-queue", "N1024-hard", "N1024-auto"}};
+    static const enum way shown[] = {RING, TAKE_OVER, HARDWARE, AUTO};
+    static const int at[] = {AT_64, AT_256, AT_1024};
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++)
+            thesis_number(report, found[i][k], us[shown[k]][at[i]]);
+    }
     thesis_number(report, "R3", us[RING][AT_16] - us[RING][AT_2]);
     thesis_statement(report, "R20", is_better);
     return 0;

@@ -23,11 +23,9 @@
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two
  * runs with the same seed is the same, and a difference is a bug. Programs are fibers.
  *
- * For a NIC on it (src/nic/martini): one struct process for each rank. A rank's wait is
- * fiber_wait() on the host's memory; its pushes are process_push(). Ranks of one operating-system
- * process are fibers of one world. Ranks that are processes of their own each get a fiber that acts
- * for them: it takes their operations from a socket or shared ring, does them here, and answers
- * when virtual time says so; the chip cannot tell the difference.
+ * The NIC on it is src/nic/martini, programs that stand on that are src/experiment. To add an
+ * experiment with the simulator alone: a part in thesis/, named in thesis/session.h; with rhinet's
+ * own code: a part in src/experiment.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H

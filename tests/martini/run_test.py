@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs as they are on a simulated cluster: `rhinet run --nic martini`. They behave as on any NIC,
-virtual time is the same each time, deaths are noticed, and nothing is left running."""
+"""Programs as they are on a simulated cluster: `rhinet run --nic martini`. They behave as on any
+NIC, virtual time is the same each time, deaths are noticed."""
 import os
 import re
 import subprocess

@@ -20,6 +20,11 @@
         id, "constants", what, THESIS_NUMBER, value, unit, 'K'                                     \
     }
 
+#define FOUND(id, group, what, unit)                                                               \
+    {                                                                                              \
+        id, group, what, THESIS_FOUND, NAN, unit, 'V'                                              \
+    }
+
 /* clang-format off */
 const struct thesis_row thesis_rows[] = {
     CONSTANT("L1", "a flit of 64 bits on the link", 80, "bit"),
@@ -122,6 +127,18 @@ const struct thesis_row thesis_rows[] = {
     {"R18", "fig-7.12", "DMA request until its data is seen", THESIS_NUMBER, 1.0, "us", 'C'},
     {"R19", "pm", "hardware VPUSH: more latency by", THESIS_NUMBER, 1.0, "us", 'V'},
     STATEMENT("R20", "pm-nodes", "hardware VPUSH better than PM/RHiNET beyond 16 nodes"),
+    FOUND("N64-ring", "pm-nodes", "least round trip, PM/RHiNET, 64 nodes", "us"),
+    FOUND("N64-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 64 nodes", "us"),
+    FOUND("N64-hard", "pm-nodes", "least round trip, VPUSH in hardware, 64 nodes", "us"),
+    FOUND("N64-auto", "pm-nodes", "least round trip, pm-auto, 64 nodes", "us"),
+    FOUND("N256-ring", "pm-nodes", "least round trip, PM/RHiNET, 256 nodes", "us"),
+    FOUND("N256-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 256 nodes", "us"),
+    FOUND("N256-hard", "pm-nodes", "least round trip, VPUSH in hardware, 256 nodes", "us"),
+    FOUND("N256-auto", "pm-nodes", "least round trip, pm-auto, 256 nodes", "us"),
+    FOUND("N1024-ring", "pm-nodes", "least round trip, PM/RHiNET, 1024 nodes", "us"),
+    FOUND("N1024-queue", "pm-nodes", "least round trip, PM/RHiNET-VP, 1024 nodes", "us"),
+    FOUND("N1024-hard", "pm-nodes", "least round trip, VPUSH in hardware, 1024 nodes", "us"),
+    FOUND("N1024-auto", "pm-nodes", "least round trip, pm-auto, 1024 nodes", "us"),
     {"D2", "dimm", "RDMA between SO-DIMMs, sustained", THESIS_NUMBER, 330, "MB/s", 'V'},
     {"D3", "dimm", "the same to itself: less by", THESIS_NUMBER, 40, "%", 'V'},
     {"D5", "dimm", "BOTF of 464 B, two windows, sustained", THESIS_NUMBER, 190, "MB/s", 'V'},

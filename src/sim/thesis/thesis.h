@@ -22,7 +22,8 @@
 enum thesis_kind {
     THESIS_NUMBER, /* simulated is compared with thesis */
     THESIS_ORDER,  /* a statement about curves: it holds or not */
-    THESIS_LEAST   /* simulated must be above thesis */
+    THESIS_LEAST,  /* simulated must be above thesis */
+    THESIS_FOUND   /* nobody measured it: what the simulation finds */
 };
 
 struct thesis_row {

@@ -141,6 +141,37 @@ static void test_lock_order(void **state)
     nodes_close(&star.nodes);
 }
 
+static void lock_twice(void *argument)
+{
+    struct nodes *nodes = argument;
+    struct process_lock lock = {
+        .process = nodes->process[0], .manager = nodes->process[0], .id = 2, .grant = NODE_DATA};
+    *node_word(nodes, 0, NODE_DATA) = 0;
+    assert_int_equal(process_lock_open(&lock), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(process_lock_take(&lock, sim_now(nodes->sim) + SIM_MS), 0);
+        assert_int_equal(process_lock_give(&lock), 0);
+    }
+}
+
+/* A process ends and another gets its number: it begins anew. */
+static void test_lock_of_the_next(void **state)
+{
+    (void)state;
+    struct nodes nodes;
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    for (int i = 0; i < 2; i++) {
+        nodes_start(&nodes, "user", lock_twice);
+        nodes_run(&nodes);
+        process_destroy(nodes.process[0]);
+        assert_int_equal(
+            process_create(&nodes.process[0],
+                           &(struct process_spec){.cluster = nodes.cluster, .pgid = NODE_PGID}),
+            0);
+    }
+    nodes_close(&nodes);
+}
+
 #define RING (NODE_DATA + 4096)
 
 /* Nobody empties the ring of node 1: its RFend stands still, the network fills up, and node 0
@@ -234,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_lock_order),
+        cmocka_unit_test(test_lock_of_the_next),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_previous_state),
     };

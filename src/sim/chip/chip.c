@@ -95,14 +95,12 @@ static void lines_fetch(const void *first, size_t length)
 static void chip_expect(void *context, uint32_t kind, uint64_t argument)
 {
     const struct chip *chip = context;
+    bool is_step = kind == EVENT_STEP;
+    bool is_initiator = kind == EVENT_REQUEST || (is_step && argument == CHIP_INITIATOR);
     lines_fetch(chip, offsetof(struct chip, modules));
-    if (kind == EVENT_STEP)
+    if (is_step)
         __builtin_prefetch(&chip->modules[argument]);
-    else
-        lines_fetch(&chip->rfend, 128);
-    if (kind == EVENT_STEP || kind == EVENT_REQUEST)
-        lines_fetch(argument == CHIP_INITIATOR ? (const void *)&chip->initiator : &chip->rfend,
-                    128);
+    lines_fetch(is_initiator ? (const void *)&chip->initiator : &chip->rfend, 2 * LINE_BYTES);
 }
 
 static int memory_make(struct chip *chip)

@@ -189,6 +189,8 @@ enum chip_answer { CHIP_ANSWER_DONE = 1, CHIP_ANSWER_FULL, CHIP_ANSWER_REFUSED }
  * holder hands the lock on when it unlocks. */
 enum chip_lock { CHIP_LOCK_OPEN = 1, CHIP_LOCK_TAKE, CHIP_LOCK_GIVE };
 #define CHIP_LOCK_WORD(operation, segment) ((uint32_t)(operation) | (uint32_t)(segment) << 8)
+/* The process has ended: what the firmware knows of its locks, as user and as representative. */
+void chip_locks_forget(struct chip *chip, uint16_t pgid, uint16_t pid);
 
 /* Is there a transfer under way that uses a part of this? Physical address. */
 bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length);

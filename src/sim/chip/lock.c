@@ -11,9 +11,6 @@
  */
 #include "sim/chip/parts.h"
 
-#include "base/error.h"
-
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +66,15 @@ static struct lock *lock_make(struct chip *chip, uint32_t job, uint32_t id)
     lock = &firmware->locks[firmware->lock_count++];
     *lock = (struct lock){.job = job, .id = id};
     return lock;
+}
+
+void chip_locks_forget(struct chip *chip, uint16_t pgid, uint16_t pid)
+{
+    struct firmware *firmware = &chip->firmware;
+    for (uint32_t i = firmware->lock_count; i-- > 0;) {
+        if (firmware->locks[i].job == job_key(pgid, pid))
+            firmware->locks[i] = firmware->locks[--firmware->lock_count];
+    }
 }
 
 static void packet_send(struct chip *chip, const struct chip_header *header, const void *payload)
@@ -149,10 +155,8 @@ static void manage(struct chip *chip, uint32_t job, uint32_t id, const struct wa
 static void take(struct chip *chip, struct lock *lock)
 {
     uint16_t pgid = (uint16_t)(lock->job >> 16);
-    struct lock_words words;
     lock->own.ticket++;
-    memset(&words, 0, sizeof(words)); /* all of it travels, padding too */
-    words.waiter = lock->own;
+    struct lock_words words = {.waiter = lock->own};
     if (lock->manager_node == chip->number)
         manage(chip, job_key(pgid, lock->manager_pid), lock->id, &words.waiter);
     else

@@ -78,8 +78,6 @@ void flag_write(struct chip *chip, uint32_t job, uint64_t virtual, uint64_t valu
 static void packet_conclude(struct chip *chip)
 {
     const struct chip_header *header = &chip->rbend.arrival->packet->header;
-    if (chip->constants->hardware_vpush)
-        vpush_deliver(chip, header);
     if (header->type == CHIP_PACKET_PUSH && header->wants_ack && header->flag) {
         if (!replier_take(chip, header, 0)) {
             module_rest(chip, CHIP_RBEND, B_FLAG); /* Replier calls when it has room */
@@ -100,8 +98,11 @@ void rbend_retry(struct chip *chip)
 
 static void payload_written(struct chip *chip, struct dma *dma)
 {
-    if (dma->is_last)
-        packet_conclude(chip);
+    if (!dma->is_last)
+        return;
+    if (chip->constants->hardware_vpush)
+        vpush_deliver(chip, &dma->packet->header);
+    packet_conclude(chip);
 }
 
 static void write_started(struct chip *chip, struct dma *dma)

@@ -27,6 +27,7 @@ int host_create(struct host **host, struct sim *sim, const struct host_spec *spe
     snprintf(name, sizeof(name), "host-%u", spec->number);
     int actor = sim_actor_add(sim, &(struct sim_actor){.name = name,
                                                        .handle = pci_event,
+                                                       .expect = pci_expect,
                                                        .context = made,
                                                        .kinds = event_names,
                                                        .kind_count = EVENT_COUNT});

@@ -47,5 +47,6 @@ static inline sim_time host_cycles(const struct host *host, int64_t count)
 
 /* pci.c */
 void pci_event(void *context, uint32_t kind, uint64_t argument);
+void pci_expect(void *context, uint32_t kind, uint64_t argument);
 
 #endif

@@ -134,6 +134,15 @@ static void store_end(struct host *host)
     store->ended(store->context, store);
 }
 
+void pci_expect(void *context, uint32_t kind, uint64_t argument)
+{
+    const struct host *host = context;
+    (void)kind;
+    (void)argument;
+    __builtin_prefetch(host);
+    __builtin_prefetch(&host->current);
+}
+
 void pci_event(void *context, uint32_t kind, uint64_t argument)
 {
     struct host *host = context;

@@ -350,6 +350,19 @@ static void crossing_done(struct network *network, uint32_t port)
                               cookie);
 }
 
+void crossbar_expect(void *context, uint32_t kind, uint64_t argument)
+{
+    const struct network *network = context;
+    if (kind == EVENT_ARRIVE || kind == EVENT_DRAIN) {
+        __builtin_prefetch(stay_at(network, (uint32_t)argument));
+    } else if (kind == EVENT_DONE || kind == EVENT_RETRY) {
+        __builtin_prefetch(&network->ports[argument]);
+        __builtin_prefetch((const char *)&network->ports[argument] + 64);
+    } else if (kind != EVENT_CREDIT) {
+        __builtin_prefetch(&network->lanes[argument]);
+    }
+}
+
 void crossbar_event(void *context, uint32_t kind, uint64_t argument)
 {
     struct network *network = context;

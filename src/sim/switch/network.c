@@ -156,6 +156,7 @@ static int network_make(struct network *network)
     result = sim_actor_add(network->sim, &(struct sim_actor){
                                              .name = "network",
                                              .handle = crossbar_event,
+                                             .expect = crossbar_expect,
                                              .context = network,
                                              .kinds = event_names,
                                              .kind_count = EVENT_COUNT,

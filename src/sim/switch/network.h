@@ -220,6 +220,7 @@ struct damage errors_strike(struct network *network, struct port *port, uint32_t
 
 /* crossbar.c: who sends when. */
 void crossbar_event(void *context, uint32_t kind, uint64_t argument);
+void crossbar_expect(void *context, uint32_t kind, uint64_t argument);
 void crossbar_enqueue(struct network *network, uint32_t stay);
 
 #endif

@@ -109,7 +109,10 @@ static int report_json(const struct thesis_report *report, const char *path)
                             result->is_simulated && result->row->kind != THESIS_FOUND
                                 ? json_boolean(result->holds)
                                 : json_null());
-        json_put_text(row, "status", result->is_simulated ? "simulated" : "not yet");
+        json_put_text(row, "status",
+                      result->row->kind == THESIS_FOUND ? "prediction"
+                      : result->is_simulated            ? "simulated"
+                                                        : "not yet");
         json_dumpf(row, out, JSON_COMPACT);
         fputc('\n', out);
         json_decref(row);

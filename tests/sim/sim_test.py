@@ -212,7 +212,7 @@ class Thesis(unittest.TestCase):
             if row["status"] == "not yet":
                 self.assertIsNone(row["simulated"], row)
                 self.assertIsNone(row["holds"], row)
-            elif row["id"].startswith("N"):  # a prediction: nobody has measured it
+            elif row["status"] == "prediction":
                 self.assertIsNone(row["holds"], row)
                 self.assertGreater(row["simulated"], 0, row)
             else:

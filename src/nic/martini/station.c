@@ -11,18 +11,22 @@
 void station_read(struct station *station, uint64_t address, void *target, size_t length)
 {
     const struct host_reach *reach = station->reach;
+    if (length == 0)
+        return;
     if (!reach)
         memcpy(target, (const void *)(uintptr_t)address, length);
-    else if (length > 0 && reach->read(reach->context, address, target, length) < 0)
+    else if (reach->read(reach->context, address, target, length) < 0)
         memset(target, 0, length);
 }
 
 void station_write(struct station *station, uint64_t address, const void *source, size_t length)
 {
     const struct host_reach *reach = station->reach;
+    if (length == 0)
+        return;
     if (!reach)
         memcpy((void *)(uintptr_t)address, source, length);
-    else if (length > 0)
+    else
         (void)reach->write(reach->context, address, source, length);
 }
 

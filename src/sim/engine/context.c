@@ -20,6 +20,7 @@
 #endif
 #endif
 #ifdef WITH_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -54,9 +55,22 @@ int stack_create(struct stack *stack, size_t size)
     return 0;
 }
 
+/* What a fiber that did not end has left on its stack is none of the next one's, whose memory may
+ * come to lie there. */
+static void stack_clean(const struct stack *stack)
+{
+#ifdef WITH_ASAN
+    __asan_unpoison_memory_region(stack->base, stack->size);
+#else
+    (void)stack;
+#endif
+}
+
 void stack_destroy(struct stack *stack)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (stack->base)
+        stack_clean(stack);
     if (stack->base)
         munmap((char *)stack->base - page, stack->size + page);
     stack->base = NULL;

@@ -19,8 +19,11 @@
 void open_noticed(int fd, int folder, const char *path, int flags)
 {
     table_forget(fd); /* if it was closed behind our back */
-    if (!scope_may_cover(folder, path))
+    if (!scope_may_cover(folder, path)) {
+        if ((flags & O_DIRECTORY) && path[0] != '/')
+            scope_pass_on(fd, folder);
         return;
+    }
     struct cache_client *client = scope_client();
     if (client)
         table_adopt(client, fd, flags);

@@ -170,7 +170,13 @@ static bool is_same_file(int fd, const struct description *description)
 
 void table_duplicate(int fd, int copy)
 {
-    if ((unsigned)copy >= TABLE_SIZE || fd == copy || !table_has(fd) || table_is_vfork_child)
+    if ((unsigned)copy >= TABLE_SIZE || (unsigned)fd >= TABLE_SIZE || fd == copy ||
+        table_is_vfork_child)
+        return;
+    uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
+    if (folder != TABLE_FOLDER_UNKNOWN)
+        table_note_folder(copy, folder);
+    if (!table_has(fd))
         return;
     int error = errno;
     pool_enter();

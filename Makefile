@@ -7,7 +7,8 @@
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
-#                     then 100,000 random networks through router and checker; NETWORKS=100000
+#                     then 100,000 random networks through router and checker; NETWORKS=100000;
+#                     then the file cache in random shapes, with faults and deaths
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
@@ -39,6 +40,8 @@ NETWORKS ?= 100000
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing
+	@tests/cache/soak.py build/rhinet build/tests/cache/cache-reader \
+		build/tests/cache/cache-change --minutes $(MINUTES)
 
 bench: build
 	build/rhinet bench rma

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The full fence: no later load passes an earlier store.
+ * Fences. The full one: no later load passes an earlier store.
  */
 #ifndef BASE_FENCE_H
 #define BASE_FENCE_H
@@ -39,6 +39,16 @@ static inline void full_fence(void)
     atomic_fetch_add(&word, 1); /* a locked operation is a fence wherever the sanitizer runs */
 #else
     atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/* No later load passes an earlier load. */
+static inline void load_fence(void)
+{
+#if HAS_THREAD_SANITIZER
+    full_fence();
+#else
+    atomic_thread_fence(memory_order_acquire);
 #endif
 }
 

@@ -70,7 +70,6 @@ static struct cache_request *send(struct cache_client *client, const struct cach
         memcpy(request->file_id, wish->file_id, sizeof(request->file_id));
     request->block = wish->block;
     request->count = wish->count;
-    request->step = 1;
     post(client, request, *ticket, index);
     return request;
 }

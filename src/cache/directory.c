@@ -74,8 +74,8 @@ int directory_open(struct directory *directory, const struct directory_options *
     directory->memory = memory;
     struct directory_head *head = memory;
     head->shape = *options->own;
-    atomic_thread_fence(memory_order_release);
-    head->magic = CACHE_MAGIC;
+    /* release: whoever finds the magic number finds the shape */
+    __atomic_store_n(&head->magic, CACHE_MAGIC, __ATOMIC_RELEASE);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #ifndef CACHE_INDEX_H
 #define CACHE_INDEX_H
 
+#include "base/fence.h"
 #include "cache/layout.h"
 
 #define CACHE_NO_SLOT UINT32_MAX
@@ -67,7 +68,7 @@ static inline uint32_t cache_index_find(const struct cache_arena *arena, const u
 /* Whether the token still stands after the data has been read: then the data is that of the ID. */
 static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t token)
 {
-    atomic_thread_fence(memory_order_acquire); /* the copy before, the look after */
+    load_fence(); /* the copy before, the look after */
     return atomic_load_explicit(&slot->token, memory_order_relaxed) == token;
 }
 

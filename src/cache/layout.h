@@ -137,7 +137,6 @@ struct cache_request {
     uint64_t file_id[2];
     uint64_t block; /* for writers: the word */
     uint32_t count; /* CACHE_AHEAD: how many blocks */
-    uint32_t step;  /* CACHE_AHEAD: how far apart, in blocks */
 };
 
 /* What is known of a file, for `rhinet cache stat`. */

@@ -4,6 +4,7 @@
  */
 #include "cli/cache_bench.h"
 
+#include "base/text.h"
 #include "cli/cache.h"
 #include "cli/cli.h"
 
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #define PRETEND_DEFAULT "100M"
+#define NODES_DEFAULT   4
+#define NODES_MOST      128
 
 static const struct {
     const char *name;
@@ -27,6 +30,7 @@ static const struct {
 
 enum option_value {
     OPTION_QUICK = 256,
+    OPTION_NODES,
     OPTION_JSON,
     OPTION_PLOT,
     OPTION_PATH,
@@ -55,12 +59,24 @@ static int open_json(struct cache_bench *bench, const char *path)
     return 1;
 }
 
+static int set_nodes(struct cache_bench *bench, const char *text)
+{
+    uint64_t count;
+    if (!text_to_u64(text, &count) || count < 1 || count > NODES_MOST)
+        return cli_usage_error("cache", "bench: --nodes %s: a number up to %d is expected", text,
+                               NODES_MOST);
+    bench->nodes = (int)count;
+    return 0;
+}
+
 static int set_option(struct cache_bench *bench, int option, char *value, const char *word)
 {
     switch (option) {
     case OPTION_QUICK:
         bench->is_quick = true;
         return 0;
+    case OPTION_NODES:
+        return set_nodes(bench, value);
     case OPTION_JSON:
         return open_json(bench, value);
     case OPTION_PLOT:
@@ -114,6 +130,7 @@ int cli_cache_bench(int argc, char **argv)
 {
     static const struct option known[] = {
         {"quick", no_argument, NULL, OPTION_QUICK},
+        {"nodes", required_argument, NULL, OPTION_NODES},
         {"json", required_argument, NULL, OPTION_JSON},
         {"plot", required_argument, NULL, OPTION_PLOT},
         {"path", required_argument, NULL, OPTION_PATH},
@@ -121,7 +138,7 @@ int cli_cache_bench(int argc, char **argv)
         {"run", required_argument, NULL, OPTION_RUN},
         {NULL, 0, NULL, 0},
     };
-    struct cache_bench bench = {.pretend = PRETEND_DEFAULT};
+    struct cache_bench bench = {.pretend = PRETEND_DEFAULT, .nodes = NODES_DEFAULT};
     int status = 0;
     optind = 1;
     for (int found; (found = getopt_long(argc, argv, ":", known, NULL)) != -1 && status == 0;)

@@ -20,6 +20,7 @@
 
 struct cache_bench {
     bool is_quick;
+    int nodes;           /* of the experiments */
     FILE *json;          /* NULL: none */
     const char *plot;    /* folder for pictures, or NULL */
     const char *folder;  /* of the data, on the file system to measure */

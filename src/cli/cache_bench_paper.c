@@ -9,13 +9,12 @@
 
 #include <string.h>
 
-#define KIB          1024ull
-#define MIB          (1024 * KIB)
-#define POINTS_MOST  8
-#define LINES_MOST   PLOT_LINES_MAX
-#define SMALL_BLOCK  (64 * KIB)
-#define SMALL_CACHE  (8 * MIB) /* of a node, in blocks of SMALL_BLOCK: 128 of them */
-#define RANDOM_NODES 4
+#define KIB         1024ull
+#define MIB         (1024 * KIB)
+#define POINTS_MOST 8
+#define LINES_MOST  PLOT_LINES_MAX
+#define SMALL_BLOCK (64 * KIB)
+#define SMALL_CACHE (8 * MIB) /* of a node, in blocks of SMALL_BLOCK: 128 of them */
 
 /* Lines of figures over the same points: a table and a picture. */
 struct sheet {
@@ -93,19 +92,18 @@ static void name_ways(struct sheet *sheet)
 
 int bench_sequential(struct cache_bench *bench)
 {
-    static const int nodes[] = {1, 2, 4, 8};
     struct sheet sheet = {.title = "All nodes read the same file from its start",
-                          .x_label = "nodes",
-                          .point_count = bench->is_quick ? 3 : 4};
+                          .x_label = "nodes"};
     name_ways(&sheet);
     uint64_t size = (bench->is_quick ? 16 : 64) * MIB;
     int status = bench_data_file(bench, size);
-    for (int point = 0; point < sheet.point_count && status == 0; point++) {
-        sheet.x[point] = nodes[point];
+    for (int nodes = 1; nodes <= bench->nodes && status == 0; nodes *= 2) {
+        int point = sheet.point_count++;
+        sheet.x[point] = nodes;
         for (int way = 0; way < WAY_COUNT && status == 0; way++) {
             struct bench_trial trial = {.experiment = "sequential",
                                         .kind = "sequential",
-                                        .nodes = nodes[point],
+                                        .nodes = nodes,
                                         .is_plain = ways[way].is_plain,
                                         .groups = ways[way].groups,
                                         .length = 256 * KIB,
@@ -130,7 +128,7 @@ int bench_stride(struct cache_bench *bench)
         for (int way = 0; way < WAY_COUNT && status == 0; way++) {
             struct bench_trial trial = {.experiment = "stride",
                                         .kind = "stride",
-                                        .nodes = 4,
+                                        .nodes = bench->nodes,
                                         .is_plain = ways[way].is_plain,
                                         .groups = ways[way].groups,
                                         .length = lengths[point],
@@ -151,7 +149,7 @@ static struct bench_trial random_trial(const struct cache_bench *bench, const ch
 {
     return (struct bench_trial){.experiment = experiment,
                                 .kind = "random",
-                                .nodes = RANDOM_NODES,
+                                .nodes = bench->nodes,
                                 .groups = 1,
                                 .length = SMALL_BLOCK,
                                 .reads = random_reads(bench),
@@ -172,7 +170,7 @@ int bench_singlets(struct cache_bench *bench)
     for (int i = step - 1; i < 6 && status == 0; i += step) {
         int point = sheet.point_count++;
         sheet.x[point] = sizes[i];
-        status = bench_data_file(bench, (uint64_t)(sizes[i] * RANDOM_NODES * SMALL_CACHE));
+        status = bench_data_file(bench, (uint64_t)(sizes[i] * bench->nodes * SMALL_CACHE));
         for (int line = 0; line < 6 && status == 0; line++) {
             struct bench_trial trial = random_trial(bench, "singlets");
             trial.singlets = ratios[line];
@@ -194,7 +192,7 @@ int bench_random(struct cache_bench *bench)
     for (int i = step - 1; i < 8 && status == 0; i += step) {
         int point = sheet.point_count++;
         sheet.x[point] = sizes[i];
-        status = bench_data_file(bench, (uint64_t)(sizes[i] * RANDOM_NODES * SMALL_CACHE));
+        status = bench_data_file(bench, (uint64_t)(sizes[i] * bench->nodes * SMALL_CACHE));
         for (int line = 0; line < 2 && status == 0; line++) {
             struct bench_trial trial = random_trial(bench, "random");
             trial.is_plain = line == 0;

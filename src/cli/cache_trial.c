@@ -32,7 +32,9 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
         return -EIO;
     }
     file->size = (uint64_t)status.st_size;
-    if (trial->is_plain) /* read it from where it is, not from the kernel's cache */
+    /* A real file system is read from where it is, not from the kernel's cache; a pretended one
+     * takes its time, and no more than that. */
+    if (trial->is_plain && trial->agent.node.loader.pretended == 0)
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     int result = trial->is_plain ? 0 : cache_file_open(trial->client, &file->file, file->fd);
     if (result < 0)

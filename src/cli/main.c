@@ -152,6 +152,7 @@ const struct cli_command cli_commands[] = {
         "bench [EXPERIMENT...]    speed, sequential, singlets, random, stride, overhead; all\n"
         "                         unless given\n"
         "      --quick            less data\n"
+        "      --nodes N          nodes of the experiments, 4 unless given\n"
         "      --pretend SPEED    bytes per second of a pretended file system, 100M unless given\n"
         "      --path FOLDER      measure the file system that this is on instead\n"
         "      --run WORDS        further arguments of `rhinet run`, such as --hosts A,B\n"

@@ -124,8 +124,7 @@ ENTRY int fcntl(int fd, int command, ...)
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
         table_forget(result);
         table_duplicate(fd, result);
-    } else if (command == F_SETFL && (argument & O_DIRECT) && table_reader(fd)) {
-        table_unpin();
+    } else if (command == F_SETFL && (argument & O_DIRECT) && table_is_reader(fd)) {
         table_forget(fd); /* direct reads have rules of their own */
     } else if (is_lock(command)) {
         table_renew(fd);

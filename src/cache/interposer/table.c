@@ -197,11 +197,8 @@ void table_duplicate(int fd, int copy)
 
 void table_renew(int fd)
 {
-    struct description *description = table_reader(fd);
-    if (!description)
-        return;
-    table_unpin();
-    table_adopt(atomic_load(&table.client), fd, O_RDONLY);
+    if (table_is_reader(fd))
+        table_adopt(atomic_load(&table.client), fd, O_RDONLY);
 }
 
 /* ---- Writers --------------------------------------------------------------------------------- */

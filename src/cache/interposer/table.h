@@ -58,6 +58,15 @@ static inline struct description *table_reader(int fd)
     return table_pin(fd);
 }
 
+/* Whether it is one at this moment. */
+static inline bool table_is_reader(int fd)
+{
+    bool is = table_reader(fd) != NULL;
+    if (is)
+        table_unpin();
+    return is;
+}
+
 static inline bool table_has(int fd)
 {
     return (unsigned)fd < TABLE_SIZE &&

@@ -163,8 +163,8 @@ bool scope_may_cover(int folder, const char *path)
     if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) || !path)
         return false;
     if (path[0] == '/')
-        return covers(path) || strstr(path, "/../");
-    if (strstr(path, "../"))
+        return covers(path) || strstr(path, "..");
+    if (strstr(path, ".."))
         return true;
     return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
 }

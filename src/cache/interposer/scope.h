@@ -22,8 +22,7 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
-/* fd was opened by a path seen from this folder, by which nothing of the cache is reached: if it is
- * a folder itself, so are the files below it. */
+/* fd is a folder in this folder, from which nothing of the cache is reached; so it is with fd. */
 void scope_pass_on(int fd, int folder);
 
 /* The client, or NULL: do without. */

@@ -90,8 +90,11 @@ static void put_in(int fd, struct description *description)
     if (description->kind == DESCRIPTION_WRITES)
         atomic_fetch_add(&table.writer_count, 1);
     struct description *before = atomic_exchange(&table_slots[fd], description);
-    if (before) /* a number that was closed behind our back */
-        release(before);
+    if (!before)
+        return;
+    if (before->kind == DESCRIPTION_WRITES) /* the number was closed behind our back */
+        atomic_fetch_sub(&table.writer_count, 1);
+    release(before);
 }
 
 void table_note_folder(int fd, enum table_folder folder)

@@ -7,7 +7,8 @@
  *   cache_stat.c    stat: what the caches of this host hold and have done
  *   cache_find.c    finding their memory
  *   cache_warm.c    warm: reading files into the cache before they are wanted
- *   cache_bench.c   bench: the experiments
+ *   cache_bench.h   bench: the experiments
+ *   cache_trial.h   trial: one measurement, started by bench
  */
 #ifndef CLI_CACHE_H
 #define CLI_CACHE_H
@@ -21,7 +22,7 @@ int cli_cache_warm(int argc, char **argv);
 int cli_cache_bench(int argc, char **argv);
 int cli_cache_trial(int argc, char **argv);
 
-/* The path of this program; false: it cannot be found. */
+/* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);
 
 #endif

@@ -7,8 +7,7 @@
  *   cache_stat.c    stat: what the caches of this host hold and have done
  *   cache_find.c    finding their memory
  *   cache_warm.c    warm: reading files into the cache before they are wanted
- *   cache_bench.h   bench: the experiments
- *   cache_trial.h   trial: one measurement, started by bench
+ *   cache_bench.c   bench: the experiments
  */
 #ifndef CLI_CACHE_H
 #define CLI_CACHE_H

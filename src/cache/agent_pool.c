@@ -50,12 +50,13 @@ static void queue_ahead(struct agent *agent, const struct wish *wish)
     raw_futex_wake(&agent->control->bell, INT32_MAX);
 }
 
-static int bring(struct agent *agent, const uint64_t file_id[2], uint64_t block)
+static int bring(struct agent *agent, const uint64_t file_id[2], uint64_t block,
+                 const struct node_arrival *arrival)
 {
     struct loader_file *file = loader_hold(&agent->node.loader, file_id);
     if (!file)
         return -ENOENT;
-    int result = node_bring(&agent->node, file, block);
+    int result = node_bring(&agent->node, file, block, arrival);
     loader_release(&agent->node.loader, file);
     return result == -ENOENT ? -EIO : result; /* that one means: introduce the file */
 }
@@ -67,14 +68,11 @@ static int tell(struct agent *agent, const struct wish *wish, uint64_t amount)
     return node_tell_watch(&agent->node, (uint32_t)wish->block, amount);
 }
 
-static int answer(struct agent *agent, const struct wish *wish)
+static int answer(struct agent *agent, const struct wish *wish, const struct node_arrival *arrival)
 {
     switch (wish->kind) {
     case CACHE_FETCH:
-        return bring(agent, wish->file_id, wish->block);
-    case CACHE_AHEAD:
-        queue_ahead(agent, wish);
-        return 0;
+        return bring(agent, wish->file_id, wish->block, arrival);
     case CACHE_WRITE_BEGIN:
         return tell(agent, wish, CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
     case CACHE_WRITE_END:
@@ -86,20 +84,44 @@ static int answer(struct agent *agent, const struct wish *wish)
     }
 }
 
+/* A request that is ours until it is replied to. */
+struct taken {
+    struct cache_request *request;
+    uint32_t ticket;
+    bool is_replied;
+};
+
+static void reply(struct taken *taken, int result)
+{
+    if (taken->is_replied)
+        return; /* the place may be another's by now */
+    taken->is_replied = true;
+    taken->request->result = result;
+    if (move(taken->request, taken->ticket + CACHE_TAKEN, taken->ticket + CACHE_DONE))
+        raw_futex_wake(&taken->request->stage, INT32_MAX);
+    else
+        atomic_store(&taken->request->stage, taken->ticket + CACHE_FREE); /* given up */
+}
+
+static void reply_arrived(void *context)
+{
+    reply(context, 0);
+}
+
 static void serve(struct agent *agent, struct cache_request *request)
 {
     uint32_t word = atomic_load(&request->stage);
-    uint32_t ticket = word - word % CACHE_STAGES;
-    if (word % CACHE_STAGES != CACHE_POSTED || !move(request, word, ticket + CACHE_TAKEN))
+    struct taken taken = {.request = request, .ticket = word - word % CACHE_STAGES};
+    struct node_arrival arrival = {.arrived = reply_arrived, .context = &taken};
+    if (word % CACHE_STAGES != CACHE_POSTED || !move(request, word, taken.ticket + CACHE_TAKEN))
         return; /* given up meanwhile */
     struct wish wish = copy_wish(request);
-    int result = answer(agent, &wish);
-    request->result = result;
-    bool is_awaited = wish.kind != CACHE_AHEAD;
-    if (is_awaited && move(request, ticket + CACHE_TAKEN, ticket + CACHE_DONE))
-        raw_futex_wake(&request->stage, INT32_MAX);
-    else
-        atomic_store(&request->stage, ticket + CACHE_FREE); /* nobody waits: it is ours */
+    if (wish.kind == CACHE_AHEAD) { /* nobody waits */
+        atomic_store(&request->stage, taken.ticket + CACHE_FREE);
+        queue_ahead(agent, &wish);
+        return;
+    }
+    reply(&taken, answer(agent, &wish, &arrival));
 }
 
 /* Take one posted request and serve it. */
@@ -165,7 +187,7 @@ static bool read_ahead(struct agent *agent)
     if (atomic_fetch_add(&agent->ahead_busy, 1) < (most > 0 ? most : 1) &&
         take_ahead(agent, &wanted)) {
         cache_count(agent->control, 0, CACHE_READ_AHEADS, 1);
-        bring(agent, wanted.file_id, wanted.block);
+        bring(agent, wanted.file_id, wanted.block, NULL);
         is_done = true;
     }
     atomic_fetch_sub(&agent->ahead_busy, 1);

@@ -167,11 +167,17 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 
 int cache_introduce(struct cache_client *client, int fd)
 {
+    struct cache_control *control = client->control;
+    uint64_t beat = atomic_load_explicit(&control->beat, memory_order_relaxed);
+    if (is_silent(client))
+        return -ETIMEDOUT;
     int socket = cache_dial(client->name);
     if (socket < 0)
         return socket;
     struct cache_dialogue dialogue = {.kind = CACHE_CALL_FILE, .send_fd = fd};
     int result = cache_talk(socket, &dialogue);
     raw_close(socket);
+    if (result == -ETIMEDOUT) /* if it has not beaten since, nobody asks until it does */
+        atomic_store_explicit(&control->silent_beat, beat + 1, memory_order_relaxed);
     return result;
 }

@@ -105,9 +105,9 @@ static bool copy_part(struct cache_file *file, const struct part *part, void *bu
 static int bring(struct cache_file *file, int fd, uint64_t block)
 {
     struct cache_wish wish = {.kind = CACHE_FETCH, .file_id = file->id, .block = block, .count = 1};
-    int result = cache_ask(file->client, &wish);
+    int result = file->stat_index == 0 ? -ENOENT : cache_ask(file->client, &wish);
     if (result != -ENOENT)
-        return result;
+        return result; /* else the agent does not know the file, or not any more */
     result = cache_introduce(file->client, fd);
     if (result < 0)
         return result;

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 #define POLL_FIRST_NS (20 * NS_PER_US)
-#define POLL_MOST_NS  (1 * NS_PER_MS)
+#define POLL_MOST_NS  (4 * NS_PER_MS) /* a look costs the row's home something on some networks */
 
 /* What came of a step. */
 enum step { STEP_DONE = 0, STEP_AGAIN = 1 }; /* or a negative errno */
@@ -22,6 +22,7 @@ enum step { STEP_DONE = 0, STEP_AGAIN = 1 }; /* or a negative errno */
 struct fetch {
     struct node *node;
     struct loader_file *file;
+    const struct node_arrival *arrival; /* or NULL */
     uint64_t block, id[2], length;
     uint32_t slot;
     int64_t start_ns;
@@ -84,6 +85,8 @@ static int publish(struct fetch *fetch, bool was_loaded, uint64_t checksum, uint
     *cell = cell_make(node->directory.rank, fetch->slot, token);
     fetch->slot = CACHE_NO_SLOT; /* the store's now */
     count(fetch, was_loaded);
+    if (fetch->arrival)
+        fetch->arrival->arrived(fetch->arrival->context);
     return 0;
 }
 
@@ -312,10 +315,12 @@ static bool is_here(struct node *node, const uint64_t id[2])
     return cache_index_find(&node->store.arena, id, &token) != CACHE_NO_SLOT;
 }
 
-int node_bring(struct node *node, struct loader_file *file, uint64_t block)
+int node_bring(struct node *node, struct loader_file *file, uint64_t block,
+               const struct node_arrival *arrival)
 {
     struct fetch fetch = {.node = node,
                           .file = file,
+                          .arrival = arrival,
                           .block = block,
                           .length = loader_length(&node->loader, file, block),
                           .slot = CACHE_NO_SLOT,

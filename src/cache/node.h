@@ -66,9 +66,16 @@ int node_shape(const struct node_options *options, struct cache_shape *shape);
 
 /* ---- fetch.c: wait -------------------------------------------------------------------------- */
 
+/* Told as soon as the block is in the store; the directory is still to be told then. */
+struct node_arrival {
+    void (*arrived)(void *context);
+    void *context;
+};
+
 /* Bring a block of a file that the caller holds into this node's store. 0: it was there a moment
- * ago. Else a negative errno, and the reader should ask the kernel. */
-int node_bring(struct node *node, struct loader_file *file, uint64_t block);
+ * ago. Else a negative errno, and the reader should ask the kernel. arrival may be NULL. */
+int node_bring(struct node *node, struct loader_file *file, uint64_t block,
+               const struct node_arrival *arrival);
 
 /* Whether a copy at that place is this block, at the moment; for those that look before they point
  * others there. */

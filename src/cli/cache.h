@@ -23,8 +23,11 @@ int cli_cache_warm(int argc, char **argv);
 int cli_cache_bench(int argc, char **argv);
 int cli_cache_trial(int argc, char **argv);
 
-/* The path of this program; false: it cannot be found. */
+/* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);
+
+/* The first of these files that is there, each seen from this program's folder, or NULL. */
+const char *cache_find_beside(const char *const *places, size_t count, char *path, size_t room);
 
 /* The library that programs are started with, or NULL if there is none; path is room for its
  * name. */

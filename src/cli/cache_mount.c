@@ -15,27 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beside this program where that is installed, or in its build folder. */
-static bool find_helper(char *path, size_t room)
+static int start_helper(bool is_read_only, int argc, char **argv)
 {
     static const char *const places[] = {"/src/cache/mount/rhinet-cache-mount",
                                          "/rhinet-cache-mount"};
-    char own[PATH_MAX];
-    if (cache_own_path(own, sizeof(own)) < 0)
-        return false;
-    *strrchr(own, '/') = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, room, "%s%s", own, places[i]);
-        if (access(path, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int start_helper(bool is_read_only, int argc, char **argv)
-{
     char helper[PATH_MAX + 64], read_only[2] = {is_read_only ? '1' : '0', '\0'};
-    if (!find_helper(helper, sizeof(helper))) {
+    if (!cache_find_beside(places, 2, helper, sizeof(helper))) {
         fprintf(stderr, "rhinet cache: mount needs rhinet-cache-mount, which is not beside this "
                         "program; build rhinet where libfuse3-dev is installed\n");
         return 1;

@@ -122,6 +122,20 @@ int cli_cache_run(int argc, char **argv)
     return run_command(&kind, argc, argv);
 }
 
+const char *cache_find_beside(const char *const *places, size_t count, char *path, size_t room)
+{
+    char own[PATH_MAX];
+    if (cache_own_path(own, sizeof(own)) < 0)
+        return NULL;
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < count; i++) {
+        snprintf(path, room, "%s%s", own, places[i]);
+        if (access(path, R_OK) == 0)
+            return path;
+    }
+    return NULL;
+}
+
 /* Named by the setting, beside this program in its build folder, or where it is installed. */
 const char *cache_find_preload(const struct settings *settings, char *path, size_t room)
 {
@@ -129,18 +143,7 @@ const char *cache_find_preload(const struct settings *settings, char *path, size
                                          "/../lib/librhinet_cache.so",
                                          "/../lib/x86_64-linux-gnu/librhinet_cache.so"};
     const char *named = setting_text(settings, SETTING_CACHE_PRELOAD);
-    char own[PATH_MAX];
-    if (named[0])
-        return named;
-    if (cache_own_path(own, sizeof(own)) < 0)
-        return NULL;
-    *strrchr(own, '/') = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, room, "%s%s", own, places[i]);
-        if (access(path, R_OK) == 0)
-            return path;
-    }
-    return NULL;
+    return named[0] ? named : cache_find_beside(places, 3, path, room);
 }
 
 int cli_cache_node(int argc, char **argv)

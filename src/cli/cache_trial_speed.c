@@ -128,7 +128,7 @@ static int time_block(struct trial *trial, struct loader_file *file, uint64_t bl
                       double *raw)
 {
     int64_t start = clock_now_ns();
-    int result = node_bring(&trial->agent.node, file, block);
+    int result = node_bring(&trial->agent.node, file, block, NULL);
     *ours = bandwidth(trial->length, start);
     if (result < 0)
         return result;

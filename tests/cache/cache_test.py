@@ -70,6 +70,8 @@ def block_count(paths):
 class Run:
     """A job, from start to end."""
 
+    all = []
+
     def __init__(self, nodes, reader, *options, program=None, **settings):
         self.gate, gate_end = os.pipe()
         environment = dict(os.environ, **settings)
@@ -84,6 +86,7 @@ class Run:
                                         pass_fds=[self.gate])
         os.close(self.gate)
         self.gate_end = gate_end
+        Run.all.append(self)
 
     def open_gate(self):
         if self.gate_end is not None:
@@ -150,6 +153,15 @@ def agents_of(job):
 
 
 class Case(unittest.TestCase):
+    def tearDown(self):
+        """What a test that failed has left."""
+        for job in Run.all:
+            job.open_gate()
+            if job.process.poll() is None:
+                job.process.kill()  # its guard ends the rest
+                job.process.communicate()
+        Run.all.clear()
+
     def check_good(self, job, nodes):
         self.assertEqual(job.status, 0, job.err)
         self.assertEqual(len(job.nodes), nodes, job.out)
@@ -275,9 +287,12 @@ class Faults(Case):
 
 
 class Death(Case):
-    def check_left(self):
+    def check_left(self, keepers):
+        """Sockets are named for the keeper that made them."""
         with open("/proc/net/unix") as table:
-            self.assertNotIn("rhinet-cache-", table.read())
+            text = table.read()
+        for pid in keepers:
+            self.assertNotIn(f"rhinet-cache-{pid}-", text)
 
     def test_agent_killed_at_every_step(self):
         """Rank 1's agent dies at its n-th operation: as loader, as holder, while evicting."""
@@ -309,7 +324,8 @@ class Death(Case):
             wait_for(lambda: not readers_of(job.process.pid), "the readers' end")
         finally:
             os.kill(victim, signal.SIGCONT)
-        self.check_good(job.finish(), 3)
+            job.finish()
+        self.check_good(job, 3)
         self.assertGreater(job.sum("fallbacks"), 0)
 
     def test_node_killed(self):
@@ -324,7 +340,7 @@ class Death(Case):
         job.finish()
         self.assertEqual(job.status, 128 + signal.SIGKILL, job.err)
         self.assertEqual(len(job.nodes), 3, job.out)
-        self.check_left()
+        self.check_left([keeper])
 
     def test_launcher_killed(self):
         job = Run(2, FILES, "--cache", "16M")
@@ -334,7 +350,7 @@ class Death(Case):
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in members),
                  "the end of all processes")
         job.finish()
-        self.check_left()
+        self.check_left(members)
 
     def test_program_fails(self):
         job = Run(2, [], "--cache", "8M", program=["sh", "-c", "exit 3"]).finish()
@@ -343,8 +359,12 @@ class Death(Case):
         self.assertEqual(job.status, 127, job.err)
 
     def test_nothing_is_left(self):
-        self.check_good(run(2, FILES, "--cache", "8M"), 2)
-        self.check_left()
+        job = Run(2, FILES, "--cache", "8M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        members = set(processes_of(job.process.pid))
+        self.check_good(job.finish(), 2)
+        self.assertFalse([pid for pid in members if os.path.exists(f"/proc/{pid}")])
+        self.check_left(members)
 
 
 class Paths(Case):

@@ -118,7 +118,7 @@ class Setup(unittest.TestCase):
             return run, log.read_text(encoding="ascii") if log.exists() else ""
 
     ALL = "gcc libc6-dev meson ninja-build pkg-config libfabric-dev libjansson-dev " \
-          "libpmix-dev libsodium-dev libxxhash-dev"
+          "libpmix-dev libsodium-dev libxxhash-dev libfuse3-dev"
 
     def test_nothing_missing(self):
         run, log = self.run_setup("build", installed=self.ALL)

@@ -83,17 +83,9 @@ static ssize_t run_with_room(struct copy *copy)
     return result;
 }
 
-static bool is_reader(int fd)
-{
-    bool is = table_has(fd) && table_reader(fd);
-    if (is)
-        table_unpin();
-    return is;
-}
-
 ENTRY ssize_t sendfile(int out, int in, off_t *offset, size_t length)
 {
-    int flags = is_reader(in) && length > 0 ? real.fcntl(out, F_GETFL) : O_APPEND;
+    int flags = table_is_reader(in) && length > 0 ? real.fcntl(out, F_GETFL) : O_APPEND;
     if (flags < 0 || (flags & (O_APPEND | O_ACCMODE)) == O_RDONLY || (flags & O_APPEND) ||
         (offset && *offset < 0))
         return real.sendfile(out, in, offset, length);
@@ -114,7 +106,8 @@ static bool are_far(int in, int out)
 ENTRY ssize_t copy_file_range(int in, off_t *in_offset, int out, off_t *out_offset, size_t length,
                               unsigned flags)
 {
-    int out_flags = flags == 0 && length > 0 && is_reader(in) ? real.fcntl(out, F_GETFL) : O_APPEND;
+    int out_flags = flags == 0 && length > 0 && table_is_reader(in) ? real.fcntl(out, F_GETFL)
+                                                                    : O_APPEND;
     if (out_flags < 0 || (out_flags & O_APPEND) || (out_flags & O_ACCMODE) == O_RDONLY ||
         (in_offset && *in_offset < 0) || !are_far(in, out))
         return real.copy_file_range(in, in_offset, out, out_offset, length, flags);
@@ -133,7 +126,8 @@ ENTRY ssize_t splice(int in, off_t *in_offset, int out, off_t *out_offset, size_
                      unsigned flags)
 {
     int error = errno;
-    size_t room = !out_offset && length > 0 && (!in_offset || *in_offset >= 0) && is_reader(in)
+    size_t room = !out_offset && length > 0 && (!in_offset || *in_offset >= 0) &&
+                          table_is_reader(in)
                       ? pipe_room(out)
                       : 0;
     errno = error;

@@ -119,14 +119,13 @@ ENTRY int fcntl(int fd, int command, ...)
     long argument = va_arg(list, long); /* where there is none, the kernel does not look */
     va_end(list);
     int result = real.fcntl(fd, command, argument);
-    if (result < 0 || !table_has(fd)) {
-        if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
-            table_forget(result);
-    } else if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
+    if (result < 0)
+        return result;
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
         table_forget(result);
         table_duplicate(fd, result);
-    } else if (command == F_SETFL && (argument & O_DIRECT)) {
-        table_forget(fd);
+    } else if (command == F_SETFL && (argument & O_DIRECT) && table_is_reader(fd)) {
+        table_forget(fd); /* direct reads have rules of their own */
     } else if (is_lock(command)) {
         table_renew(fd);
     }

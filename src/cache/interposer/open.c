@@ -14,13 +14,18 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void open_noticed(int fd, int folder, const char *path, int flags)
 {
     table_forget(fd); /* if it was closed behind our back */
-    if (!scope_may_cover(folder, path))
+    if (!scope_may_cover(folder, path)) {
+        /* Not if it may have come by a symbolic link. */
+        if ((flags & O_DIRECTORY) && (flags & O_NOFOLLOW) && !strchr(path, '/'))
+            scope_pass_on(fd, folder);
         return;
+    }
     struct cache_client *client = scope_client();
     if (client)
         table_adopt(client, fd, flags);

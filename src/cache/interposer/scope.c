@@ -19,13 +19,12 @@
 #define PATH_VARIABLE "RHINET_CACHE_PATH"
 
 enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
-enum folder { FOLDER_UNKNOWN, FOLDER_INSIDE, FOLDER_OUTSIDE };
 
 _Atomic bool scope_is_on;
 
 static struct {
     _Atomic int attached;
-    _Atomic int folder; /* the current one */
+    _Atomic int folder; /* the current one; enum table_folder */
     _Atomic(struct cache_client *) client;
     char paths[PATH_MAX];  /* as the variable has it */
     char socket[PATH_MAX]; /* programs change their environment */
@@ -93,24 +92,37 @@ static bool covers(const char *path)
     return false;
 }
 
-static bool is_inside(void)
+/* Whether a cached path is the folder, above it or below it. Where it cannot be told: yes. */
+static enum table_folder judge(const char *path)
+{
+    if (path[0] != '/' || scope.paths[0] == '\0' || covers(path))
+        return TABLE_FOLDER_NEAR;
+    size_t length = strlen(path);
+    for (const char *folder = scope.paths; *folder;) {
+        if (is_below(folder, path, length))
+            return TABLE_FOLDER_NEAR;
+        folder += strcspn(folder, ":");
+        folder += *folder == ':';
+    }
+    return TABLE_FOLDER_FAR;
+}
+
+static bool is_current_far(void)
 {
     int folder = atomic_load_explicit(&scope.folder, memory_order_relaxed);
-    if (folder == FOLDER_UNKNOWN) {
+    if (folder == TABLE_FOLDER_UNKNOWN) {
         char path[PATH_MAX];
         int error = errno;
-        /* Where it cannot be told: yes. */
-        bool is_outside = getcwd(path, sizeof(path)) && path[0] == '/' && !covers(path);
-        folder = is_outside ? FOLDER_OUTSIDE : FOLDER_INSIDE;
+        folder = getcwd(path, sizeof(path)) ? judge(path) : TABLE_FOLDER_NEAR;
         atomic_store_explicit(&scope.folder, folder, memory_order_relaxed);
         errno = error;
     }
-    return folder == FOLDER_INSIDE;
+    return folder == TABLE_FOLDER_FAR;
 }
 
 void scope_moved(void)
 {
-    atomic_store_explicit(&scope.folder, FOLDER_UNKNOWN, memory_order_relaxed);
+    atomic_store_explicit(&scope.folder, TABLE_FOLDER_UNKNOWN, memory_order_relaxed);
 }
 
 static enum table_folder look_at_folder(int fd)
@@ -123,11 +135,11 @@ static enum table_folder look_at_folder(int fd)
     if (length <= 0)
         return TABLE_FOLDER_UNKNOWN;
     path[length] = '\0';
-    return path[0] != '/' || covers(path) ? TABLE_FOLDER_INSIDE : TABLE_FOLDER_OUTSIDE;
+    return judge(path);
 }
 
 /* Found out once for each folder, and kept until its number is closed or becomes another file's. */
-static bool is_outside(int fd)
+static bool is_far(int fd)
 {
     if ((unsigned)fd >= TABLE_SIZE || table_is_vfork_child)
         return false;
@@ -136,7 +148,14 @@ static bool is_outside(int fd)
         folder = look_at_folder(fd);
         table_note_folder(fd, folder);
     }
-    return folder == TABLE_FOLDER_OUTSIDE;
+    return folder == TABLE_FOLDER_FAR;
+}
+
+void scope_pass_on(int fd, int folder)
+{
+    if ((unsigned)fd < TABLE_SIZE && !table_is_vfork_child &&
+        (folder == AT_FDCWD ? is_current_far() : is_far(folder)))
+        table_note_folder(fd, TABLE_FOLDER_FAR);
 }
 
 bool scope_may_cover(int folder, const char *path)
@@ -144,10 +163,10 @@ bool scope_may_cover(int folder, const char *path)
     if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) || !path)
         return false;
     if (path[0] == '/')
-        return covers(path) || strstr(path, "/../");
-    if (strstr(path, "../"))
+        return covers(path) || strstr(path, "..");
+    if (strstr(path, ".."))
         return true;
-    return folder == AT_FDCWD ? is_inside() : !is_outside(folder);
+    return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
 }
 
 bool scope_status(int folder, const char *path, int flags, struct stat *status)

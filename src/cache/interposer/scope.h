@@ -22,6 +22,9 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
+/* fd is a folder in this folder, from which nothing of the cache is reached; so it is with fd. */
+void scope_pass_on(int fd, int folder);
+
 /* The client, or NULL: do without. */
 struct cache_client *scope_client(void);
 

@@ -135,17 +135,9 @@ static bool only_reads(const char *mode)
     return mode && mode[0] == 'r' && !strpbrk(mode, "+,");
 }
 
-static bool is_reader(int fd)
-{
-    bool is = table_has(fd) && table_reader(fd);
-    if (is)
-        table_unpin();
-    return is;
-}
-
 static FILE *stream_on(int fd, const char *mode)
 {
-    FILE *stream = is_reader(fd) ? stream_make(fd) : NULL;
+    FILE *stream = table_is_reader(fd) ? stream_make(fd) : NULL;
     return stream ? stream : real.fdopen(fd, mode);
 }
 
@@ -194,7 +186,7 @@ FILE *fopen64(const char *path, const char *mode)
 ENTRY FILE *fdopen(int fd, const char *mode)
 {
     real_ensure();
-    if (!only_reads(mode) || !is_reader(fd))
+    if (!only_reads(mode) || !table_is_reader(fd))
         return real.fdopen(fd, mode);
     if (strchr(mode, 'e'))
         real.fcntl(fd, F_SETFD, FD_CLOEXEC);

@@ -90,8 +90,11 @@ static void put_in(int fd, struct description *description)
     if (description->kind == DESCRIPTION_WRITES)
         atomic_fetch_add(&table.writer_count, 1);
     struct description *before = atomic_exchange(&table_slots[fd], description);
-    if (before) /* a number that was closed behind our back */
-        release(before);
+    if (!before)
+        return;
+    if (before->kind == DESCRIPTION_WRITES) /* the number was closed behind our back */
+        atomic_fetch_sub(&table.writer_count, 1);
+    release(before);
 }
 
 void table_note_folder(int fd, enum table_folder folder)
@@ -170,7 +173,13 @@ static bool is_same_file(int fd, const struct description *description)
 
 void table_duplicate(int fd, int copy)
 {
-    if ((unsigned)copy >= TABLE_SIZE || fd == copy || !table_has(fd) || table_is_vfork_child)
+    if ((unsigned)copy >= TABLE_SIZE || (unsigned)fd >= TABLE_SIZE || fd == copy ||
+        table_is_vfork_child)
+        return;
+    uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
+    if (folder != TABLE_FOLDER_UNKNOWN)
+        table_note_folder(copy, folder);
+    if (!table_has(fd))
         return;
     int error = errno;
     pool_enter();
@@ -191,11 +200,8 @@ void table_duplicate(int fd, int copy)
 
 void table_renew(int fd)
 {
-    struct description *description = table_reader(fd);
-    if (!description)
-        return;
-    table_unpin();
-    table_adopt(atomic_load(&table.client), fd, O_RDONLY);
+    if (table_is_reader(fd))
+        table_adopt(atomic_load(&table.client), fd, O_RDONLY);
 }
 
 /* ---- Writers --------------------------------------------------------------------------------- */

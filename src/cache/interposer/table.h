@@ -39,8 +39,8 @@ struct description {
 
 extern _Atomic(struct description *) table_slots[TABLE_SIZE];
 
-/* Of a number that is a folder: whether what is below it may be the cache's; scope.c finds out. */
-enum table_folder { TABLE_FOLDER_UNKNOWN, TABLE_FOLDER_INSIDE, TABLE_FOLDER_OUTSIDE };
+/* Of a number that is a folder: whether anything below it may be the cache's; scope.c finds out. */
+enum table_folder { TABLE_FOLDER_UNKNOWN, TABLE_FOLDER_NEAR, TABLE_FOLDER_FAR };
 extern _Atomic uint8_t table_folders[TABLE_SIZE];
 
 /* Set while this thread's memory is that of a vfork child, which has descriptors of its own. */
@@ -56,6 +56,15 @@ static inline struct description *table_reader(int fd)
     if ((unsigned)fd >= TABLE_SIZE || !atomic_load_explicit(&table_slots[fd], memory_order_relaxed))
         return NULL;
     return table_pin(fd);
+}
+
+/* Whether it is one at this moment. */
+static inline bool table_is_reader(int fd)
+{
+    bool is = table_reader(fd) != NULL;
+    if (is)
+        table_unpin();
+    return is;
 }
 
 static inline bool table_has(int fd)

@@ -3,6 +3,7 @@
 GlusterFS of tools/gluster-testbed, which nothing is left of."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -108,7 +109,10 @@ class Gluster(harness.CacheTest):
             self.skipTest(err.strip())
         self.assertEqual(status, 0, err)
         print("".join(f"# {line}\n" for line in out.splitlines()), end="")
-        self.assertEqual(out.count("by the caches' own count 1.000 x"), 3, out)
+        loaded = [float(k) for k in re.findall(r"by the caches' own count ([\d.]+) x", out)]
+        self.assertEqual(len(loaded), 3, out)
+        # Once; a block more only if a node was so slow that others thought it dead.
+        self.assertLess(max(loaded), 1.3, out)
         self.assertFalse(is_mounted("/mnt"))
 
 

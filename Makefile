@@ -38,6 +38,9 @@ NETWORKS ?= 100000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
+	@tests/model/check tests/model/dsm.pml NO_SERVE NO_INVALID LATE_COPY WANTED_FIRST NO_PASS \
+	    NO_TELL
+	@tests/model/check tests/model/dsm_threads.pml EARLY_GRANT NO_KEEP
 	@for ranks in 2 3 5; do build/rhinet run -n $$ranks build/tests/dsm/dsm-random \
 	    --seed $$(date +%s) --count $$(($(MINUTES) * 300)) --ops 200 || exit 1; done
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing

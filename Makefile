@@ -7,7 +7,8 @@
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
-#                     then 100,000 random networks through router and checker; NETWORKS=100000
+#                     random programs on shared memory and its models, all mutants; then
+#                     100,000 random networks through router and checker; NETWORKS=100000
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given

@@ -7,7 +7,8 @@
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
-#                     then 100,000 random networks through router and checker; NETWORKS=100000;
+#                     random programs on shared memory and its models, all mutants; then
+#                     100,000 random networks through router and checker; NETWORKS=100000;
 #                     then messages on simulated clusters under faults; SEEDS=20000;
 #                     then the file cache in random shapes, with faults and deaths
 #   make bench        measure against this machine's own limits
@@ -42,6 +43,9 @@ SEEDS ?= 20000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
+	@tests/model/check tests/model/dsm.pml NO_SERVE NO_INVALID LATE_COPY WANTED_FIRST NO_PASS \
+	    NO_TELL
+	@tests/model/check tests/model/dsm_threads.pml EARLY_GRANT NO_KEEP
 	@for ranks in 2 3 5; do build/rhinet run -n $$ranks build/tests/dsm/dsm-random \
 	    --seed $$(date +%s) --count $$(($(MINUTES) * 300)) --ops 200 || exit 1; done
 	@ROUTE_TEST_NETWORKS=$(NETWORKS) build/tests/route/route-routing

@@ -122,8 +122,8 @@ int rh_dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable);
  * be called several times; once it is, nothing else counts as written until the release. */
 int rh_dsm_wrote(struct rh_dsm *dsm, rh_dsm_variable variable, const void *start, uint64_t length);
 
-/* Bring copies up to date without holding them, all at the same time: what can be had without
- * waiting for a writer. Returns how many are valid now. */
+/* Bring copies up to date without holding them: what can be had without waiting for a writer.
+ * Returns how many are valid now. */
 int rh_dsm_prefetch(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count);
 
 /* The rank that owns a variable, as far as is known here, which may be out of date. */

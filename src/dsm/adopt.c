@@ -60,16 +60,28 @@ static int find_source(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_sta
     return is_stale_welcome ? newest : -1;
 }
 
-/* The own word is TAKING, and nobody owns the variable. */
-static int adopt_from(struct rh_dsm *dsm, rh_dsm_variable variable, int source,
-                      struct dsm_patience *patience)
+/* Whom to adopt from, with its data here already. The own word is TAKING. */
+static int choose(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_welcome,
+                  bool *is_stale, struct dsm_patience *patience)
+{
+    struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
+    int result = dsm_find_owner(dsm, variable, &search, patience);
+    if (result == 0)
+        return error_set(RH_EINVALID, search.target, "rank %d owns variable %u, and lives",
+                         search.target, variable);
+    if (result != RH_EDEAD)
+        return result;
+    int source = find_source(dsm, variable, is_stale_welcome, is_stale);
+    if (source < 0)
+        return error_set(RH_ENOSEG, ERROR_NO_RANK,
+                         "nobody has a valid copy of variable %u any more", variable);
+    return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source);
+}
+
+/* The data is here, and nobody owns the variable. */
+static int become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
     uint64_t word = dsm_own_word(dsm, variable), next;
-    if (source != dsm->rank) {
-        int result = dsm_data_pull(dsm, variable, source);
-        if (result < 0)
-            return result;
-    }
     do /* anybody may have a copy */
         next = word_with_hint((word & ~(WORD_TAKING | WORD_FRESH)) | WORD_OWNER | WORD_WRITER |
                                   WORD_VALID | WORD_COPIES,
@@ -82,19 +94,16 @@ static int adopt_from(struct rh_dsm *dsm, rh_dsm_variable variable, int source,
 static int adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_welcome,
                  struct dsm_patience *patience)
 {
-    struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
     bool is_stale = false;
-    int result = dsm_find_owner(dsm, variable, &search, patience);
-    if (result == 0)
-        return error_set(RH_EINVALID, search.target, "rank %d owns variable %u, and lives",
-                         search.target, variable);
-    if (result != RH_EDEAD)
+    int result = dsm_own_begin(dsm, variable, patience);
+    if (result < 0)
         return result;
-    int source = find_source(dsm, variable, is_stale_welcome, &is_stale);
-    if (source < 0)
-        return error_set(RH_ENOSEG, ERROR_NO_RANK,
-                         "nobody has a valid copy of variable %u any more", variable);
-    result = adopt_from(dsm, variable, source, patience);
+    result = choose(dsm, variable, is_stale_welcome, &is_stale, patience);
+    if (result < 0) {
+        dsm_own_give_up(dsm, variable);
+        return result;
+    }
+    result = become_owner(dsm, variable, patience);
     return result < 0 ? result : is_stale ? RH_OWNER_DIED : 0;
 }
 
@@ -107,12 +116,7 @@ int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
     int result = enter(dsm, variable, registry);
     if (result < 0)
         return result;
-    result = dsm_own_begin(dsm, variable, &patience);
-    if (result == 0) {
-        result = adopt(dsm, variable, is_stale_welcome, &patience);
-        if (result < 0)
-            dsm_own_give_up(dsm, variable);
-    }
+    result = adopt(dsm, variable, is_stale_welcome, &patience);
     leave(dsm, variable, registry);
     if (result >= 0 && dsm->check)
         dsm_check_hold(dsm, variable, true);

@@ -179,6 +179,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 struct dsm_patience {
     int64_t timeout_ns;
     int64_t deadline_ns; /* 0: not asked for yet */
+    int naps;            /* taken by one who has no time to wait */
 };
 
 /* ---- acquire.c ------------------------------------------------------------------------------ */

@@ -13,15 +13,17 @@
 #define GRAIN     64
 #define NAMES_MAX 1024
 
+#define NAME_NONE 0          /* nor is there any behind it */
+#define NAME_GONE UINT64_MAX /* but there may be others behind it */
+
 struct heap_name {
-    uint64_t key; /* name + 1; 0: free, and later ones of the same hash may follow */
+    uint64_t key; /* name + 1, or one of those above */
     uint64_t offset;
     uint64_t length;
 };
 
 struct heap {
-    uint64_t cursor; /* grain from which to look */
-    uint64_t name_count;
+    uint64_t cursor;                   /* grain from which to look */
     struct heap_name names[NAMES_MAX]; /* open addressing */
     uint64_t maps[];                   /* used, then starts */
 };
@@ -159,14 +161,20 @@ static int give_back(struct open_heap *open, uint64_t offset)
     return 0;
 }
 
+/* The entry of a name, or else one to use for it, or NULL. */
 static struct heap_name *find_name(struct open_heap *open, uint32_t name)
 {
+    struct heap_name *unused = NULL;
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
         struct heap_name *entry = &open->heap->names[(name * 2654435761u + i) % NAMES_MAX];
-        if (entry->key == 0 || entry->key == (uint64_t)name + 1)
+        if (entry->key == (uint64_t)name + 1)
             return entry;
+        if (!unused && (entry->key == NAME_NONE || entry->key == NAME_GONE))
+            unused = entry;
+        if (entry->key == NAME_NONE)
+            break;
     }
-    return NULL;
+    return unused;
 }
 
 static int take_named(struct open_heap *open, uint32_t name, uint64_t length, uint64_t *offset)
@@ -175,11 +183,12 @@ static int take_named(struct open_heap *open, uint32_t name, uint64_t length, ui
     if (!entry)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "there are %d names in use, and no more",
                          NAMES_MAX);
-    if (entry->key != 0 && entry->length != length)
+    bool is_new = entry->key != (uint64_t)name + 1;
+    if (!is_new && entry->length != length)
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "name %u was allocated with %llu bytes, not %llu", name,
                          (unsigned long long)entry->length, (unsigned long long)length);
-    if (entry->key == 0) {
+    if (is_new) {
         int result = take_run(open, length, &entry->offset);
         if (result < 0)
             return result;
@@ -190,13 +199,13 @@ static int take_named(struct open_heap *open, uint32_t name, uint64_t length, ui
     return 0;
 }
 
-/* An object that is freed loses its name; its place in the table stays, for those behind it. */
+/* An object that is freed loses its name. */
 static void forget_name(struct open_heap *open, uint64_t offset)
 {
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
         struct heap_name *entry = &open->heap->names[i];
-        if (entry->key != 0 && entry->offset == offset)
-            *entry = (struct heap_name){.key = UINT64_MAX};
+        if (entry->key != NAME_NONE && entry->key != NAME_GONE && entry->offset == offset)
+            *entry = (struct heap_name){.key = NAME_GONE};
     }
 }
 

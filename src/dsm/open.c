@@ -69,10 +69,11 @@ static int make_memory(struct rh_dsm *dsm)
     void *control = NULL, *heap = NULL;
     uint64_t length = dsm->bindings_offset + dsm->node_count * sizeof(struct dsm_binding);
     dsm->own = aligned_alloc(64, dsm->node_count * sizeof(*dsm->own));
+    if (dsm->own)
+        memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
     dsm->peers = calloc((size_t)dsm->size, sizeof(*dsm->peers));
     if (!dsm->own || !dsm->peers)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables", dsm->node_count);
-    memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
     int result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
     if (result == RH_EEXIST)
         return error_set(RH_EEXIST, ERROR_NO_RANK,

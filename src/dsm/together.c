@@ -8,9 +8,6 @@
  */
 #include "dsm/reach.h"
 
-#include "base/clock.h"
-#include "rma/rma.h"
-
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u; they go from 0 to %u",

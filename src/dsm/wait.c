@@ -37,6 +37,7 @@ struct watch {
     const struct dsm_node *node;
     const struct dsm_await *await;
     rh_dsm_variable variable;
+    int rank; /* own */
 };
 
 static bool is_met(void *context)
@@ -50,14 +51,17 @@ static bool is_met(void *context)
 static void describe(void *context, struct wait_note *note)
 {
     const struct watch *watch = context;
-    *note = (struct wait_note){
-        .call = BOARD_DSM, .peer = watch->await->from, .number = watch->variable};
+    int from = watch->await->from; /* a thread of this rank is nobody to point at */
+    *note = (struct wait_note){.call = BOARD_DSM,
+                               .peer = from == watch->rank ? RH_ANY_RANK : from,
+                               .number = watch->variable};
 }
 
 int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_await *await,
               struct dsm_patience *patience)
 {
-    struct watch watch = {.node = &dsm->nodes[variable], .await = await, .variable = variable};
+    struct watch watch = {
+        .node = &dsm->nodes[variable], .await = await, .variable = variable, .rank = dsm->rank};
     int64_t left = left_ns(patience);
     struct rh_until until = {.is_met = is_met,
                              .context = &watch,
@@ -78,7 +82,7 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
                            .timeout_ns = NAP_NS};
     rh_wait_word(dsm->job, &wait);
     if (patience->timeout_ns == 0) /* no time to wait for holders, but enough for one step */
-        return patience->deadline_ns++ < RESCANS ? 0 : give_up(variable, dsm->rank, patience);
+        return patience->naps++ < RESCANS ? 0 : give_up(variable, dsm->rank, patience);
     return left_ns(patience) > 0 ? 0 : give_up(variable, dsm->rank, patience);
 }
 

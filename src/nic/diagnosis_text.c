@@ -191,7 +191,9 @@ void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *dia
             diagnosis_add(line, ", held by rank %d", note->peer);
         break;
     case BOARD_DSM:
-        diagnosis_add(line, "variable %" PRIu64 ", held by rank %d", note->number, note->peer);
+        diagnosis_add(line, "variable %" PRIu64, note->number);
+        if (note->peer >= 0)
+            diagnosis_add(line, ", held by rank %d", note->peer);
         break;
     case BOARD_BARRIER:
     case BOARD_COLLECTIVE:

@@ -11,7 +11,9 @@
  *   death      one rank dies somewhere in a fight for variables; the others are told its rank,
  *   adopt
  *              what it had, and go on; whatever is held stays whole
- *   adopt      the owner dies; what others have a copy of is adopted, what they have not is lost
+ *   steps      the same, but the rank is killed from outside: by the fault NIC, at a step of its
+ *   own adopt      the owner dies; what others have a copy of is adopted, what they have not is
+ *   lost
  */
 #include "../msg/member.h"
 
@@ -322,7 +324,8 @@ static void test_errors(struct dsm_test *test)
 
 /* ---- Death ---------------------------------------------------------------------------------- */
 
-#define DEATH_MS 700
+#define DEATH_MS 350
+#define AFTER_MS 200
 
 /* The last rank dies. */
 static bool is_victim(const struct dsm_test *test)
@@ -348,14 +351,21 @@ static void recover(struct dsm_test *test, unsigned variable, int code)
         MEMBER_FAIL(member, "adopt variable %u: %d", variable, result);
 }
 
-static void test_death(struct dsm_test *test)
+/* Until the victim is dead and the survivors have seen a bit of life without it. */
+static bool goes_on(const struct dsm_test *test, int64_t *end_ms)
+{
+    bool is_dead = rh_peer_state(test->member.job, test->member.size - 1) >= RH_PEER_LEFT;
+    if (!is_dead)
+        *end_ms = member_now_ms() + AFTER_MS;
+    return member_now_ms() < *end_ms;
+}
+
+static void fight(struct dsm_test *test)
 {
     struct member *member = &test->member;
-    int64_t end_ms = member_now_ms() + DEATH_MS;
+    int64_t end_ms = 0;
     uint64_t held = 0;
-    if (is_victim(test))
-        member_die_soon(member, DEATH_MS / 2 * 1000);
-    while (member_now_ms() < end_ms || is_victim(test)) {
+    while (goes_on(test, &end_ms)) {
         unsigned which = (unsigned)(member_next(&member->random) % VARIABLES);
         bool writes = member_next(&member->random) % 2;
         int result = rh_dsm_acquire(test->dsm, which, writes ? RH_DSM_WRITE : RH_DSM_READ,
@@ -376,6 +386,13 @@ static void test_death(struct dsm_test *test)
         MEMBER_OK(member, rh_dsm_release(test->dsm, which));
     }
     MEMBER_CHECK(member, held > 0);
+}
+
+static void test_death(struct dsm_test *test)
+{
+    if (is_victim(test))
+        member_die_soon(&test->member, DEATH_MS * 1000);
+    fight(test);
 }
 
 static void test_adopt(struct dsm_test *test)
@@ -420,9 +437,9 @@ int main(int count, char **arguments)
     static const struct {
         const char *name;
         void (*run)(struct dsm_test *test);
-    } cases[] = {{"count", test_count},     {"heap", test_heap},  {"condition", test_condition},
-                 {"barrier", test_barrier}, {"diff", test_diff},  {"errors", test_errors},
-                 {"death", test_death},     {"adopt", test_adopt}};
+    } cases[] = {{"count", test_count},     {"heap", test_heap},   {"condition", test_condition},
+                 {"barrier", test_barrier}, {"diff", test_diff},   {"errors", test_errors},
+                 {"death", test_death},     {"adopt", test_adopt}, {"steps", fight}};
     struct dsm_test test = {.dsm = NULL};
     if (count != 3)
         return 2;

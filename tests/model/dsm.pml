@@ -15,8 +15,6 @@
  *   NO_PATIENCE   a writer does not wait for those who are fetching
  *   LATE_COPY     a reader puts itself among the copies after it has the data
  *   WANTED_FIRST  WANTED is set before the waiter is among the waiters
- *   LATE_GRANT    who serves puts a reader among the copies after having let it read
- *   NO_INHERIT    who takes a wanted variable forgets those who wait for it
  *   NO_PASS       who serves does not tell the next owner who else waits
  *   NO_TELL       who stops fetching does not tell the writer that waits for it
  *   EARLY_GRANT   who serves lets in a rank that has not yet stepped down after its own serving
@@ -85,9 +83,7 @@ inline grant_reads()
     atomic { r = 0; next_of(who) };
     do
     :: r < N ->
-#ifndef LATE_GRANT
         if :: r != me -> copies[me] = copies[me] | BIT(r) :: else fi;
-#endif
         atomic {
             if
             :: wread[r] && IS_OUT(r) ->
@@ -100,9 +96,6 @@ inline grant_reads()
             :: else
             fi
         };
-#ifdef LATE_GRANT
-        if :: r != me -> copies[me] = copies[me] | BIT(r) :: else fi;
-#endif
         atomic { r++; next_of(who) }
     :: else -> break
     od
@@ -411,7 +404,6 @@ inline take_from_target()
             taking[me] = false; owner[me] = true; writer[me] = true;
             copies[me] = had & ~BIT(me); hint[me] = target; had = 0
         };
-#ifndef NO_INHERIT
         if
         :: old_wanted ->
             atomic { wait_r[me] = wait_r[me] | wait_r[target]; wait_r[target] = 0 };
@@ -419,7 +411,6 @@ inline take_from_target()
             wanted[me] = true
         :: else
         fi;
-#endif
         old_wanted = false;
         begin_write()
     :: step == 2 -> queue_to_write()
@@ -517,8 +508,8 @@ byte finished = 0;
 #define EXTRA 0
 #endif
 #define THREADS (N + EXTRA)
-#if defined(NO_INVALID) || defined(LATE_GRANT) || defined(NO_INHERIT)
-#define OPERATIONS 2 /* it takes that many to see these */
+#ifdef NO_INVALID
+#define OPERATIONS 2 /* it takes that many to see it */
 #else
 #define OPERATIONS 1
 #endif

@@ -33,9 +33,12 @@ static int claim(struct rh_dsm_pages *pages, size_t page)
         return error_set(RH_ECORRUPT, word.rank, "page %zu has no sensible home at rank %d", page,
                          word.rank);
     int home = old == 0 ? pages->rank : (int)old - 1;
-    /* release: pairs with pages_home_of() */
-    atomic_store_explicit(&pages->pages[page].home, home, memory_order_release);
-    return home;
+    int32_t known = PAGES_HOME_UNKNOWN;
+    /* release: pairs with pages_home_of(). A barrier may have moved it since: then it knows
+     * better. */
+    bool is_news = atomic_compare_exchange_strong_explicit(
+        &pages->pages[page].home, &known, home, memory_order_release, memory_order_acquire);
+    return is_news ? home : known;
 }
 
 /* How many pages after the first one, which is claimed, are to be had as well. */
@@ -84,6 +87,8 @@ static int announce(struct rh_dsm_pages *pages, struct faults_run run, int home)
     struct rh_remote generation = rh_at(home, pages->control_sid, pages->layout.generation);
     for (int tries = 0; tries < PAGES_TRIES && result == RH_ETIMEOUT; tries++)
         result = rh_fetch_add(pages->job, generation, 1, NULL);
+    for (size_t i = run.first; result < 0 && i < run.first + run.count; i++)
+        pages_bit_clear(pages->announced, i); /* the home may not have heard of it */
     return result;
 }
 

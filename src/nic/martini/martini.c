@@ -57,11 +57,11 @@ static void martini_close(struct nic *nic)
 
 /* ---- Segments -------------------------------------------------------------------------------- */
 
-/* Zeroed, and there: touching it cannot fail later. */
+/* Zeroed, and shared, as on the other NICs: it can be mapped once more. */
 static int memory_make(struct martini_segment *segment, uint64_t length)
 {
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a segment of %llu bytes",
                          (unsigned long long)length);

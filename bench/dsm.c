@@ -4,6 +4,7 @@
  * alone, call by call, with what looking at the clock costs taken off.
  */
 #include "base/clock.h"
+#include "base/fence.h"
 #include "bench.h"
 
 #include <rhinet/dsm.h>
@@ -269,7 +270,7 @@ static int peer_fills(struct bench_run *run)
 static int push_block(struct bench_run *run)
 {
     memcpy(run->remote_memory + BENCH_BLOCK_AT, run->block, BLOCK);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* there, not on its way */
+    full_fence(); /* there, not on its way */
     return 0;
 }
 

@@ -18,8 +18,8 @@ import tap
 
 RHINET = os.environ["CLI_PROGRAM_PATH"]
 BUSY = os.environ["CLI_BUSY_PATH"]
-COMMANDS = ("run", "node", "top", "doctor", "route", "sim", "cache", "info", "bench", "completion",
-            "help")
+COMMANDS = ("run", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info", "bench",
+            "completion", "help")
 HANG_S = 60
 
 

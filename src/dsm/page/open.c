@@ -6,6 +6,7 @@
 
 #include "dsm/dsm.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,6 +37,14 @@ static void plan(struct rh_dsm_pages *pages)
     layout->length = layout->moves + PAGES_MOVES_MAX * sizeof(struct pages_move);
 }
 
+/* Bring the memory into being: the kernel lends pages that are there only. */
+static int populate(void *backing, size_t length)
+{
+    if (madvise(backing, length, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
+        return 0; /* EINVAL: before Linux 5.14, which has nothing to lend either */
+    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %zu bytes of shared pages", length);
+}
+
 /* The first free place for a space is the same on all ranks, since they open and close together. */
 static int open_segments(struct rh_dsm_pages *pages, unsigned *space)
 {
@@ -52,9 +61,10 @@ static int open_segments(struct rh_dsm_pages *pages, unsigned *space)
     pages->moves = (struct pages_move *)(pages->control + pages->layout.moves);
     pages->data_sid = pages->control_sid + 1;
     result = rh_segment_alloc(pages->job, pages->data_sid, pages->count * FAULTS_PAGE, &backing);
-    if (result == 0)
-        pages->backing = backing;
-    return result;
+    if (result < 0)
+        return result;
+    pages->backing = backing;
+    return populate(backing, pages->count * FAULTS_PAGE);
 }
 
 static int open_tables(struct rh_dsm_pages *pages)

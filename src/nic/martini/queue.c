@@ -98,21 +98,13 @@ static int publish(struct station *station, const struct martini_call *call,
                    const struct station_segment *segment, uint64_t slot)
 {
     uint64_t word = MARTINI_WORD(station->rank, call->length);
-    uint32_t flag;
     struct awaited awaited = awaited_make(station, call->rank, segment, call->timeout_ns);
-    int result = flag_take(station, &flag);
-    if (result < 0)
-        return result;
     struct image image = {.rank = call->rank,
                           .sid = call->sid,
                           .offset = segment->cut.table + slot * 8,
                           .data = &word,
-                          .length = sizeof(word),
-                          .flag = flag_address(flag)};
-    result = image_send(station, &image);
-    if (result == 0)
-        result = flag_wait(station, flag, &awaited);
-    flag_give(station, flag, result < 0);
+                          .length = sizeof(word)};
+    int result = image_ask(station, &image, &awaited, NULL);
     return result < 0 ? result : 0;
 }
 

@@ -132,10 +132,7 @@ int small_store(struct station *station, const struct martini_call *call)
 
 /* ---- Firmware -------------------------------------------------------------------------------- */
 
-/* Sends an image and waits for its answer: enum chip_answer or an error; *old is what came with
- * it. */
-static int image_ask(struct station *station, struct image *image, struct awaited *awaited,
-                     uint64_t *old)
+int image_ask(struct station *station, struct image *image, struct awaited *awaited, uint64_t *old)
 {
     uint32_t flag;
     int result = flag_take(station, &flag);

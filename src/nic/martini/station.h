@@ -241,6 +241,9 @@ struct image {
     uint8_t type; /* 0: a push */
 };
 int image_send(struct station *station, const struct image *image);
+/* Sends one and waits for its answer: enum chip_answer or an error; *old (may be NULL) is what came
+ * with it. */
+int image_ask(struct station *station, struct image *image, struct awaited *awaited, uint64_t *old);
 /* A firmware operation on a word. */
 int firmware_ask(struct station *station, const struct access *access,
                  const struct chip_operands *operands, uint64_t *old);

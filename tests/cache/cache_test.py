@@ -302,7 +302,7 @@ class Death(Case):
             self.check_good(job, 3)
 
     def test_agent_killed_while_reading(self):
-        job = Run(3, ["--order", "random", "--reads", "3000", "--length", "100000", LARGE],
+        job = Run(3, ["--order", "random", "--reads", "9000", "--length", "100000", LARGE],
                   "--cache", "16M")
         wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
         victim = random.choice(agents_of(job.process.pid))
@@ -329,13 +329,13 @@ class Death(Case):
         self.assertGreater(job.sum("fallbacks"), 0)
 
     def test_node_killed(self):
-        job = Run(4, ["--order", "random", "--reads", "2000", "--length", "100000", LARGE],
+        job = Run(4, ["--order", "random", "--reads", "9000", "--length", "100000", LARGE],
                   "--cache", "16M", "--survive")
         readers = wait_for(lambda: len(readers_of(job.process.pid)) == 4 and
                            readers_of(job.process.pid), "the readers")
+        keeper = processes_of(job.process.pid)[readers[0]][0]
         job.open_gate()
         time.sleep(0.2)
-        keeper = processes_of(job.process.pid)[readers[0]][0]
         os.kill(keeper, signal.SIGKILL)
         job.finish()
         self.assertEqual(job.status, 128 + signal.SIGKILL, job.err)
@@ -363,7 +363,8 @@ class Death(Case):
         wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
         members = set(processes_of(job.process.pid))
         self.check_good(job.finish(), 2)
-        self.assertFalse([pid for pid in members if os.path.exists(f"/proc/{pid}")])
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in members),
+                 "the end of all processes")
         self.check_left(members)
 
 

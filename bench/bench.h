@@ -83,7 +83,7 @@ extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
 #define BENCH_RMA_CASES      15
 #define BENCH_MSG_CASES      16
 #define BENCH_OFI_CASES      5
-#define BENCH_DSM_CASES      14
+#define BENCH_DSM_CASES      21
 #define BENCH_PAGES_CASES    8
 #define BENCH_HIMENO_CASES   6
 #define BENCH_DATAGRAM_CASES 3
@@ -328,6 +328,7 @@ int dsm_open_block(struct bench_run *run);
 int dsm_open_pushed(struct bench_run *run);
 void dsm_close(struct bench_run *run);
 int dsm_read_hit(struct bench_run *run, double *figure);
+int dsm_read_acquire(struct bench_run *run, double *figure);
 int dsm_write_hit(struct bench_run *run, double *figure);
 int dsm_hand_over(struct bench_run *run, double *figure);
 int dsm_contended(struct bench_run *run, double *figure);

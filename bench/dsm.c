@@ -238,6 +238,31 @@ static int do_nothing(struct bench_run *run)
     return 0;
 }
 
+/* As many readers as fit into one another: one look at the clock is for all of them. */
+static int acquire_many(struct bench_run *run)
+{
+    int result = 0;
+    for (int i = 0; i < HITS && result == 0; i++)
+        result = acquire_read(run);
+    return result;
+}
+
+static int release_many(struct bench_run *run)
+{
+    int result = 0;
+    for (int i = 0; i < HITS && result == 0; i++)
+        result = release(run);
+    return result;
+}
+
+int dsm_read_acquire(struct bench_run *run, double *figure)
+{
+    static const struct step step = {do_nothing, acquire_many, release_many};
+    int result = time_step(run, &step, figure);
+    *figure /= HITS;
+    return result;
+}
+
 /* Rank 1 has written all of it. */
 static int peer_writes(struct bench_run *run)
 {

@@ -73,7 +73,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
          .initial = "off",
          .choices = "off|on",
          .help = "on: distributed shared memory that is not held is out of reach, and an access to "
-                 "it is reported; so are variables that go to and fro. Slow"},
+                 "it is reported, as a data race if nothing orders it with another rank's; so are "
+                 "variables that go to and fro. Slow"},
     [SETTING_HUGE_PAGES] =
         {.name = "RHINET_HUGE_PAGES",
          .kind = SETTING_CHOICE,

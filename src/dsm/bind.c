@@ -91,8 +91,8 @@ int rh_dsm_bind(struct rh_dsm *dsm, rh_dsm_variable variable, const struct rh_ds
         return result < 0 ? result : bind_regions(dsm, variable, regions, count);
     dsm_check_drop(dsm, variable, true);
     result = bind_regions(dsm, variable, regions, count);
-    dsm_check_hold(dsm, variable, true);
     dsm_check_bound(dsm, variable);
+    dsm_check_hold(dsm, variable, true);
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "dsm/check.h"
 
 #include "base/log.h"
+#include "dsm/check_clock.h"
 #include "dsm/check_state.h"
 #include "dsm/reach.h"
 
@@ -62,6 +63,7 @@ void dsm_check_hold(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_write)
     change(dsm, variable, is_write, 1);
     if (is_write)
         check_parts_begin(dsm, variable);
+    check_race_hold(dsm, variable, is_write);
     pthread_mutex_unlock(&dsm->check->lock);
 }
 
@@ -71,6 +73,7 @@ void dsm_check_drop(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_write)
     if (is_write)
         check_parts_end(dsm, variable);
     change(dsm, variable, is_write, -1);
+    check_race_drop(dsm, variable, is_write);
     pthread_mutex_unlock(&dsm->check->lock);
 }
 
@@ -107,7 +110,7 @@ static bool was_write(const ucontext_t *context)
 
 /* The text is made in the handler: the program is stopped in the middle of an access of its own,
  * not in the middle of the C library. */
-static void report_access(const struct rh_dsm *dsm, uint64_t offset, bool is_write)
+static void report_access(struct rh_dsm *dsm, uint64_t offset, bool is_write)
 {
     char text[256];
     rh_dsm_variable variable = 0;
@@ -126,8 +129,8 @@ static void report_access(const struct rh_dsm *dsm, uint64_t offset, bool is_wri
             "%u%s (RHINET_DSM_CHECK)\n",
             dsm->rank, is_write ? "writes" : "reads", (unsigned long long)offset, variable,
             dsm_own_word(dsm, variable) & WORD_READERS ? " for writing" : "");
-    if (write(STDERR_FILENO, text, (size_t)length) < 0)
-        return;
+    if (write(STDERR_FILENO, text, (size_t)length) > 0 && variable < dsm->variable_count)
+        check_race_trespass(dsm, variable, offset, is_write);
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
@@ -142,7 +145,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
 
 /* ---- Open and close ------------------------------------------------------------------------- */
 
-int dsm_check_open(struct rh_dsm *dsm)
+static int protect(struct rh_dsm *dsm)
 {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     struct rh_dsm *nobody = NULL;
@@ -170,10 +173,9 @@ int dsm_check_open(struct rh_dsm *dsm)
     return 0;
 }
 
-void dsm_check_close(struct rh_dsm *dsm)
+static void unprotect(struct rh_dsm *dsm)
 {
     struct dsm_check *check = dsm->check;
-    check_report(dsm);
     sigaction(SIGSEGV, &check->before, NULL);
     atomic_store(&checked, NULL);
     munmap(dsm->base, dsm->heap_length);
@@ -185,6 +187,28 @@ void dsm_check_close(struct rh_dsm *dsm)
     free(check->variables);
     free(check->pages);
     free(check);
+}
+
+int dsm_check_open(struct rh_dsm *dsm)
+{
+    int result = protect(dsm);
+    if (dsm->check)
+        check_clock_make(dsm);
+    int met = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    if (dsm->check)
+        check_clock_meet(dsm);
+    if (dsm->check && met < 0) {
+        check_clock_close(dsm);
+        unprotect(dsm);
+    }
+    return result < 0 ? result : met;
+}
+
+void dsm_check_close(struct rh_dsm *dsm)
+{
+    check_report(dsm);
+    check_clock_close(dsm);
+    unprotect(dsm);
 }
 
 /* ---- Bindings ------------------------------------------------------------------------------- */
@@ -204,15 +228,21 @@ static bool overlaps(const struct dsm_binding *a, const struct dsm_binding *b, u
     return false;
 }
 
+bool check_overlap(const struct rh_dsm *dsm, rh_dsm_variable a, rh_dsm_variable b, uint64_t *where)
+{
+    const struct dsm_binding *one = &dsm->bindings[a], *other = &dsm->bindings[b];
+    return overlaps(one, other, where) || overlaps(other, one, where);
+}
+
 void dsm_check_bound(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    const struct dsm_binding *own = &dsm->bindings[variable];
     for (rh_dsm_variable other = 0; other < dsm->variable_count; other++) {
         uint64_t where = 0;
-        const struct dsm_binding *binding = &dsm->bindings[other];
-        if (other == variable ||
-            !(overlaps(own, binding, &where) || overlaps(binding, own, &where)))
+        if (other == variable || !check_overlap(dsm, variable, other, &where))
             continue;
+        pthread_mutex_lock(&dsm->check->lock);
+        check_race_share(dsm, variable, other);
+        pthread_mutex_unlock(&dsm->check->lock);
         log_warning(
             "RHINET_DSM_CHECK: rank %d binds shared memory at offset %llu to variable %u, "
             "but it is bound to variable %u, too: who holds one does not keep out who holds "

@@ -31,7 +31,7 @@
  *   serve.c     release with waiters         wait.c      waiting, finding the owner
  *   update.c    writing others' copies       bulk.h      how bytes move
  *   transfer.c  moving a variable's data     diff.c      and only what has changed
- *   check.c     the checker mode             together.c  barrier, conditions
+ *   check*.c    the checker mode             together.c  barrier, conditions
  *   adopt.c     after a death                stat.c      counts
  *   heap.c      the allocator                bind.c      bindings and modes
  */
@@ -53,6 +53,7 @@
 /* Reserved SIDs; those of src/msg/msg.h end below. */
 #define DSM_SID_CONTROL (RH_SID_RESERVED + 0xff00)
 #define DSM_SID_HEAP    (RH_SID_RESERVED + 0xff01)
+#define DSM_SID_CHECK   (RH_SID_RESERVED + 0xff02) /* only in checker mode */
 #define DSM_SID_PAGES   (RH_SID_RESERVED + 0xff10) /* and up, for src/dsm/page */
 #define DSM_SID_BULK    (RH_SID_RESERVED + 0xff20) /* and up, for src/dsm/datagram */
 

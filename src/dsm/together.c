@@ -6,6 +6,7 @@
  * that changes when it is signalled. Who waits puts itself down before it releases the variable, so
  * a signal given by whoever holds it next cannot be missed.
  */
+#include "dsm/check.h"
 #include "dsm/reach.h"
 
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
@@ -39,7 +40,8 @@ int rh_dsm_barrier(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t 
         if (result < 0)
             return result;
     }
-    return rh_barrier(dsm->set, timeout_ns);
+    return unlikely(dsm->check != NULL) ? dsm_check_barrier(dsm, timeout_ns)
+                                        : rh_barrier(dsm->set, timeout_ns);
 }
 
 int rh_dsm_prefetch(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count)
@@ -101,6 +103,8 @@ static int signal_some(struct rh_dsm *dsm, rh_dsm_variable variable, int most)
 {
     int home = dsm_home(dsm, variable);
     uint64_t waiters = 0, old;
+    if (unlikely(dsm->check != NULL))
+        dsm_check_signal(dsm, variable);
     int result = dsm_swap(dsm, home, variable, DSM_EVENT_WAITERS, 0, &waiters);
     if (result < 0)
         return result;

@@ -4,6 +4,7 @@
  * and making the copies of others invalid.
  */
 #include "dsm/reach.h"
+#include "rma/rma.h"
 
 /* ---- Being alone ---------------------------------------------------------------------------- */
 
@@ -81,9 +82,29 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
 
 /* ---- Becoming the owner --------------------------------------------------------------------- */
 
-/* The data could not be had: there is nothing to own. */
+/* The source is alive, and its data is as it was, since nobody has got any from us: make it the
+ * owner again. It may not have stepped down yet, which would undo that. */
+static void give_back(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
+{
+    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+    uint64_t copies = dsm_own_word(dsm, variable) & WORD_COPIES, word = 0;
+    int result = 0;
+    while (result == 0 && !dsm_is_gone(dsm, source)) {
+        result = dsm_load(dsm, source, variable, DSM_WORD, &word);
+        if (result == 0 && (word & WORD_OWNER))
+            result = dsm_nap(dsm, variable, &patience);
+        else if (result == 0)
+            result = dsm_swap_if(dsm, source, variable, DSM_WORD, &word,
+                                 word_with_hint(word | WORD_OWNER | WORD_VALID | copies, source));
+    }
+    rh_wake(dsm->job, source);
+}
+
+/* The data could not be had: there is nothing to own. Who waits here looks elsewhere. */
 static rare_path int disown(struct rh_dsm *dsm, rh_dsm_variable variable, int source, int code)
 {
+    if (code != RH_EDEAD)
+        give_back(dsm, variable, source);
     uint64_t word = dsm_own_word(dsm, variable), next;
     do
         next = word_with_hint(word & (WORD_BUSY | WORD_READERS), source);

@@ -53,6 +53,7 @@ int directory_open(struct directory *directory, const struct directory_options *
                                     .rank = rh_rank(options->job),
                                     .size = rh_size(options->job),
                                     .group_count = options->group_count,
+                                    .is_simulated = options->is_simulated,
                                     .lease_ns = options->lease_ns};
     if (directory->size > CELL_RANKS_MOST)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "a cache has %d nodes at most, not %d",
@@ -89,6 +90,31 @@ void directory_close(struct directory *directory)
 uint32_t directory_number(struct directory *directory)
 {
     return atomic_fetch_add_explicit(&directory->claim, 1, memory_order_relaxed);
+}
+
+/* ---- Time ----------------------------------------------------------------------------------- */
+
+int64_t directory_now_ns(const struct directory *directory)
+{
+    return directory->is_simulated ? rh_clock_ns(directory->job) : clock_now_ns();
+}
+
+int64_t directory_deadline_ns(const struct directory *directory, int64_t timeout_ns)
+{
+    int64_t now = directory_now_ns(directory);
+    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
+
+void directory_sleep(const struct directory *directory, int64_t duration_ns)
+{
+    if (directory->is_simulated) {
+        uint64_t never = 0;
+        struct rh_wait wait = {&never, RH_NOT_EQUAL, 0, RH_ANY_RANK, duration_ns};
+        (void)rh_wait_word(directory->job, &wait);
+        return;
+    }
+    struct timespec pause = {.tv_sec = duration_ns / NS_PER_S, .tv_nsec = duration_ns % NS_PER_S};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
@@ -224,10 +250,9 @@ static enum rivalry judge(const struct directory *directory, const uint64_t *wor
     return stage == HEAD_CLAIMING && *rival > row->place ? WAIT : YIELD;
 }
 
-static void poll_sleep(int64_t *pause_ns)
+static void poll_sleep(const struct directory *directory, int64_t *pause_ns)
 {
-    struct timespec pause = {.tv_nsec = (long)*pause_ns};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    directory_sleep(directory, *pause_ns);
     *pause_ns = *pause_ns * 2 < POLL_MOST ? *pause_ns * 2 : POLL_MOST;
 }
 
@@ -243,7 +268,7 @@ static int settle_claim(struct directory *directory, const uint64_t id[2],
                         struct directory_row *row)
 {
     uint64_t words[WORDS_MOST];
-    int64_t pause_ns = POLL_FIRST, deadline = clock_deadline_ns(directory->lease_ns);
+    int64_t pause_ns = POLL_FIRST, deadline = directory_deadline_ns(directory, directory->lease_ns);
     for (;;) {
         int rival, result = pull_bucket(directory, row, words);
         if (result < 0)
@@ -256,9 +281,10 @@ static int settle_claim(struct directory *directory, const uint64_t id[2],
             return result < 0 ? result : 0;
         }
         uint64_t head = words[(size_t)rival * directory->row_words];
-        if (!directory_is_alive(directory, head_rank(head)) || clock_now_ns() > deadline)
+        if (!directory_is_alive(directory, head_rank(head)) ||
+            directory_now_ns(directory) > deadline)
             remove_rival(directory, row, rival, head);
-        poll_sleep(&pause_ns);
+        poll_sleep(directory, &pause_ns);
     }
 }
 

@@ -42,6 +42,7 @@ struct directory {
     uint32_t bucket_count, alternate_count;
     uint64_t done_offset, rows_offset, alternate_offset, length;
     int64_t lease_ns;
+    bool is_simulated;               /* see directory_options */
     char *memory;                    /* our part */
     _Atomic uint32_t claim;          /* the last number */
     struct cache_shape *shapes;      /* of the peers' arenas */
@@ -67,6 +68,7 @@ struct directory_options {
     const struct cache_shape *shape, *own;
     int group_count;
     int64_t lease_ns;
+    bool is_simulated; /* the nodes are fibers: time is the network's, and no thread may sleep */
 };
 int directory_open(struct directory *directory, const struct directory_options *options);
 void directory_close(struct directory *directory);
@@ -76,6 +78,11 @@ static inline bool directory_is_alive(const struct directory *directory, int ran
     int state = rh_peer_state(directory->job, rank);
     return state == RH_PEER_JOINED || state == RH_PEER_STARTING;
 }
+
+/* The clock of this node's waits, and letting time pass by it. */
+int64_t directory_now_ns(const struct directory *directory);
+int64_t directory_deadline_ns(const struct directory *directory, int64_t timeout_ns);
+void directory_sleep(const struct directory *directory, int64_t duration_ns);
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 

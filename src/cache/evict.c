@@ -146,7 +146,7 @@ static void give_up_siblings(struct node *node, uint32_t slot)
 uint32_t node_make_room(struct node *node, uint64_t length)
 {
     bool is_small = length <= cache_small_length(&node->store.shape);
-    int64_t deadline_ns = clock_deadline_ns(FULL_WAIT_NS);
+    int64_t deadline_ns = directory_deadline_ns(&node->directory, FULL_WAIT_NS);
     for (;;) {
         uint32_t slot = store_reserve(&node->store, length), gone;
         if (slot != CACHE_NO_SLOT)
@@ -156,9 +156,8 @@ uint32_t node_make_room(struct node *node, uint64_t length)
                 give_up_siblings(node, gone);
             continue;
         }
-        if (clock_now_ns() > deadline_ns)
+        if (directory_now_ns(&node->directory) > deadline_ns)
             return CACHE_NO_SLOT; /* every slot is being filled */
-        struct timespec pause = {.tv_nsec = NS_PER_MS};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        directory_sleep(&node->directory, NS_PER_MS);
     }
 }

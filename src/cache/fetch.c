@@ -25,7 +25,7 @@ struct fetch {
     const struct node_arrival *arrival; /* or NULL */
     uint64_t block, id[2], length;
     uint32_t slot;
-    int64_t start_ns;
+    int64_t start_ns, deadline_ns;
     /* The word that we wait to see changed, and since when it is the same. */
     uint64_t watched;
     int64_t watched_ns, pause_ns;
@@ -38,7 +38,7 @@ struct fetch {
 static bool wait_is_vain(struct fetch *fetch, uint64_t word, int rank)
 {
     struct directory *directory = &fetch->node->directory;
-    int64_t now = clock_now_ns();
+    int64_t now = directory_now_ns(directory);
     if (rank >= directory->size || !directory_is_alive(directory, rank))
         return true;
     if (fetch->watched != word) {
@@ -48,8 +48,7 @@ static bool wait_is_vain(struct fetch *fetch, uint64_t word, int rank)
     }
     if (now - fetch->watched_ns > directory->lease_ns)
         return true;
-    struct timespec pause = {.tv_nsec = (long)fetch->pause_ns};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    directory_sleep(directory, fetch->pause_ns);
     if (fetch->pause_ns < POLL_MOST_NS)
         fetch->pause_ns += fetch->pause_ns / 2;
     return false;
@@ -62,7 +61,8 @@ static void count(struct fetch *fetch, bool was_loaded)
     struct cache_control *control = fetch->node->control;
     cache_count(control, 0, was_loaded ? CACHE_LOADS : CACHE_REMOTE_HITS, 1);
     cache_count(control, 0, was_loaded ? CACHE_LOAD_BYTES : CACHE_REMOTE_BYTES, fetch->length);
-    policy_brought(&fetch->node->policy, fetch->id, was_loaded, clock_now_ns() - fetch->start_ns);
+    policy_brought(&fetch->node->policy, fetch->id, was_loaded,
+                   directory_now_ns(&fetch->node->directory) - fetch->start_ns);
     if (fetch->file->stat_index == 0)
         return;
     struct cache_file_stat *stat = &cache_file_stats(
@@ -296,13 +296,14 @@ static int step(struct fetch *fetch)
     return STEP_AGAIN;
 }
 
-static int bring(struct fetch *fetch, int64_t deadline_ns)
+static int bring(struct fetch *fetch)
 {
+    struct directory *directory = &fetch->node->directory;
     fetch->slot = node_make_room(fetch->node, fetch->length);
     if (fetch->slot == CACHE_NO_SLOT)
         return -ENOSPC;
     int result = STEP_AGAIN;
-    while (result == STEP_AGAIN && clock_now_ns() < deadline_ns)
+    while (result == STEP_AGAIN && directory_now_ns(directory) < fetch->deadline_ns)
         result = step(fetch);
     if (fetch->slot != CACHE_NO_SLOT)
         store_cancel(&fetch->node->store, fetch->slot);
@@ -318,14 +319,16 @@ static bool is_here(struct node *node, const uint64_t id[2])
 int node_bring(struct node *node, struct loader_file *file, uint64_t block,
                const struct node_arrival *arrival)
 {
-    struct fetch fetch = {.node = node,
-                          .file = file,
-                          .arrival = arrival,
-                          .block = block,
-                          .length = loader_length(&node->loader, file, block),
-                          .slot = CACHE_NO_SLOT,
-                          .start_ns = clock_now_ns()};
-    int64_t deadline_ns = clock_deadline_ns(node->control->patience_ns);
+    struct fetch fetch = {
+        .node = node,
+        .file = file,
+        .arrival = arrival,
+        .block = block,
+        .length = loader_length(&node->loader, file, block),
+        .slot = CACHE_NO_SLOT,
+        .start_ns = directory_now_ns(&node->directory),
+        .deadline_ns = directory_deadline_ns(&node->directory, node->control->patience_ns)};
+    int64_t deadline_ns = clock_deadline_ns(node->control->patience_ns); /* for threads' waits */
     cache_block_id(file->id, block, fetch.id);
     if (fetch.length == 0)
         return -EINVAL;
@@ -333,7 +336,7 @@ int node_bring(struct node *node, struct loader_file *file, uint64_t block,
         return 0;
     if (!node_pending_enter(node, fetch.id, deadline_ns))
         return is_here(node, fetch.id) ? 0 : -EAGAIN;
-    int result = is_here(node, fetch.id) ? 0 : bring(&fetch, deadline_ns);
+    int result = is_here(node, fetch.id) ? 0 : bring(&fetch);
     node_pending_leave(node, fetch.id);
     return result;
 }

@@ -291,6 +291,8 @@ int loader_read(struct loader *loader, struct loader_file *file, uint64_t block,
 {
     uint64_t length = loader_length(loader, file, block);
     uint64_t offset = block * loader->shape->block_length;
+    if (loader->source)
+        return loader->source->read(loader->source, file, block, target, length);
     if (!is_unchanged(file))
         return -ESTALE;
     int direct_fd = direct_fd_of(file);

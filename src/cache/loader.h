@@ -29,6 +29,13 @@ struct loader_file {
     bool is_forgotten; /* closed when the last user is done */
 };
 
+/* What is read instead of the kernel's files: for experiments. */
+struct loader_source {
+    /* As loader_read(); takes its time itself. */
+    int (*read)(const struct loader_source *source, const struct loader_file *file, uint64_t block,
+                void *target, uint64_t length);
+};
+
 struct loader {
     struct cache_control *control;
     const struct cache_shape *shape;
@@ -39,6 +46,7 @@ struct loader {
     uint64_t
         pretended; /* bytes per second of a file system that all nodes share; 0: the real one */
     bool use_direct;
+    const struct loader_source *source; /* NULL: the kernel's files */
 };
 
 int loader_open(struct loader *loader, struct cache_control *control,

@@ -99,7 +99,8 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
                                        .shape = &nominal,
                                        .own = shape,
                                        .group_count = group_count < size ? group_count : size,
-                                       .lease_ns = options->lease_ns};
+                                       .lease_ns = options->lease_ns,
+                                       .is_simulated = options->is_simulated};
     int result = store_open(&node->store, arena, node->control, shape);
     if (result < 0)
         return result;
@@ -111,6 +112,7 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
     node->loader.directory = &node->directory;
     node->loader.pretended = options->pretended;
     node->loader.use_direct = options->use_direct;
+    node->loader.source = options->source;
     node->control->group_count = (uint32_t)wishes.group_count;
     return result;
 }

@@ -53,6 +53,8 @@ struct node_options {
     int64_t lease_ns;
     bool use_checksum;
     bool use_direct;
+    bool is_simulated;                  /* see directory.h */
+    const struct loader_source *source; /* see loader.h */
 };
 
 /* Open this node's memory to the job and wait for the others' (up to the job's timeout each).

@@ -17,14 +17,18 @@
 
 #define PRETEND_DEFAULT "100M"
 #define NODES_DEFAULT   4
-#define NODES_MOST      128
 
 static const struct {
     const char *name;
     int (*run)(struct cache_bench *bench);
+    int (*simulate)(struct cache_bench *bench); /* NULL: it measures a real machine */
 } experiments[] = {
-    {"speed", bench_speed},   {"sequential", bench_sequential}, {"singlets", bench_singlets},
-    {"random", bench_random}, {"stride", bench_stride},         {"overhead", bench_overhead},
+    {"speed", bench_speed, NULL},
+    {"sequential", bench_sequential, bench_simulate_sequential},
+    {"singlets", bench_singlets, bench_simulate_singlets},
+    {"random", bench_random, bench_simulate_random},
+    {"stride", bench_stride, bench_simulate_stride},
+    {"overhead", bench_overhead, NULL},
 };
 #define EXPERIMENT_COUNT (sizeof(experiments) / sizeof(experiments[0]))
 
@@ -35,7 +39,9 @@ enum option_value {
     OPTION_PLOT,
     OPTION_PATH,
     OPTION_PRETEND,
-    OPTION_RUN
+    OPTION_RUN,
+    OPTION_SIMULATE,
+    OPTION_SEED
 };
 
 static int add_run_words(struct cache_bench *bench, char *text)
@@ -59,14 +65,29 @@ static int open_json(struct cache_bench *bench, const char *path)
     return 1;
 }
 
-static int set_nodes(struct cache_bench *bench, const char *text)
+/* One number, or a list of them. */
+static int set_nodes(struct cache_bench *bench, char *text)
 {
-    uint64_t count;
-    if (!text_to_u64(text, &count) || count < 1 || count > NODES_MOST)
-        return cli_usage_error("cache", "bench: --nodes %s: a number up to %d is expected", text,
-                               NODES_MOST);
-    bench->nodes = (int)count;
+    bench->node_count_count = 0;
+    for (char *word; (word = strsep(&text, ","));) {
+        uint64_t count;
+        if (!text_to_u64(word, &count) || count < 1 || count > BENCH_NODES_MOST)
+            return cli_usage_error("cache", "bench: --nodes %s: a number up to %d is expected",
+                                   word, BENCH_NODES_MOST);
+        if (bench->node_count_count == BENCH_COUNTS_MOST)
+            return cli_usage_error("cache", "bench: --nodes has more than %d numbers",
+                                   BENCH_COUNTS_MOST);
+        bench->node_counts[bench->node_count_count++] = (int)count;
+    }
+    bench->nodes = bench->node_counts[0];
     return 0;
+}
+
+static int set_seed(struct cache_bench *bench, const char *text)
+{
+    if (text_to_u64(text, &bench->seed))
+        return 0;
+    return cli_usage_error("cache", "bench: --seed %s: a number is expected", text);
 }
 
 static int set_option(struct cache_bench *bench, int option, char *value, const char *word)
@@ -91,6 +112,11 @@ static int set_option(struct cache_bench *bench, int option, char *value, const 
         return 0;
     case OPTION_RUN:
         return add_run_words(bench, value);
+    case OPTION_SIMULATE:
+        bench->is_simulated = true;
+        return 0;
+    case OPTION_SEED:
+        return set_seed(bench, value);
     default:
         return cli_usage_error("cache", "bench: %s makes no sense", word);
     }
@@ -101,7 +127,7 @@ static int make_folder(struct cache_bench *bench)
     const char *top = getenv("TMPDIR");
     if (bench->plot)
         mkdir(bench->plot, 0777);
-    if (bench->folder)
+    if (bench->folder || bench->is_simulated)
         return 0;
     snprintf(bench->own_folder, sizeof(bench->own_folder), "%s/rhinet-bench-XXXXXX",
              top && strlen(top) < 40 ? top : "/tmp");
@@ -114,16 +140,36 @@ static int make_folder(struct cache_bench *bench)
     return 0;
 }
 
+static int run_experiment(struct cache_bench *bench, size_t which)
+{
+    if (!bench->is_simulated)
+        return experiments[which].run(bench);
+    if (experiments[which].simulate)
+        return experiments[which].simulate(bench);
+    return cli_usage_error("cache", "bench: %s cannot be simulated, it measures a real machine",
+                           experiments[which].name);
+}
+
 static int run_named(struct cache_bench *bench, const char *name)
 {
     for (size_t i = 0; i < EXPERIMENT_COUNT; i++) {
         if (strcmp(experiments[i].name, name) == 0)
-            return experiments[i].run(bench);
+            return run_experiment(bench, i);
     }
     return cli_usage_error("cache",
                            "bench: no experiment %s; there are speed, sequential, singlets, "
                            "random, stride, overhead",
                            name);
+}
+
+static int run_all(struct cache_bench *bench)
+{
+    int status = 0;
+    for (size_t i = 0; i < EXPERIMENT_COUNT && status == 0; i++) {
+        if (!bench->is_simulated || experiments[i].simulate)
+            status = run_experiment(bench, i);
+    }
+    return status;
 }
 
 int cli_cache_bench(int argc, char **argv)
@@ -136,19 +182,23 @@ int cli_cache_bench(int argc, char **argv)
         {"path", required_argument, NULL, OPTION_PATH},
         {"pretend", required_argument, NULL, OPTION_PRETEND},
         {"run", required_argument, NULL, OPTION_RUN},
+        {"simulate", no_argument, NULL, OPTION_SIMULATE},
+        {"seed", required_argument, NULL, OPTION_SEED},
         {NULL, 0, NULL, 0},
     };
-    struct cache_bench bench = {.pretend = PRETEND_DEFAULT, .nodes = NODES_DEFAULT};
+    struct cache_bench bench = {.pretend = PRETEND_DEFAULT, .nodes = NODES_DEFAULT, .seed = 1};
     int status = 0;
     optind = 1;
     for (int found; (found = getopt_long(argc, argv, ":", known, NULL)) != -1 && status == 0;)
         status = set_option(&bench, found, optarg, argv[optind - 1]);
+    if (status == 0 && bench.node_count_count > 1 && !bench.is_simulated)
+        status = cli_usage_error("cache", "bench: a list of --nodes is for --simulate");
     if (status == 0)
         status = make_folder(&bench);
     for (int i = optind; i < argc && status == 0; i++)
         status = run_named(&bench, argv[i]);
-    for (size_t i = 0; optind == argc && i < EXPERIMENT_COUNT && status == 0; i++)
-        status = experiments[i].run(&bench);
+    if (optind == argc && status == 0)
+        status = run_all(&bench);
     bench_data_remove(&bench);
     if (bench.own_folder[0])
         rmdir(bench.own_folder);

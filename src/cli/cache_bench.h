@@ -5,22 +5,34 @@
  *   cache_bench.c        options and order
  *   cache_bench_job.c    data, starting a trial, its result
  *   cache_bench_paper.c  the four experiments: tables and plots
+ *   cache_bench_sheet.c  a table and a picture
+ *   cache_bench_simulate.c  the four experiments on the simulated network
  *   cache_bench_speed.c  the figures that must be reached
  *   cache_bench_overhead.c  what the library costs programs that have nothing to do with the cache
  */
 #ifndef CLI_CACHE_BENCH_H
 #define CLI_CACHE_BENCH_H
 
+#include "cli/plot.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define BENCH_RUN_WORDS 32
+#define BENCH_RUN_WORDS   32
+#define BENCH_NODES_MOST  128
+#define BENCH_COUNTS_MOST 5 /* numbers of nodes of a simulated experiment */
+#define BENCH_POINTS_MOST 8
+#define BENCH_LINES_MOST  PLOT_LINES_MAX
 
 struct cache_bench {
     bool is_quick;
-    int nodes;           /* of the experiments */
+    bool is_simulated;
+    uint64_t seed;                      /* of simulated experiments */
+    int nodes;                          /* of the experiments */
+    int node_counts[BENCH_COUNTS_MOST]; /* of the simulated ones */
+    int node_count_count;
     FILE *json;          /* NULL: none */
     const char *plot;    /* folder for pictures, or NULL */
     const char *folder;  /* of the data, on the file system to measure */
@@ -31,6 +43,20 @@ struct cache_bench {
     char data[300]; /* the file or folder that was made last */
     uint64_t data_size;
 };
+
+/* Lines of figures over the same points: a table and a picture. */
+struct bench_sheet {
+    const char *title, *x_label;
+    const char *line_names[BENCH_LINES_MOST];
+    int line_count;
+    double x[BENCH_POINTS_MOST];
+    int point_count;
+    double y[BENCH_LINES_MOST][BENCH_POINTS_MOST];
+};
+
+/* Print it, and draw it if there is to be a picture. 0, or an exit status. */
+int bench_sheet_finish(const struct cache_bench *bench, const struct bench_sheet *sheet,
+                       const char *name);
 
 /* One trial: see cache_trial.h. */
 struct bench_trial {
@@ -63,5 +89,10 @@ int bench_random(struct cache_bench *bench);
 int bench_stride(struct cache_bench *bench);
 int bench_speed(struct cache_bench *bench);
 int bench_overhead(struct cache_bench *bench);
+
+int bench_simulate_singlets(struct cache_bench *bench);
+int bench_simulate_sequential(struct cache_bench *bench);
+int bench_simulate_random(struct cache_bench *bench);
+int bench_simulate_stride(struct cache_bench *bench);
 
 #endif

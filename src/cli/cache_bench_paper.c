@@ -4,66 +4,14 @@
  * shape.
  */
 #include "cli/cache_bench.h"
-#include "cli/plot.h"
-#include "cli/table.h"
-
-#include <string.h>
 
 #define KIB         1024ull
 #define MIB         (1024 * KIB)
-#define POINTS_MOST 8
-#define LINES_MOST  PLOT_LINES_MAX
 #define SMALL_BLOCK (64 * KIB)
 #define SMALL_CACHE (8 * MIB) /* of a node, in blocks of SMALL_BLOCK: 128 of them */
 
-/* Lines of figures over the same points: a table and a picture. */
-struct sheet {
-    const char *title, *x_label;
-    const char *line_names[LINES_MOST];
-    int line_count;
-    double x[POINTS_MOST];
-    int point_count;
-    double y[LINES_MOST][POINTS_MOST];
-};
-
-static void print_sheet(const struct sheet *sheet)
-{
-    struct table_column columns[LINES_MOST + 1] = {{.title = sheet->x_label, .is_number = true}};
-    for (int i = 0; i < sheet->line_count; i++)
-        columns[i + 1] = (struct table_column){.title = sheet->line_names[i], .is_number = true};
-    struct table *table = table_create(columns, (size_t)sheet->line_count + 1);
-    for (int point = 0; point < sheet->point_count; point++) {
-        table_cell(table, "%g", sheet->x[point]);
-        for (int line = 0; line < sheet->line_count; line++)
-            table_cell(table, "%.0f", sheet->y[line][point]);
-    }
-    printf("\n%s (MiB/s, all nodes together)\n", sheet->title);
-    table_print(table, stdout, 0);
-    table_destroy(table);
-}
-
-static int finish_sheet(const struct cache_bench *bench, const struct sheet *sheet,
-                        const char *name)
-{
-    print_sheet(sheet);
-    if (!bench->plot)
-        return 0;
-    char path[400];
-    struct plot plot = {.title = sheet->title,
-                        .x_label = sheet->x_label,
-                        .y_label = "MiB/s, all nodes",
-                        .line_count = (uint32_t)sheet->line_count};
-    for (int i = 0; i < sheet->line_count; i++)
-        plot.lines[i] = (struct plot_line){.name = sheet->line_names[i],
-                                           .x = sheet->x,
-                                           .y = sheet->y[i],
-                                           .count = (uint32_t)sheet->point_count};
-    snprintf(path, sizeof(path), "%s/%s.svg", bench->plot, name);
-    return plot_write(&plot, path);
-}
-
 /* Run one trial for a place on the sheet. */
-static int fill(struct cache_bench *bench, struct sheet *sheet, int line, int point,
+static int fill(struct cache_bench *bench, struct bench_sheet *sheet, int line, int point,
                 const struct bench_trial *trial)
 {
     json_t *result = bench_trial_run(bench, trial);
@@ -83,7 +31,7 @@ static const struct {
     {"plain", true, 1}, {"1 group", false, 1}, {"2 groups", false, 2}, {"4 groups", false, 4}};
 #define WAY_COUNT ((int)(sizeof(ways) / sizeof(ways[0])))
 
-static void name_ways(struct sheet *sheet)
+static void name_ways(struct bench_sheet *sheet)
 {
     sheet->line_count = WAY_COUNT;
     for (int i = 0; i < WAY_COUNT; i++)
@@ -92,8 +40,8 @@ static void name_ways(struct sheet *sheet)
 
 int bench_sequential(struct cache_bench *bench)
 {
-    struct sheet sheet = {.title = "All nodes read the same file from its start",
-                          .x_label = "nodes"};
+    struct bench_sheet sheet = {.title = "All nodes read the same file from its start",
+                                .x_label = "nodes"};
     name_ways(&sheet);
     uint64_t size = (bench->is_quick ? 16 : 64) * MIB;
     int status = bench_data_file(bench, size);
@@ -111,15 +59,15 @@ int bench_sequential(struct cache_bench *bench)
             status = fill(bench, &sheet, way, point, &trial);
         }
     }
-    return status ? status : finish_sheet(bench, &sheet, "sequential");
+    return status ? status : bench_sheet_finish(bench, &sheet, "sequential");
 }
 
 int bench_stride(struct cache_bench *bench)
 {
     static const uint64_t lengths[] = {16 * KIB, 256 * KIB, 4 * MIB};
-    struct sheet sheet = {.title = "The nodes take turns, piece by piece",
-                          .x_label = "piece in KiB",
-                          .point_count = 3};
+    struct bench_sheet sheet = {.title = "The nodes take turns, piece by piece",
+                                .x_label = "piece in KiB",
+                                .point_count = 3};
     name_ways(&sheet);
     uint64_t size = (bench->is_quick ? 16 : 64) * MIB;
     int status = bench_data_file(bench, size);
@@ -136,7 +84,7 @@ int bench_stride(struct cache_bench *bench)
             status = fill(bench, &sheet, way, point, &trial);
         }
     }
-    return status ? status : finish_sheet(bench, &sheet, "stride");
+    return status ? status : bench_sheet_finish(bench, &sheet, "stride");
 }
 
 /* Reads for each node so that its cache is filled about twice. */
@@ -162,7 +110,7 @@ int bench_singlets(struct cache_bench *bench)
     static const char *const ratios[] = {"0", "0.3", "0.5", "0.7", "0.9", "auto"};
     static const double sizes[] = {0.25, 0.5, 0.75, 1, 1.25, 1.5};
     int step = bench->is_quick ? 2 : 1;
-    struct sheet sheet = {
+    struct bench_sheet sheet = {
         .title = "Random reads, by singlet ratio", .x_label = "file / all caches", .line_count = 6};
     int status = 0;
     for (int i = 0; i < 6; i++)
@@ -177,17 +125,17 @@ int bench_singlets(struct cache_bench *bench)
             status = fill(bench, &sheet, line, point, &trial);
         }
     }
-    return status ? status : finish_sheet(bench, &sheet, "singlets");
+    return status ? status : bench_sheet_finish(bench, &sheet, "singlets");
 }
 
 int bench_random(struct cache_bench *bench)
 {
     static const double sizes[] = {0.0625, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5};
     int step = bench->is_quick ? 2 : 1;
-    struct sheet sheet = {.title = "Random reads of growing files",
-                          .x_label = "file / all caches",
-                          .line_names = {"plain", "cache"},
-                          .line_count = 2};
+    struct bench_sheet sheet = {.title = "Random reads of growing files",
+                                .x_label = "file / all caches",
+                                .line_names = {"plain", "cache"},
+                                .line_count = 2};
     int status = 0;
     for (int i = step - 1; i < 8 && status == 0; i += step) {
         int point = sheet.point_count++;
@@ -199,5 +147,5 @@ int bench_random(struct cache_bench *bench)
             status = fill(bench, &sheet, line, point, &trial);
         }
     }
-    return status ? status : finish_sheet(bench, &sheet, "random");
+    return status ? status : bench_sheet_finish(bench, &sheet, "random");
 }

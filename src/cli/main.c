@@ -174,6 +174,8 @@ const struct cli_command cli_commands[] = {
         "                         unless given\n"
         "      --quick            less data\n"
         "      --nodes N          nodes of the experiments, 4 unless given\n"
+        "      --simulate         on the simulated network, in virtual time; --nodes is a list\n"
+        "      --seed N           of what chance decides there, 1 unless given\n"
         "      --pretend SPEED    bytes per second of a pretended file system, 100M unless given\n"
         "      --path FOLDER      measure the file system that this is on instead\n"
         "      --run WORDS        further arguments of `rhinet run`, such as --hosts A,B\n"

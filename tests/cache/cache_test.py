@@ -463,8 +463,46 @@ class Commands(Case):
             self.assertGreater(trial["mib_per_s"], 0)
             self.assertTrue(trial["plain"] or trial["load_bytes"] == trial["data_bytes"], trial)
 
+    def simulate(self, *words):
+        """Tables, and trials, of a simulated experiment."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            tables = self.command("bench", "--simulate", "--quick", "--json", out, "--plot", folder,
+                                  *words)
+            pictures = os.listdir(folder)
+            with open(out) as file:
+                return tables, [json.loads(line) for line in file], pictures
+
+    def test_bench_simulated(self):
+        """Time is virtual here, so that figures can be compared, and seeds give them again."""
+        tables, trials, pictures = self.simulate("sequential", "--nodes", "4,12")
+        self.assertIn("8 groups", tables)
+        self.assertIn("simulated-sequential.svg", pictures)
+        self.assertEqual([trial["nodes"] for trial in trials], [4] * 5 + [12] * 5)
+        self.assertEqual(trials, self.simulate("sequential", "--nodes", "4,12")[1])
+        for trial in trials:
+            self.assertEqual(trial["bytes"], trial["nodes"] * trial["data_bytes"])
+            self.assertTrue(trial["plain"] or trial["load_bytes"] == trial["data_bytes"], trial)
+        speed = {(trial["nodes"], trial["plain"], trial["groups"]): trial["mib_per_s"]
+                 for trial in trials}
+        self.assertAlmostEqual(speed[12, True, 1] / speed[4, True, 1], 1, delta=0.05)
+        self.assertGreater(speed[12, False, 1], 1.5 * speed[4, False, 1])
+        self.assertGreater(speed[12, False, 4], speed[12, False, 1])
+
+    def test_bench_simulated_room(self):
+        """Blocks are given up, and those that are left are found."""
+        _, trials, _ = self.simulate("random", "--nodes", "6", "--seed", "7")
+        cached = [trial for trial in trials if not trial["plain"]]
+        self.assertNotEqual(cached, self.simulate("random", "--nodes", "6", "--seed", "8")[1][1::2])
+        self.assertEqual(cached[0]["loads"], 0) # all of a small file is in some node's memory
+        self.assertGreater(cached[-1]["evictions"], cached[0]["evictions"])
+        self.assertGreater(cached[0]["mib_per_s"], cached[-1]["mib_per_s"])
+        self.assertGreater(cached[-1]["remote_hits"], 0)
+
     def test_usage(self):
-        for words in ([], ["nothing"], ["bench", "nothing"], ["warm"], ["stat", "--nothing"],
+        for words in ([], ["nothing"], ["bench", "nothing"], ["bench", "--simulate", "speed"],
+                      ["bench", "--nodes", "1,2"], ["bench", "--simulate", "--nodes", "129"],
+                      ["bench", "--simulate", "--seed", "x"], ["warm"], ["stat", "--nothing"],
                       ["run", "true"], ["run", "-n", "1", "--cache", "much", "true"]):
             run = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
                                  timeout=HANG_S, check=False)

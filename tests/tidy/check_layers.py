@@ -16,7 +16,7 @@ BELOW = {
     "job": ["base", "nic", "nic/martini", "sim"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
-    "experiment": ["base", "nic", "nic/martini", "job", "sim"],
+    "experiment": ["base", "nic", "nic/martini", "job", "sim", "cache"],
     "dsm": ["base", "nic", "job", "rma", "msg"],
     "cache": ["base", "nic", "job", "rma", "msg"],
     "provider": ["base", "nic", "job", "rma", "msg"],

@@ -5,6 +5,7 @@
  */
 #include "experiment/experiment.h"
 #include "experiment/pm_measure.h"
+#include "experiment/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,4 +207,6 @@ static int pm(struct thesis_report *report, const struct sim_constants *constant
     return result == 0 ? streams(report, constants) : result;
 }
 
-const struct thesis_part experiment_parts[] = {{"pm", pm}, {"pm-nodes", nodes}, {NULL, NULL}};
+const struct thesis_part experiment_parts[] = {
+    {"constants", cluster_facts}, {"pm", pm},        {"pm-facts", pm_facts},
+    {"pm-nodes", nodes},          {"mpi", mpi_rows}, {NULL, NULL}};

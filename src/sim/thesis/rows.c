@@ -142,7 +142,7 @@ const struct thesis_row thesis_rows[] = {
     {"R3", "pm-nodes", "PM/RHiNET: round trip more at 16 nodes by", THESIS_NUMBER, 1.8, "us", 'V'},
     {"R4", "fig-8.5", "scan of 128 receive buffers", THESIS_NUMBER, 9, "us", 'C'},
     STATEMENT("R4-shape", "fig-8.5", "Head jumps at 64, Random at 128, then linear; 16: nothing"),
-    {"R5", "fig-8.5", "Head's lines collide more often than Random's by", THESIS_NUMBER, 2, "x", 'I'},
+    {"R5", "fig-8.5", "Head's lines collide more than Random's by", THESIS_NUMBER, 2, "x", 'I'},
     STATEMENT("R6", "pm", "PM/RHiNET, 2040 B: a little less throughput at 16 nodes"),
     {"R7", "pm", "least round trip of PM/RHiNET-VP", THESIS_NUMBER, 25.5, "us", 'V'},
     STATEMENT("R8", "pm", "PM/RHiNET-VP flat up to 512 B"),

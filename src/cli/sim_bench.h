@@ -6,7 +6,7 @@
 #ifndef CLI_SIM_BENCH_H
 #define CLI_SIM_BENCH_H
 
-#include "cli/sim_plan.h"
+#include "plan/plan.h"
 
 #include "sim/process/process.h"
 

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/route.h"
 #include "cli/sim.h"
+#include "plan/plan.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -177,7 +178,7 @@ static int option_take(struct sim_options *options, int option, const char *text
 int sim_options_read(struct sim_options *options, int argc, char **argv)
 {
     *options = (struct sim_options){
-        .routing = "turn-addition",
+        .routing = SIM_PLAN_ROUTING,
         .traffic = "uniform",
         .loads = {.values = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}, .count = 9},
         .spec = {.bytes = 256,

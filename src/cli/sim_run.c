@@ -6,51 +6,19 @@
 #include "cli/route.h"
 #include "cli/sim.h"
 #include "cli/sim_options.h"
-#include "cli/sim_plan.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-/* Tables by the name of an algorithm: computed here. */
-static int plan_compute(struct sim_plan *plan, const struct route_input *input, const char *name)
-{
-    struct routing *routing;
-    const struct algorithm *algorithm = algorithm_find(name);
-    int result = algorithm ? routing_create(&routing, input->traffic, algorithm, NULL) : -EINVAL;
-    if (result < 0)
-        return result;
-    result = sim_plan_by_table(plan, routing->lft, (enum sim_plan_lanes)algorithm->lanes);
-    routing_destroy(routing);
-    return result;
-}
-
-static int plan_read(struct sim_plan *plan, const struct route_input *input, const char *path,
-                     enum sim_plan_lanes lanes)
-{
-    struct lft_dump dump = {0};
-    struct lft *lft = NULL;
-    int result = formats_lft_read(&dump, input->fabric, path);
-    if (result == 0)
-        result = formats_lft_import(&lft, input->net, &dump);
-    if (result == 0)
-        result = sim_plan_by_table(plan, lft, lanes);
-    lft_destroy(lft);
-    formats_lft_free(&dump);
-    return result;
-}
 
 static int plan_make(struct sim_plan *plan, const struct route_input *input,
                      const struct sim_options *options)
 {
-    int result;
-    if (options->paths)
-        result = sim_plan_by_paths(plan, input->net, options->paths);
-    else if (access(options->routing, F_OK) == 0 || strcmp(options->routing, "-") == 0)
-        result = plan_read(plan, input, options->routing, (enum sim_plan_lanes)options->lanes);
-    else
-        result = plan_compute(plan, input, options->routing);
+    const struct sim_plan_fabric from = {input->fabric, input->net, input->traffic};
+    int result = options->paths ? sim_plan_by_paths(plan, input->net, options->paths)
+                                : sim_plan_by_name(plan, &from, options->routing,
+                                                   (enum sim_plan_lanes)options->lanes);
     if (result == 0 && options->links) {
         result = sim_plan_links_read(plan, input->net, options->links);
         if (result < 0)

@@ -49,15 +49,15 @@ static void number_cell(struct table *table, double value)
 
 static const char *verdict(const struct thesis_result *result)
 {
-    if (result->row->kind == THESIS_FOUND)
-        return "-"; /* there is nothing to compare with */
+    if (result->row->kind == THESIS_FOUND || result->row->kind == THESIS_ABSENT)
+        return "-"; /* there is nothing to compare */
     return !result->is_simulated ? "not yet" : result->holds ? "yes" : "NO";
 }
 
 static void report_text(const struct thesis_report *report)
 {
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    uint32_t held = 0, simulated = 0, found = 0;
+    uint32_t held = 0, simulated = 0, found = 0, absent = 0;
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
         table_cell(table, "%s", result->row->id);
@@ -74,13 +74,25 @@ static void report_text(const struct thesis_report *report)
         simulated += result->is_simulated;
         held += result->is_simulated && result->holds;
         found += result->row->kind == THESIS_FOUND;
+        absent += result->row->kind == THESIS_ABSENT;
     }
     table_print(table, stdout, terminal_width());
     table_destroy(table);
     printf("%u rows, %u simulated, %u of them hold", report->result_count, simulated, held);
     if (found > 0)
         printf("; %u are predictions", found);
+    if (absent > 0)
+        printf("; %u cannot be simulated: the row says why", absent);
     printf("\n");
+}
+
+static const char *status_name(const struct thesis_result *result)
+{
+    if (result->row->kind == THESIS_FOUND)
+        return "prediction";
+    if (result->row->kind == THESIS_ABSENT)
+        return "not simulated";
+    return result->is_simulated ? "simulated" : "not yet";
 }
 
 static void real_or_null(json_t *object, const char *name, double value)
@@ -109,10 +121,7 @@ static int report_json(const struct thesis_report *report, const char *path)
                             result->is_simulated && result->row->kind != THESIS_FOUND
                                 ? json_boolean(result->holds)
                                 : json_null());
-        json_put_text(row, "status",
-                      result->row->kind == THESIS_FOUND ? "prediction"
-                      : result->is_simulated            ? "simulated"
-                                                        : "not yet");
+        json_put_text(row, "status", status_name(result));
         json_dumpf(row, out, JSON_COMPACT);
         fputc('\n', out);
         json_decref(row);

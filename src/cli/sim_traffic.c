@@ -5,8 +5,8 @@
 #include "cli/sim_traffic.h"
 
 #include "base/error.h"
+#include "base/lines.h"
 #include "base/text.h"
-#include "cli/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ struct measurement {
     char data[2][BUFFER];
 };
 
-static uint32_t message_max(const struct pm_setup *setup)
+uint32_t pm_message_max(const struct pm_setup *setup)
 {
     return strcmp(setup->implementation, "pm-queue") == 0 ? 2040 : 8184;
 }
@@ -33,7 +33,7 @@ static uint32_t message_max(const struct pm_setup *setup)
 static int send_all(struct measurement *measurement, struct pm_context *pm, int side)
 {
     int rank = side == 0 ? 0 : measurement->setup->ranks - 1;
-    uint32_t left = measurement->setup->size, most = message_max(measurement->setup);
+    uint32_t left = measurement->setup->size, most = pm_message_max(measurement->setup);
     int result = 0;
     do {
         void *buffer;
@@ -132,30 +132,36 @@ static int write_program(struct measurement *measurement, struct pm_context *pm,
 }
 
 /* The other one may still wait for the answer to its last message. */
-static void linger(struct rh_job *job)
+void pm_linger(struct rh_job *job)
 {
     uint64_t never = 0;
     struct rh_wait wait = {&never, RH_NOT_EQUAL, 0, RH_ANY_RANK, RH_MILLISECONDS(1)};
     (void)rh_wait_word(job, &wait);
 }
 
+void pm_options_of(const struct pm_setup *setup, struct pm_options *options)
+{
+    bool is_ring = strcmp(setup->implementation, "pm-ring") == 0;
+    *options = (struct pm_options){.struct_size = sizeof(*options),
+                                   .implementation = setup->implementation,
+                                   .flags = is_ring ? PM_SPLIT_PUSHES : 0};
+}
+
 static int rank_main(struct rh_job *job, void *context)
 {
     struct measurement *measurement = context;
     int last = rh_size(job) - 1, side = rh_rank(job) == 0 ? 0 : 1;
-    struct pm_options options = {.struct_size = sizeof(options),
-                                 .implementation = measurement->setup->implementation};
+    struct pm_options options;
     struct pm_context *pm;
     if (rh_rank(job) != 0 && rh_rank(job) != last)
         return 0; /* its ring or place is there all the same */
-    if (strcmp(options.implementation, "pm-ring") == 0)
-        options.flags = PM_SPLIT_PUSHES;
+    pm_options_of(measurement->setup, &options);
     measurement->job[side] = job;
     int result = pmOpenContext(&pm, job, &options);
     if (result < 0)
         return result;
     result = measurement->program(measurement, pm, side);
-    linger(job);
+    pm_linger(job);
     int closed = pmCloseContext(pm);
     return result < 0 ? result : closed;
 }

@@ -8,6 +8,7 @@
 
 #include "sim/constants.h"
 
+#include <rhinet/pm.h>
 #include <stdint.h>
 
 struct pm_setup {
@@ -24,5 +25,11 @@ int pm_round_trip(const struct pm_setup *setup, double *us);
 int pm_stream(const struct pm_setup *setup, double *mbps);
 /* pmWrite() after pmWrite(), two under way. */
 int pm_write_stream(const struct pm_setup *setup, double *mbps);
+
+/* For programs like these: the longest message of this PM; how the thesis's PM is opened; to be
+ * called before a context is closed, as another rank may still wait for an answer. */
+uint32_t pm_message_max(const struct pm_setup *setup);
+void pm_options_of(const struct pm_setup *setup, struct pm_options *options);
+void pm_linger(struct rh_job *job);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/launch_parts.h"
+#include "job/martini_network.h"
 #include "nic/martini/martini.h"
 
 #include <errno.h>
@@ -25,13 +26,30 @@ bool launch_martini_is_wanted(const struct launch_options *options)
     return options->nic && strstr(options->nic, "martini");
 }
 
+/* What the user wants to be simulated. */
+struct wanted {
+    struct martini_settings settings;
+    struct martini_network network;
+};
+
+static int wanted_read(struct wanted *wanted, const struct launch_options *options)
+{
+    int result = martini_settings_read(&wanted->settings,
+                                       setting_text(options->settings, SETTING_MARTINI));
+    return result < 0
+               ? result
+               : martini_network_open(&wanted->network, &wanted->settings, (uint32_t)options->size);
+}
+
 /* The child's life. It must not keep the ranks' ends open, or it would never see them end. */
-static _Noreturn void simulate(struct launcher *launcher, const struct martini_settings *settings,
+static _Noreturn void simulate(struct launcher *launcher, const struct wanted *wanted,
                                const int *ends)
 {
+    const struct martini_settings *settings = &wanted->settings;
     struct martini_serve_options options = {
         .spec = {.size = (uint32_t)launcher->options->size,
                  .seed = settings->seed,
+                 .plan = wanted->network.plan,
                  .kind = settings->kind,
                  .metres = settings->metres,
                  .constants = &settings->constants,
@@ -72,11 +90,10 @@ int launch_martini_start(struct launcher *launcher)
 {
     struct launch_martini *martini = &launcher->martini;
     int size = launcher->options->size;
-    struct martini_settings settings;
+    struct wanted wanted;
     if (!launch_martini_is_wanted(launcher->options))
         return 0;
-    if (martini_settings_read(&settings,
-                              setting_text(launcher->options->settings, SETTING_MARTINI)) < 0) {
+    if (wanted_read(&wanted, launcher->options) < 0) {
         launch_say(launcher, "%s", rh_error_text());
         return -EINVAL;
     }
@@ -86,13 +103,14 @@ int launch_martini_start(struct launcher *launcher)
     if (result == 0) {
         int pid = fork();
         if (pid == 0)
-            simulate(launcher, &settings, ends);
+            simulate(launcher, &wanted, ends);
         martini->pid = pid;
         result = pid < 0 ? -errno : 0;
         for (int i = 0; i < size; i++)
             close(ends[i]);
     }
     free(ends);
+    martini_network_close(&wanted.network);
     if (result < 0)
         launch_say(launcher, "cannot start the simulation: %s%s", strerror(-result),
                    launch_advice(result));

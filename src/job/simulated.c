@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "job/job.h"
+#include "job/martini_network.h"
 #include "sim/cluster/cluster.h"
 
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct killer {
 struct simulated {
     const struct simulated_options *options;
     struct settings settings;
+    struct martini_network network; /* from files */
     struct martini_world *world;
     struct roster *roster;
     struct board_rank *boards;
@@ -258,6 +260,21 @@ static int ranks_start(struct simulated *simulated)
     return 0;
 }
 
+/* A network of files, if the environment wants one and the caller has none. */
+static int network_read(struct simulated *simulated, struct martini_spec *spec)
+{
+    struct martini_settings wanted;
+    int result = martini_settings_read(&wanted,
+                                       setting_text(&simulated->settings, SETTING_MARTINI));
+    if (result == 0 && spec->constants)
+        wanted.constants = *spec->constants;
+    if (result == 0 && !spec->plan) {
+        result = martini_network_open(&simulated->network, &wanted, spec->size);
+        spec->plan = simulated->network.plan;
+    }
+    return result;
+}
+
 static int job_make(struct simulated *simulated)
 {
     const struct simulated_options *options = simulated->options;
@@ -269,6 +286,9 @@ static int job_make(struct simulated *simulated)
     if (result < 0)
         return result;
     spec.size = (uint32_t)options->size;
+    result = network_read(simulated, &spec);
+    if (result < 0)
+        return result;
     spec.timeout_ns = (int64_t)setting_number(&simulated->settings, SETTING_TIMEOUT);
     spec.ended = rank_ended;
     spec.context = simulated;
@@ -321,6 +341,7 @@ int simulated_run(const struct simulated_options *options, struct simulated_repo
     }
     if (simulated.world)
         martini_world_destroy(simulated.world);
+    martini_network_close(&simulated.network);
     free(simulated.ranks);
     free(simulated.boards);
     free(simulated.roster);

@@ -27,7 +27,9 @@ struct simulated_options {
     const char *nic;          /* NULL: "martini"; it may be wrapped */
     struct martini_spec spec; /* size, timeout_ns, ended and context are filled in */
     struct simulated_faults faults;
-    char *const *environment; /* RHINET_ variables; NULL: none */
+    /* RHINET_ variables; NULL: none. Of RHINET_MARTINI only the network counts (topology, routing,
+     * lanes), unless spec has a plan; the rest is said in spec. */
+    char *const *environment;
     /* The life of one rank: returns 0, or what it failed with. */
     int (*rank_main)(struct rh_job *job, void *context);
     void *context;

@@ -107,6 +107,7 @@
     X(cpu_vpush_replier_cycles, 193, "clk", "7.5.3", "C T10", "VPUSH: replier handler")            \
     X(cpu_vpush_soft_cycles, 1376, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
     X(soft_vpush, 0, "", "7.5.3", "switch", "what if: 1, firmware does all of a VPUSH")            \
+    X(silent_vpush, 0, "", "8.5", "switch", "what if: 1, no acks of VPUSH, as PM/RHiNET-VP")       \
     X(ring_check_cycles, 4, "clk", "8.7.1", "C M16", "hardware VPUSH: is there room in the ring")  \
     X(hardware_vpush, 0, "", "8.7.1", "switch", "what if: 1, RFend knows the ring itself")         \
     X(cpu_lock_cycles, 150, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \

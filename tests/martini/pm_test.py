@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-HOLD = {"R2", "R6", "R7", "R14", "R17", "R20"}
+HOLD = {"R2", "R6", "R7", "R9", "R14", "R17", "R20"}
 
 
 def rows(group):

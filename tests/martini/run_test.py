@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 RHINET, CONFORMANCE, RANDOM, EXAMPLES = sys.argv[1:5]
 SECONDS = 120
@@ -59,6 +60,57 @@ def conformance():
         check(f"conformance {case}", " 1 ok, 0 failed" in done.stdout, done)
 
 
+def route(*words):
+    subprocess.run([RHINET, "route", *words], check=True, timeout=SECONDS, capture_output=True)
+
+
+def networks():
+    """The network comes from a file: routing by an algorithm or by tables. Rank i is its host i."""
+    hello = os.path.join(EXAMPLES, "hello")
+    with tempfile.TemporaryDirectory(prefix="martini-") as folder:
+        ring, tables = os.path.join(folder, "ring"), os.path.join(folder, "tables")
+        route("generate", "ring", "--switches", "4", "--hosts", "2", "-o", ring)
+        route("compute", ring, "--algorithm", "up-down", "--lft", tables)
+        place = f"report=-,topology={ring}"
+        near = run("-n", "2", hello, martini=place)
+        usual = run("-n", "2", hello)
+        check("two ranks at one switch of a ring are as near as by default",
+              simulated(near)[1] == simulated(usual)[1], near)
+        found = {}
+        for routing in ("up-down", tables, "reduced-channels"):
+            done = run("-n", "8", hello, martini=f"{place},routing={routing}")
+            check(f"eight ranks on a ring, routing {os.path.basename(routing)}",
+                  done.returncode == 0 and simulated(done) is not None, done)
+            found[routing] = simulated(done)
+        check("an algorithm and its tables are the same network",
+              found["up-down"] == found[tables], done)
+        far = run("-n", "8", hello)
+        check("a ring is not the usual network", simulated(far)[3] != found["up-down"][3], far)
+        network_refusals(folder, ring, hello)
+
+
+def network_refusals(folder, ring, hello):
+    broken, partial = os.path.join(folder, "broken"), os.path.join(folder, "partial")
+    with open(ring, encoding="utf-8") as file:
+        text = file.read()
+    with open(broken, "w", encoding="utf-8") as file:
+        file.write(text + "one two three four five six seven\n")
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write("")
+    for martini, words in ((f"topology={ring},routing=upp-down", ["upp-down", "up-down"]),
+                           (f"topology={folder}/none", ["none"]),
+                           (f"topology={broken}", ["broken:97:", "one two three"]),
+                           (f"topology={ring},routing={partial}", ["partial"]),
+                           (f"topology={ring},routing=up-down,lanes=three", ["lanes=three"]),
+                           ("routing=up-down", ["routing goes with topology=FILE"])):
+        done = run("-n", "8", hello, martini=martini)
+        check(f"refused: {martini.replace(folder, '')}", done.returncode != 0 and
+              all(word in done.stderr for word in words), done)
+    done = run("-n", "9", hello, martini=f"topology={ring}")
+    check("more ranks than hosts are refused", done.returncode != 0 and
+          "8 hosts, which is less than 9 ranks" in done.stderr, done)
+
+
 def refusals():
     done = run("-n", "2", os.path.join(EXAMPLES, "hello"), martini="colour=blue")
     check("an unknown setting is refused", done.returncode != 0 and "colour" in done.stderr, done)
@@ -72,6 +124,7 @@ def main():
     examples()
     same_each_time()
     conformance()
+    networks()
     refusals()
     print(f"{len(failures)} failed")
     return 1 if failures else 0

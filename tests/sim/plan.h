@@ -7,7 +7,7 @@
 
 #include "support.h"
 
-#include "cli/sim_plan.h"
+#include "plan/plan.h"
 #include "route/generate.h"
 #include "route/routing.h"
 #include "sim/switch/switch.h"

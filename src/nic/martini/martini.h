@@ -93,7 +93,10 @@ struct martini_settings {
     uint64_t seed;
     enum network_kind kind;
     uint32_t metres, compute_per_mille;
-    char report[256]; /* "": none */
+    char report[256];   /* "": none */
+    char topology[256]; /* file; "": martini_plan_make() */
+    char routing[256];  /* algorithm or file with tables; "": the usual one */
+    char lanes[16];     /* of tables from a file: one, hop or branch; "": one */
     struct sim_constants constants;
 };
 int martini_settings_read(struct martini_settings *settings, const char *text);

@@ -9,16 +9,39 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ITEM_MAX 128
+#define ITEM_MAX 300
 
 static int refuse(const char *item)
 {
     return error_set(
         RH_EINVALID, ERROR_NO_RANK,
         "RHINET_MARTINI: \"%s\"; allowed are seed, network=rhinet2 or rhinet3, metres, "
-        "compute (per mille), report=FILE, and the constants that `rhinet sim "
+        "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
+        "lanes=one, hop or branch, and the constants that `rhinet sim "
         "constants` lists, each as NAME=VALUE",
         item);
+}
+
+/* Settings that are text: files and names. False: the item is none of these. */
+static bool text_read(struct martini_settings *settings, const char *item, size_t length,
+                      int *result)
+{
+    const struct {
+        const char *name;
+        char *place;
+        size_t room;
+    } texts[] = {{"report", settings->report, sizeof(settings->report)},
+                 {"topology", settings->topology, sizeof(settings->topology)},
+                 {"routing", settings->routing, sizeof(settings->routing)},
+                 {"lanes", settings->lanes, sizeof(settings->lanes)}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (strlen(texts[i].name) != length || strncmp(item, texts[i].name, length) != 0)
+            continue;
+        int written = snprintf(texts[i].place, texts[i].room, "%s", item + length + 1);
+        *result = written > 0 && (size_t)written < texts[i].room ? 0 : refuse(item);
+        return true;
+    }
+    return false;
 }
 
 static int number_read(const char *item, const char *text, uint64_t most, uint64_t *value)
@@ -34,10 +57,9 @@ static int item_read(struct martini_settings *settings, const char *item)
         return refuse(item);
     size_t length = (size_t)(equals - item);
     const char *value = equals + 1;
-    if (strncmp(item, "report=", length + 1) == 0) {
-        snprintf(settings->report, sizeof(settings->report), "%s", value);
-        return 0;
-    }
+    int result = 0;
+    if (text_read(settings, item, length, &result))
+        return result;
     if (strncmp(item, "network=", length + 1) == 0) {
         bool is_third = strcmp(value, "rhinet3") == 0;
         settings->kind = is_third ? NETWORK_RHINET3 : NETWORK_RHINET2;
@@ -46,12 +68,12 @@ static int item_read(struct martini_settings *settings, const char *item)
     if (strncmp(item, "seed=", length + 1) == 0)
         return number_read(item, value, UINT64_MAX, &settings->seed);
     if (strncmp(item, "metres=", length + 1) == 0) {
-        int result = number_read(item, value, 100000, &number);
+        result = number_read(item, value, 100000, &number);
         settings->metres = (uint32_t)number;
         return result;
     }
     if (strncmp(item, "compute=", length + 1) == 0) {
-        int result = number_read(item, value, 1000000, &number);
+        result = number_read(item, value, 1000000, &number);
         settings->compute_per_mille = (uint32_t)number;
         return result;
     }

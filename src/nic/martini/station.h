@@ -204,6 +204,8 @@ bool transfers_are_under_way(const struct station *station, int rank);
 
 /* A request through the windows, by one fiber at a time. */
 int station_submit(struct station *station, const struct process_request *request);
+/* Waits until the controller has read all that was submitted. */
+int station_finish(struct station *station);
 
 /* Ends what process_lend() began. */
 void loan_end(struct station *station, uint64_t loan);

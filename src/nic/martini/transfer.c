@@ -27,6 +27,19 @@ int station_submit(struct station *station, const struct process_request *reques
                       : 0;
 }
 
+int station_finish(struct station *station)
+{
+    while (station->is_busy)
+        fiber_wait(station->world->sim, &station->idle, SIM_NEVER);
+    station->is_busy = true;
+    int result = process_finish(station->process);
+    station->is_busy = false;
+    sim_condition_signal(station->world->sim, &station->idle);
+    station_sleep(station, 0);
+    return result < 0 ? error_set(RH_EREFUSED, ERROR_NO_RANK, "the controller refused a request")
+                      : 0;
+}
+
 /* What others fail with meanwhile is not ours. */
 void loan_end(struct station *station, uint64_t loan)
 {

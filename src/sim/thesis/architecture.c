@@ -52,6 +52,7 @@ int architecture(struct session *session)
     chip_settle(session, c);
     number_settle(session, "D1", mhz(slot.core_ps) * (double)c->flit_bytes);
     number_settle(session, "D4", PROCESS_IMAGE_MAX);
+    number_settle(session, "D11", (double)c->flit_bytes); /* a store is a word */
     number_settle(session, "D7", (double)(slot.swi_rx_cycles - c->swi_rx_cycles));
-    return 0;
+    return ports(session);
 }

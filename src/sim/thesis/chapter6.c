@@ -150,6 +150,7 @@ int fig_63(struct session *session)
     number_settle(session, "P3", curve_most(one));
     number_settle(session, "P4", curve_most(two));
     number_settle(session, "P5", one->x[half]);
+    number_settle(session, "P8-512", curve_at(one, 512));
     statement_settle(session, "P8", curve_at(windows, 512) > 1.05 * curve_at(one, 512));
     return 0;
 }

@@ -31,6 +31,7 @@ double curve_most(const struct thesis_curve *curve);
 
 /* The parts. Each measures, and settles the rows that it can. */
 int architecture(struct session *session);
+int ports(struct session *session); /* of architecture() */
 int table_62(struct session *session);
 int table_63(struct session *session);
 int fig_61(struct session *session);

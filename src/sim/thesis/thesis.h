@@ -23,7 +23,8 @@ enum thesis_kind {
     THESIS_NUMBER, /* simulated is compared with thesis */
     THESIS_ORDER,  /* a statement about curves: it holds or not */
     THESIS_LEAST,  /* simulated must be above thesis */
-    THESIS_FOUND   /* nobody measured it: what the simulation finds */
+    THESIS_FOUND,  /* nobody measured it: what the simulation finds */
+    THESIS_ABSENT  /* no simulation can give it; `what` says why */
 };
 
 struct thesis_row {
@@ -33,7 +34,7 @@ struct thesis_row {
     enum thesis_kind kind;
     double thesis; /* NAN: a statement */
     const char *unit;
-    char class; /* K: a constant; C, V */
+    char class; /* K: a constant; C, V; I: told in passing */
 };
 
 struct thesis_result {

@@ -3,9 +3,9 @@
  * Files for a simulated network's plan: paths of source routing, speeds and lengths of links.
  */
 #include "base/error.h"
+#include "base/lines.h"
 #include "base/text.h"
-#include "cli/lines.h"
-#include "cli/sim_plan.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>

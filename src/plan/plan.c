@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See sim_plan.h. Switches keep the numbers that they have in struct net; hosts are its targets.
+ * See plan.h. Switches keep the numbers that they have in struct net; hosts are its targets.
  */
-#include "cli/sim_plan.h"
+#include "plan/plan.h"
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  *
  * Small text files, line by line: '#' begins a comment, empty lines are skipped.
  */
-#ifndef CLI_LINES_H
-#define CLI_LINES_H
+#ifndef BASE_LINES_H
+#define BASE_LINES_H
 
 /* Where we are in a file, for what we say of it. */
 struct lines_place {

@@ -2,7 +2,7 @@
  *
  * See lines.h.
  */
-#include "cli/lines.h"
+#include "base/lines.h"
 
 #include "base/error.h"
 

@@ -16,29 +16,16 @@
 #define POLL_MOST  (2 * NS_PER_MS)
 #define WORDS_MOST (DIRECTORY_ROWS * 16) /* of a bucket */
 
-static uint64_t round_up(uint64_t value, uint64_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-static uint32_t power_of_two(uint64_t least)
-{
-    uint32_t value = 1;
-    while (value < least)
-        value *= 2;
-    return value;
-}
-
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 static void lay_out(struct directory *directory, const struct cache_shape *shape)
 {
     uint64_t slots = cache_slot_count(shape);
-    directory->row_words = (uint32_t)round_up(1u + (uint32_t)directory->group_count, 8);
-    directory->bucket_count = power_of_two(slots * 2 / DIRECTORY_ROWS);
-    directory->alternate_count = power_of_two(slots * ALTERNATES);
-    directory->done_offset = round_up(sizeof(struct directory_head), LINE);
-    directory->rows_offset = round_up(
+    directory->row_words = (uint32_t)cache_round_up(1u + (uint32_t)directory->group_count, 8);
+    directory->bucket_count = cache_power_of_two(slots * 2 / DIRECTORY_ROWS);
+    directory->alternate_count = cache_power_of_two(slots * ALTERNATES);
+    directory->done_offset = cache_round_up(sizeof(struct directory_head), LINE);
+    directory->rows_offset = cache_round_up(
         directory->done_offset + (uint64_t)directory->size * sizeof(uint64_t), LINE);
     directory->alternate_offset = directory->rows_offset + (uint64_t)directory->bucket_count *
                                                                DIRECTORY_ROWS *

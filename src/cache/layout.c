@@ -9,19 +9,6 @@
 #define REQUESTS    256u
 #define FILES       2048u
 
-static uint64_t round_up(uint64_t value, uint64_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-static uint32_t power_of_two(uint64_t least)
-{
-    uint32_t value = 1;
-    while (value < least)
-        value *= 2;
-    return value;
-}
-
 bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_length)
 {
     if (block_length < CACHE_BLOCK_LEAST || block_length > CACHE_BLOCK_MOST ||
@@ -36,15 +23,15 @@ bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_
                                   .request_count = REQUESTS,
                                   .file_count = FILES};
     /* Half full at most, if everything were small. */
-    shape->bucket_count = power_of_two(chunk_count * CACHE_PARTS * 2 / CACHE_ENTRIES);
+    shape->bucket_count = cache_power_of_two(chunk_count * CACHE_PARTS * 2 / CACHE_ENTRIES);
     shape->slots_offset = (uint64_t)shape->bucket_count * sizeof(struct cache_bucket);
-    shape->data_offset = round_up(
+    shape->data_offset = cache_round_up(
         shape->slots_offset + cache_slot_count(shape) * sizeof(struct cache_slot), block_length);
     shape->arena_length = shape->data_offset + chunk_count * block_length;
     uint64_t requests_end = sizeof(struct cache_control) + REQUESTS * sizeof(struct cache_request);
-    shape->files_offset = round_up(requests_end, PAGE);
+    shape->files_offset = cache_round_up(requests_end, PAGE);
     shape->touched_offset = shape->files_offset + FILES * sizeof(struct cache_file_stat);
-    shape->control_length = round_up(shape->touched_offset + cache_slot_count(shape), PAGE);
+    shape->control_length = cache_round_up(shape->touched_offset + cache_slot_count(shape), PAGE);
     return true;
 }
 

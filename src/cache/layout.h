@@ -229,6 +229,19 @@ struct cache_reply {
     struct cache_shape shape;
 };
 
+static inline uint64_t cache_round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static inline uint32_t cache_power_of_two(uint64_t least)
+{
+    uint32_t value = 1;
+    while (value < least)
+        value *= 2;
+    return value;
+}
+
 /* The shape for so much cache. Returns false if it makes no sense. */
 bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_length);
 

@@ -43,6 +43,16 @@ int cli_usage_error(const char *command, const char *format, ...)
 /* Says that there is no such subcommand, and the nearest one there is; returns 2. */
 int cli_unknown(const char *name);
 
+/* What a subcommand can be told to do; a table of these ends with an entry whose name is NULL. */
+struct cli_action {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is its name */
+};
+
+/* Do what argv[1] says, or say what there is: `choice`, in words. Returns the exit status. */
+int cli_act(const char *command, const struct cli_action *actions, const char *choice, int argc,
+            char **argv);
+
 /* What `rhinet help` and `rhinet help NAME` print. */
 void cli_help_all(FILE *out);
 void cli_help_one(FILE *out, const struct cli_command *command);

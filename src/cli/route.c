@@ -14,30 +14,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} subcommands[] = {
-    {"generate", cli_route_generate}, {"compute", cli_route_compute}, {"check", cli_route_check},
-    {"compare", cli_route_compare},   {"repair", cli_route_repair},   {"paper", cli_route_paper},
+static const struct cli_action actions[] = {
+    {"generate", cli_route_generate},
+    {"compute", cli_route_compute},
+    {"check", cli_route_check},
+    {"compare", cli_route_compare},
+    {"repair", cli_route_repair},
+    {"paper", cli_route_paper},
+    {NULL, NULL},
 };
 
 int cli_route(int argc, char **argv)
 {
-    const char *names[sizeof(subcommands) / sizeof(subcommands[0])];
-    size_t count = sizeof(names) / sizeof(names[0]);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = subcommands[i].name;
-        if (argc > 1 && strcmp(argv[1], subcommands[i].name) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
-    }
-    if (argc < 2)
-        return cli_usage_error("route", "say what to do: generate, compute, check, compare, repair "
-                                        "or paper");
-    const char *near = text_nearest(argv[1], names, count);
-    if (near)
-        return cli_usage_error("route", "'%s' is unknown; did you mean '%s'?", argv[1], near);
-    return cli_usage_error("route", "'%s' is unknown", argv[1]);
+    return cli_act("route", actions, "generate, compute, check, compare, repair or paper", argc,
+                   argv);
 }
 
 int route_fail(void)

@@ -5,38 +5,23 @@
 #include "cli/sim.h"
 
 #include "base/error.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"
 #include "cli/table.h"
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} subcommands[] = {
+static const struct cli_action actions[] = {
     {"run", cli_sim_run},
     {"thesis", cli_sim_thesis},
     {"constants", cli_sim_constants},
     {"bench", cli_sim_bench},
+    {NULL, NULL},
 };
 
 int cli_sim(int argc, char **argv)
 {
-    const char *names[sizeof(subcommands) / sizeof(subcommands[0])];
-    size_t count = sizeof(names) / sizeof(names[0]);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = subcommands[i].name;
-        if (argc > 1 && strcmp(argv[1], names[i]) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
-    }
-    if (argc < 2)
-        return cli_usage_error("sim", "say what to do: run, thesis, constants or bench");
-    const char *near = text_nearest(argv[1], names, count);
-    if (near)
-        return cli_usage_error("sim", "'%s' is unknown; did you mean '%s'?", argv[1], near);
-    return cli_usage_error("sim", "'%s' is unknown", argv[1]);
+    return cli_act("sim", actions, "run, thesis, constants or bench", argc, argv);
 }
 
 int sim_fail(void)

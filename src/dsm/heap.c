@@ -226,7 +226,8 @@ static int open_heap(struct rh_dsm *dsm, struct open_heap *open)
     return 0;
 }
 
-int rh_dsm_alloc(struct rh_dsm *dsm, uint64_t length, uint64_t *offset)
+/* By name, or without one (NULL). */
+static int allocate(struct rh_dsm *dsm, const uint32_t *name, uint64_t length, uint64_t *offset)
 {
     struct open_heap open;
     uint64_t found = 0;
@@ -235,27 +236,21 @@ int rh_dsm_alloc(struct rh_dsm *dsm, uint64_t length, uint64_t *offset)
     int result = open_heap(dsm, &open);
     if (result < 0)
         return result;
-    result = take_run(&open, length, &found);
+    result = name ? take_named(&open, *name, length, &found) : take_run(&open, length, &found);
     dsm_release(dsm, heap_variable(dsm));
     if (result == 0)
         *offset = found;
     return result;
 }
 
+int rh_dsm_alloc(struct rh_dsm *dsm, uint64_t length, uint64_t *offset)
+{
+    return allocate(dsm, NULL, length, offset);
+}
+
 int rh_dsm_alloc_named(struct rh_dsm *dsm, uint32_t name, uint64_t length, uint64_t *offset)
 {
-    struct open_heap open;
-    uint64_t found = 0;
-    if (length == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "0 bytes of shared memory are none");
-    int result = open_heap(dsm, &open);
-    if (result < 0)
-        return result;
-    result = take_named(&open, name, length, &found);
-    dsm_release(dsm, heap_variable(dsm));
-    if (result == 0)
-        *offset = found;
-    return result;
+    return allocate(dsm, &name, length, offset);
 }
 
 int rh_dsm_free(struct rh_dsm *dsm, uint64_t offset)

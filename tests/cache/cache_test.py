@@ -17,6 +17,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import processes  # noqa: E402
 import tap  # noqa: E402
 
 RHINET = os.environ["TEST_RHINET"]
@@ -135,13 +136,10 @@ def processes_of(job):
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(f"waited in vain for {what}")
+    result = processes.wait_until(condition, HANG_S)
+    if not result:
+        raise AssertionError(f"waited in vain for {what}")
+    return result
 
 
 def readers_of(job):

@@ -278,13 +278,3 @@ void manager_serve(struct manager *manager)
             serve_member(manager, (int)rank);
     }
 }
-
-const struct roster *manager_roster(const struct manager *manager)
-{
-    return manager->memory.roster;
-}
-
-const struct board_rank *manager_board(const struct manager *manager, int rank)
-{
-    return &manager->memory.board[rank];
-}

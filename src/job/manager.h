@@ -110,9 +110,4 @@ void manager_leave(struct manager *manager, int status);
 /* Hosts that still take part, ours included; 1 in a job of one host. */
 int manager_present_count(const struct manager *manager);
 
-const struct roster *manager_roster(const struct manager *manager);
-
-/* Read-only view of a member's counters. */
-const struct board_rank *manager_board(const struct manager *manager, int rank);
-
 #endif

@@ -206,18 +206,3 @@ uint32_t fabric_count(const struct fabric *fabric, enum fabric_kind kind)
         count += fabric->nodes[i].kind == kind;
     return count;
 }
-
-uint32_t fabric_link_count(const struct fabric *fabric, bool with_hosts)
-{
-    uint32_t ends = 0;
-    for (uint32_t i = 0; i < fabric->node_count; i++) {
-        const struct fabric_node *node = &fabric->nodes[i];
-        for (uint32_t p = 1; p <= node->port_count; p++) {
-            uint32_t peer = node->ports[p].peer_node;
-            if (peer != FABRIC_NONE && (with_hosts || (node->kind == FABRIC_SWITCH &&
-                                                       fabric->nodes[peer].kind == FABRIC_SWITCH)))
-                ends++;
-        }
-    }
-    return ends / 2;
-}

@@ -74,7 +74,4 @@ void fabric_groups_by_name(struct fabric *fabric, char separator);
 
 uint32_t fabric_count(const struct fabric *fabric, enum fabric_kind kind);
 
-/* Cables, each counted once; with_hosts: also those that end at a host. */
-uint32_t fabric_link_count(const struct fabric *fabric, bool with_hosts);
-
 #endif

@@ -222,7 +222,6 @@ enum chip_exception {
     CHIP_BREAKPOINT,
     CHIP_EXCEPTIONS
 };
-const char *chip_module_name(enum chip_module module);
 const char *chip_state_name(const struct chip *chip, enum chip_module module);
 const char *chip_last_state_name(const struct chip *chip, enum chip_module module);
 bool chip_is_suspended(const struct chip *chip, enum chip_module module);

@@ -149,11 +149,6 @@ void module_step(struct chip *chip, enum chip_module number)
         kinds[number].step(chip, chip->modules[number].state);
 }
 
-const char *chip_module_name(enum chip_module module)
-{
-    return kinds[module].name;
-}
-
 const char *chip_state_name(const struct chip *chip, enum chip_module module)
 {
     return kinds[module].states[chip->modules[module].state];

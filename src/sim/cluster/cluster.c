@@ -250,11 +250,6 @@ void cluster_destroy(struct cluster *cluster)
     free(cluster);
 }
 
-struct sim *cluster_sim(const struct cluster *cluster)
-{
-    return cluster->sim;
-}
-
 struct host *cluster_host(const struct cluster *cluster, uint32_t node)
 {
     return cluster->hosts[node];

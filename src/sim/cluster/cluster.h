@@ -27,7 +27,6 @@ struct cluster_spec {
 int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec);
 void cluster_destroy(struct cluster *cluster);
 
-struct sim *cluster_sim(const struct cluster *cluster);
 struct host *cluster_host(const struct cluster *cluster, uint32_t node);
 struct chip *cluster_chip(const struct cluster *cluster, uint32_t node);
 struct driver *cluster_driver(const struct cluster *cluster, uint32_t node);

@@ -306,12 +306,3 @@ void network_link_load(const struct network *network, uint32_t link, struct netw
                                   .flits = port->flits,
                                   .busy = port->busy};
 }
-
-void network_load_reset(struct network *network)
-{
-    for (uint32_t i = 0; i < network->link_count; i++) {
-        struct port *port = &network->ports[network->link_ports[i]];
-        port->packets = port->flits = 0;
-        port->busy = 0;
-    }
-}

@@ -140,7 +140,6 @@ struct network_load {
 };
 uint32_t network_link_count(const struct network *network); /* directions of links */
 void network_link_load(const struct network *network, uint32_t link, struct network_load *load);
-void network_load_reset(struct network *network);
 
 /* Nothing may be lost uncounted: packets, credits, room in buffers. 0, or -EIO and the first
  * violation as error text. When the network is empty every credit must be back. */

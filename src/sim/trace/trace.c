@@ -103,16 +103,6 @@ void trace_span(struct trace *trace, uint32_t track, const char *what, sim_time 
     fprintf(trace->out, ",\"dur\":%lld.%06lld}", (end - begin) / SIM_US, (end - begin) % SIM_US);
 }
 
-void trace_mark(struct trace *trace, uint32_t track, const char *what, sim_time when)
-{
-    if (!trace || trace->track_count == 0)
-        return;
-    line_begin(trace);
-    fprintf(trace->out, "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"%s\",", what);
-    place_print(trace, track, when);
-    fputc('}', trace->out);
-}
-
 bool trace_has_packets(const struct trace *trace)
 {
     return trace && (trace->packets || trace->pcap);

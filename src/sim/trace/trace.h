@@ -33,8 +33,6 @@ uint32_t trace_track(struct trace *trace, const char *group, uint32_t group_numb
 /* `what` lasted from `begin` to `end`. */
 void trace_span(struct trace *trace, uint32_t track, const char *what, sim_time begin,
                 sim_time end);
-/* `what` happened. */
-void trace_mark(struct trace *trace, uint32_t track, const char *what, sim_time when);
 
 /* A node that sends and gets packets; before its first one. */
 void trace_node(struct trace *trace, uint32_t node);

@@ -6,6 +6,7 @@
 #   make demo         show what it does
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
+#   make mutants      small mistakes, one by one: do the tests notice? ROOM=dsm for one list only
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
 #                     random programs on shared memory and its models, all mutants; then
 #                     100,000 random networks through router and checker; NETWORKS=100000;
@@ -36,6 +37,10 @@ demo: build
 test asan tsan:
 	@tools/setup test
 	@tools/test $(filter asan tsan,$@)
+
+mutants:
+	@tools/setup test
+	@tools/mutants $(addprefix --room ,$(ROOM))
 
 MINUTES ?= 10
 NETWORKS ?= 100000
@@ -76,4 +81,4 @@ format:
 clean:
 	rm -rf build build-clang build-asan build-tsan
 
-.PHONY: all build demo test asan tsan soak bench bench-peers bench-route install format clean
+.PHONY: all build demo test asan tsan mutants soak bench bench-peers bench-route install format clean

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The scripts in tools/: the counts that `make test` ends with, what set-up says and does, how long
-comment lines are broken."""
+comment lines are broken, how mutants are judged."""
 
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -146,6 +147,104 @@ class Setup(unittest.TestCase):
     def test_wrong_step(self):
         run, log = self.run_setup("everything")
         self.assertEqual((run.returncode, log), (2, ""))
+
+
+class Mutants(unittest.TestCase):
+    """tools/mutants on a small project of its own."""
+
+    FILES = {
+        "meson.build": "project('small', 'c')\n"
+                       "add = executable('add', 'add.c')\n"
+                       "test('sum, small', add, suite: 'x')\n"
+                       "test('hangs', find_program('sleep'), args: ['0'], timeout: 600)\n",
+        "meson_options.txt": "option('tests', type: 'feature')\n",
+        "add.c": "static int add(int a, int b)\n{\n    return a + b;\n}\n\n"
+                 "int main(void)\n{\n    return add(2, 2) != 4;\n}\n",
+    }
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="mutants-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in self.FILES.items():
+            (self.root / name).write_text(text, encoding="ascii")
+        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+
+    def write(self, old, new, name="wrong", more=""):
+        """Adds an entry to the list."""
+        path = self.root / "tests/mutants/small.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="ascii") as file:
+            file.write(f"[[mutant]]\nname = '{name}'\nfile = 'add.c'\nfrom = '{old}'\n"
+                       f"to = '{new}'\ntests = ['sum, small']\n{more}\n")
+
+    def run_mutants(self, *words):
+        run = subprocess.run([ROOT / "tools/mutants", "--root", self.root, *words], text=True,
+                             capture_output=True, timeout=300, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+    def test_noticed_and_not(self):
+        self.write("a + b", "a - b", "minus")
+        self.write("a + b", "a * b", "times")
+        status, out = self.run_mutants("--jobs", "1")
+        self.assertIn("small: minus: noticed by sum, small", out)
+        self.assertIn("survived: times in add.c: not explained", out)
+        self.assertIn("1 of 2 mutants noticed, 50.0 %", out)
+        self.assertEqual(status, 1)
+        self.assertEqual((self.root / "add.c").read_text(encoding="ascii"), self.FILES["add.c"])
+        self.assertEqual(self.run_mutants("--jobs", "2", "minus")[0], 0)
+
+    def test_explained_survivor_needs_enough_others(self):
+        judge = load_script("mutants")
+        row = lambda number, verdict, why=None: (
+            judge.Mutant("r", str(number), "f", "a", "b", ["t"], why), verdict, "t")
+        rows = {number: row(number, "noticed") for number in range(9)}
+        for verdict, why, good in (("survived", "equal", True), ("survived", None, False),
+                                   ("does not build", "equal", False), ("noticed", None, True),
+                                   ("noticed late", None, True)):
+            rows[9] = row(9, verdict, why)
+            self.assertEqual(judge.summary(rows)[1], good, verdict)
+        rows[8], rows[9] = row(8, "survived", "equal"), row(9, "survived", "equal")
+        self.assertFalse(judge.summary(rows)[1])  # 8 of 10
+
+    def test_tests_that_always_fail_prove_nothing(self):
+        failing = "static int a = 1;\nint main(void)\n{\n    return a;\n}\n"
+        (self.root / "add.c").write_text(failing, encoding="ascii")
+        self.write("a = 1", "a = 2")
+        status, out = self.run_mutants()
+        self.assertEqual(status, 1)
+        self.assertIn("without any mistake", out)
+
+    def test_mistake_must_compile(self):
+        self.write("a + b", "a + c")
+        status, out = self.run_mutants()
+        self.assertEqual(status, 1)
+        self.assertIn("does not build: wrong", out)
+
+    def test_entries_that_do_not_fit(self):
+        self.write("no such text", "x", "gone")
+        self.write("return", "x", "twice-there")
+        self.write("a + b", "a", "same")
+        self.write("a + b", "b", "same")
+        status, out = self.run_mutants("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("gone: its text is 0 times in add.c", out)
+        self.assertIn("twice-there: its text is 2 times in add.c", out)
+        self.assertIn("same is there twice", out)
+        self.assertIn("3 findings", out)
+
+    def test_unknown_test_and_field(self):
+        self.write("a + b", "a")
+        subprocess.run(["meson", "setup", "build"], cwd=self.root, capture_output=True, check=True)
+        self.assertEqual(self.run_mutants("--check", "--build", self.root / "build")[0], 0)
+        path = self.root / "tests/mutants/small.toml"
+        text = path.read_text(encoding="ascii")
+        path.write_text(text.replace("sum, small", "sum, large"), encoding="ascii")
+        status, out = self.run_mutants("--check", "--build", self.root / "build")
+        self.assertEqual((status, "no test 'sum, large'" in out), (1, True))
+        path.write_text(text + "why = 'x'\n", encoding="ascii")
+        status, out = self.run_mutants("--check")
+        self.assertEqual((status, "unknown ['why']" in out), (1, True))
+        self.assertIn("no such room", self.run_mutants("--room", "large")[1])
 
 
 if __name__ == "__main__":

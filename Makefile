@@ -81,4 +81,5 @@ format:
 clean:
 	rm -rf build build-clang build-asan build-tsan
 
-.PHONY: all build demo test asan tsan mutants soak bench bench-peers bench-route install format clean
+.PHONY: all build demo test asan tsan mutants soak bench bench-peers bench-route install format
+.PHONY: clean

@@ -6,6 +6,8 @@
 #   make demo         show what it does
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
+#   make hunt         every test 50 times, alone, beside load and beside a second copy of the suite;
+#                     HUNT="--count 5 --suite dsm"; tools/test --hunt --help says more
 #   make mutants      small mistakes, one by one: do the tests notice? ROOM=dsm for one list only
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
 #                     random programs on shared memory and its models, all mutants; then
@@ -37,6 +39,14 @@ demo: build
 test asan tsan:
 	@tools/setup test
 	@tools/test $(filter asan tsan,$@)
+
+hunt:
+	@tools/setup test
+	@mkdir -p build
+	@[ -e build/build.ninja ] || meson setup build -Dtests=enabled >build/setup.log || \
+	    { cat build/setup.log; exit 1; }
+	@ninja -C build
+	@tools/test --hunt $(HUNT)
 
 mutants:
 	@tools/setup test
@@ -81,5 +91,5 @@ format:
 clean:
 	rm -rf build build-clang build-asan build-tsan
 
-.PHONY: all build demo test asan tsan mutants soak bench bench-peers bench-route install format
-.PHONY: clean
+.PHONY: all build demo test asan tsan hunt mutants soak bench bench-peers bench-route install
+.PHONY: format clean

@@ -247,5 +247,52 @@ class Mutants(unittest.TestCase):
         self.assertIn("no such room", self.run_mutants("--room", "large")[1])
 
 
+class Hunt(unittest.TestCase):
+    """tools/test --hunt on a project whose tests fail now and then, by a rule."""
+
+    FLAKY = "#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) -ne 3 ] || { echo third; exit 1; }\n"
+    # Passes only if another copy of it runs meanwhile.
+    MEETS = "#!/bin/sh\nmkdir here || { touch met; exit 0; }\n" \
+            "for i in $(seq 300); do [ -e met ] && exit 0; sleep 0.1; done; exit 1\n"
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="hunt-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / "meson.build").write_text(
+            "project('rhinet')\nhere = meson.current_source_dir()\n"
+            "test('flaky', find_program('flaky'), workdir: here, suite: 'x')\n"
+            "test('sound', find_program('true'), suite: 'x')\n"
+            "test('meets', find_program('meets'), workdir: here, suite: 'y')\n", encoding="ascii")
+        for name, text in (("flaky", self.FLAKY), ("meets", self.MEETS)):
+            (self.root / name).write_text(text, encoding="ascii")
+            (self.root / name).chmod(0o755)
+        subprocess.run(["meson", "setup", "build"], cwd=self.root, capture_output=True, check=True)
+
+    def hunt(self, *words):
+        run = subprocess.run([ROOT / "tools/test", "--hunt", "--build", self.root / "build",
+                              *words], capture_output=True, text=True, timeout=120, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def test_flaky_is_found(self):
+        status, out, _ = self.hunt("--count", "5", "--way", "alone", "--no-suite", "y")
+        self.assertEqual(status, 1)
+        self.assertIn("1 failed: x / flaky: 1 of 5 alone\n2 tests, 10 runs, 1 failed\n", out)
+        log = (self.root / "build/hunt/alone-x___flaky-1.log").read_text(encoding="utf-8")
+        self.assertIn("third", log)
+
+    def test_two_copies_at_once(self):
+        status, out, _ = self.hunt("--count", "1", "--way", "twice", "--suite", "y")
+        self.assertEqual((status, out.split("\n")[-2]), (0, "1 tests, 2 runs, 0 failed"))
+
+    def test_sound_beside_load(self):
+        status, out, _ = self.hunt("--count", "3", "--way", "busy", "--way", "alone", "sound")
+        self.assertEqual((status, out.split("\n")[-2]), (0, "1 tests, 6 runs, 0 failed"))
+
+    def test_nothing_ran(self):
+        status, _, err = self.hunt("--count", "1", "none")
+        self.assertEqual(status, 1)
+        self.assertIn("no test ran", err)
+
+
 if __name__ == "__main__":
     tap.main()

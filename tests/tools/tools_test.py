@@ -294,5 +294,51 @@ class Hunt(unittest.TestCase):
         self.assertIn("no test ran", err)
 
 
+class Coverage(unittest.TestCase):
+    """tools/coverage on a program that does not live to report."""
+
+    FILES = {
+        "meson.build": "project('rhinet', 'c')\nwild = executable('wild', 'src/a/wild.c')\n"
+                       "test('killed', wild, args: ['k'], should_fail: true, suite: 'x')\n"
+                       "test('left', wild, args: ['l', 'm'], should_fail: true, suite: 'z')\n"
+                       "test('plain', wild, suite: 'y')\n",
+        "meson_options.txt": "option('tests', type: 'feature')\n",
+        "src/a/wild.c": "#include <signal.h>\n#include <unistd.h>\n\n"
+                        "int main(int argc, char **argv)\n{\n    (void)argv;\n"
+                        "    if (argc > 2)\n        _exit(1);\n"
+                        "    if (argc > 1)\n        raise(SIGKILL);\n    return 0;\n}\n",
+    }
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="coverage-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in self.FILES.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text, encoding="ascii")
+
+    def measure(self, *words):
+        run = subprocess.run([ROOT / "tools/coverage", "--root", self.root, *words], text=True,
+                             capture_output=True, timeout=300, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+    def test_killed_process_counts(self):
+        status, out = self.measure("--suite", "x", "--missing", "--branches", "60")
+        self.assertEqual(status, 1, out)
+        self.assertRegex(out, r"src/a +\d of +8 .* % +2 of +4 +50.0 %")
+        self.assertIn("src/a/wild.c:7:9: never true", out)
+        self.assertIn("src/a/wild.c:9:9: never false", out)
+        self.assertIn("too low: total: branches 50.0 %, wanted 60", out)
+        self.assertNotIn("failed in this build", out)
+
+    def test_counts_add_up(self):
+        self.measure("--suite", "x")
+        self.measure("--suite", "z", "--add")
+        status, out = self.measure("--test", "plain", "--add", "--room-branches", "100")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"total +8 of +8 +100.0 % +4 of +4 ")
+        self.assertEqual(self.measure("--no-run", "--lines", "100")[0], 0)
+        self.assertIn("no such test", self.measure("--test", "none")[1])
+
+
 if __name__ == "__main__":
     tap.main()

@@ -7,11 +7,16 @@
  *   condition  one produces, the others consume, with waits and signals in between
  *   barrier    what is named at a barrier is valid everywhere afterwards, without a fetch
  *   diff       of a large region of which little changes, little travels
+ *   crowd      more ranks than the waiters of a variable have bits, all of which want the same one
  *   errors     wrong numbers, wrong holders, deadlines
  */
+#include "dsm/dsm.h"
 #include "dsm_member.h"
 
-#define ROUNDS 400
+#include <sched.h>
+
+#define ROUNDS       400
+#define CROWD_ROUNDS 4
 
 static void test_count(struct dsm_test *test)
 {
@@ -36,6 +41,39 @@ static void test_count(struct dsm_test *test)
             MEMBER_FAIL(member, "variable %u: %llu", i, (unsigned long long)test->pairs[i]->first);
         MEMBER_OK(member, rh_dsm_release(test->dsm, i));
     }
+}
+
+/* All write and read one variable, so that ranks which share a bit wait for it together; then one
+ * of them writes it alone, and finds nothing left of the others' waiting. */
+static void test_crowd(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct pair *pair = test->pairs[0];
+    for (uint64_t i = 0; i < CROWD_ROUNDS; i++) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_CHECK(member, pair->first == pair->second);
+        pair->first++;
+        sched_yield(); /* let others come and wait */
+        pair->second++;
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+        MEMBER_CHECK(member, pair->first == pair->second && pair->first > i);
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_CHECK(member, pair->first == CROWD_ROUNDS * (uint64_t)member->size);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank != member->size - 1)
+        return;
+    for (int i = 0; i < 2; i++) { /* the first hands on, or forgets, whatever was left */
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+    const struct dsm_node *node = &test->dsm->nodes[0];
+    MEMBER_CHECK(member, (node->word & (WORD_WANTED | WORD_OWNER)) == WORD_OWNER);
+    MEMBER_CHECK(member, node->waiters_write == 0);
 }
 
 /* ---- Heap ----------------------------------------------------------------------------------- */
@@ -274,6 +312,7 @@ int main(int count, char **arguments)
 {
     static const struct dsm_case cases[] = {
         {"count", test_count},     {"heap", test_heap}, {"condition", test_condition},
-        {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors}};
+        {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors},
+        {"crowd", test_crowd}};
     return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -7,6 +7,7 @@
  *   condition  one produces, the others consume, with waits and signals in between
  *   barrier    what is named at a barrier is valid everywhere afterwards, without a fetch
  *   diff       of a large region of which little changes, little travels
+ *   late       the same when so much has been written that versions do not fit 32 bits any more
  *   crowd      more ranks than the waiters of a variable have bits, all of which want the same one
  *   errors     wrong numbers, wrong holders, deadlines
  */
@@ -267,6 +268,37 @@ static void test_diff(struct dsm_test *test)
         MEMBER_FAIL(member, "%llu bytes fetched", (unsigned long long)stat.fetched_bytes);
 }
 
+/* Rank 0 has written 4294967290 times, and goes on; each time all others must see it, also those
+ * that have read before and fetch what is newer. */
+static void test_late(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    unsigned modes[] = {RH_DSM_PULL | RH_DSM_DIFF, RH_DSM_PUSH | RH_DSM_DIFF};
+    for (unsigned i = 0; i < 2; i++) {
+        if (member->rank == 0) {
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+            MEMBER_OK(member, rh_dsm_mode(test->dsm, i, modes[i]));
+            MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            __atomic_store_n(&test->dsm->nodes[i].version, UINT32_MAX - 5, __ATOMIC_SEQ_CST);
+        }
+        for (uint64_t writing = 1; writing < 12; writing++) {
+            if (member->rank == 0) {
+                MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+                test->pairs[i]->first = test->pairs[i]->second = writing;
+                MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            }
+            MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+            if (test->pairs[i]->first != writing || test->pairs[i]->second != writing)
+                MEMBER_FAIL(member, "mode %u, writing %llu: found %llu and %llu", modes[i],
+                            (unsigned long long)writing, (unsigned long long)test->pairs[i]->first,
+                            (unsigned long long)test->pairs[i]->second);
+            MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+        }
+    }
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 static void test_errors(struct dsm_test *test)
@@ -313,6 +345,6 @@ int main(int count, char **arguments)
     static const struct dsm_case cases[] = {
         {"count", test_count},     {"heap", test_heap}, {"condition", test_condition},
         {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors},
-        {"crowd", test_crowd}};
+        {"crowd", test_crowd},     {"late", test_late}};
     return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

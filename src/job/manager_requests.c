@@ -47,6 +47,20 @@ static struct offer *find_offer(struct member *member, uint32_t sid)
     return NULL;
 }
 
+/* Another launcher may have bound each member, and us, to a core of its own: what they share is all
+ * these cores together. */
+static void share_cores(struct manager *manager, int pid)
+{
+    struct core_set theirs;
+    if (!manager->adopts || pid <= 0 || cores_of(pid, &theirs) < 0)
+        return;
+    CPU_OR_S(sizeof(theirs), manager->cores.part, manager->cores.part, theirs.part);
+    unsigned count = (unsigned)CPU_COUNT_S(sizeof(theirs), manager->cores.part);
+    unsigned quota = cores_of_quota(&control_group_tree);
+    atomic_store_explicit(&manager->memory.roster->cores, quota < count ? quota : count,
+                          memory_order_relaxed);
+}
+
 static void hello(struct manager *manager, int rank, const struct descriptor_message *message,
                   struct answer *answer)
 {
@@ -70,6 +84,7 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     give(answer, manager->memory.board_fd, false);
     if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
         atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
+    share_cores(manager, message->sender_pid);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
     manager_tell_state(manager, rank);
 }

@@ -238,8 +238,6 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct o
         struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
         if (call->id != 0)
             continue;
-        task->sid = message->head.sid;
-        task->length = message->head.length;
         *call = (struct ofi_call){.id = id,
                                   .rank = rank,
                                   .is_lookup = message->head.kind == OFI_LOOKUP,
@@ -308,6 +306,8 @@ static int ask_once(struct ofi_nic *ofi, int rank, struct ofi_message *message, 
     ofi_lock(ofi);
     struct ofi_task *task = ofi_task_start(ofi, rank, NULL);
     int result = RH_EAGAIN;
+    if (task)
+        ofi_task_is_about(task, &message->head);
     if (task && ofi_call_add(ofi, task, rank, message)) {
         result = ofi_send(ofi, rank, message, length);
         if (result < 0)

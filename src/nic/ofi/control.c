@@ -150,6 +150,22 @@ void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task)
     free(task);
 }
 
+void ofi_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, done->rank)) {
+        ofi->inner->ops->withdraw(ofi->inner, done);
+        return;
+    }
+    ofi_lock(ofi);
+    struct ofi_task *task = ofi->tasks;
+    while (task && task->done != done)
+        task = task->next;
+    if (task)
+        let_go_of_flag(ofi, task);
+    ofi_unlock(ofi);
+}
+
 static void set_flag(struct ofi_nic *ofi, struct ofi_task *task, int result)
 {
     /* release: pairs with the acquire of whoever sees the flag and reuses the memory */

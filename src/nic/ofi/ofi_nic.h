@@ -321,6 +321,7 @@ int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns);
 /* A new task, or NULL. Under the lock. */
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
 void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_withdraw(struct nic *nic, struct rh_done *done);
 /* For people; before anybody waits for it, who reads this without the lock. */
 static inline void ofi_task_is_about(struct ofi_task *task, const struct ofi_head *head)
 {

@@ -103,7 +103,6 @@ const struct cli_command cli_commands[] = {
         "      --lanes RULE       one, hop or branch\n"
         "compare FABRIC           all algorithms in one table\n"
         "repair OLD LFT NEW       mend a table after failures; --lft, --json, --no-check as above\n"
-        "      --stage FILE       table for the first of two stages, if needed\n"
         "      --full             compare with a new computation\n"
         "paper [PART]             the paper's evaluation: fig-20 fig-21 fig-24 table-2\n"
         "      --networks N       random networks of each size\n"},

@@ -240,6 +240,11 @@ struct nic_ops {
      * died that the program has not acknowledged: but never if the condition holds. */
     int (*wait)(struct nic *nic, const struct nic_wait *wait);
 
+    /* Give up an operation with a done flag. When this returns neither the flag nor the operation's
+     * local memory is used any more; whether it is carried out at the target is open, as after a
+     * time-out. Does nothing if it is over. Never fails, does not wait for a peer's program. */
+    void (*withdraw)(struct nic *nic, struct rh_done *done);
+
     /* Wake a peer that may be asleep in wait, after plain stores through view.pointer. */
     int (*wake)(struct nic *nic, int rank);
 

@@ -64,6 +64,15 @@ static int default_flush(struct nic *nic, int rank)
     return 0;
 }
 
+/* Right where every transfer ends by itself, at its deadline at the latest. */
+static void default_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct nic_wait wait = {.done = done, .from = nic->world->rank, .timeout_ns = NS_PER_S};
+    /* acquire: pairs with the release of whoever sets the flag */
+    while (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0)
+        nic->ops->wait(nic, &wait);
+}
+
 /* Right where waiting needs no waking. */
 static int default_wake(struct nic *nic, int rank)
 {
@@ -93,6 +102,8 @@ void nic_ops_complete(struct nic_ops *ops)
         ops->queue_release = default_queue_release;
     if (!ops->flush)
         ops->flush = default_flush;
+    if (!ops->withdraw)
+        ops->withdraw = default_withdraw;
     if (!ops->wake)
         ops->wake = default_wake;
     if (!ops->now_ns)

@@ -335,6 +335,17 @@ int rh_test_done(struct rh_job *job, struct rh_done *done)
     return result < 0 ? result : done_result(done);
 }
 
+int rh_withdraw(struct rh_job *job, struct rh_done *done)
+{
+    if (!rma_rank_is_valid(job, done->rank))
+        return rma_refuse_rank(job, done->rank);
+    job->nic->ops->withdraw(job->nic, done);
+    if (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0) /* pairs with whoever sets it */
+        done->state = error_set(RH_ECANCELED, done->rank, "a transfer with rank %d was withdrawn",
+                                done->rank);
+    return done_result(done);
+}
+
 /* ---- Counters ------------------------------------------------------------------------------- */
 
 int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)

@@ -25,8 +25,7 @@ struct walk {
     uint64_t *lanes; /* switch -> lanes on which traffic leaves it */
     uint32_t lid, root, root_port;
     uint64_t hops_sum;
-    bool strict;      /* with what switches send and receive themselves */
-    bool to_switches; /* with what hosts send to switches */
+    bool strict; /* with what switches send and receive themselves */
 };
 
 static void walk_free(struct walk *walk)
@@ -165,7 +164,7 @@ static uint32_t order_fill(struct walk *walk)
 /* Sends traffic down the tree, lane by lane, and notes which channel waits for which. */
 static void dependencies_note(struct walk *walk)
 {
-    if (walk->root_port == 0 && !walk->strict && !walk->to_switches)
+    if (walk->root_port == 0 && !walk->strict)
         return;
     uint32_t count = order_fill(walk);
     for (uint32_t i = 0; i < count; i++) {
@@ -309,34 +308,5 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
     if (report->loop_free)
         report->witness[0] = '\0'; /* a cycle of the switches' own traffic only is not shown */
     walk_free(&walk);
-    return result;
-}
-
-int check_transition(const struct fabric *fabric, const struct lft_dump *before,
-                     const struct lft_dump *after, struct check_report *report)
-{
-    static const struct check_loop_options plain = {.raise_always = false};
-    const struct lft_dump *const dumps[2] = {before, after};
-    struct check_loop *loop = NULL;
-    memset(report, 0, sizeof(*report));
-    int result = check_loop_create(&loop, fabric, before->switch_count, &plain);
-    for (int i = 0; i < 2 && result == 0; i++) {
-        struct walk walk = {.fabric = fabric,
-                            .dump = dumps[i],
-                            .report = report,
-                            .loop = loop,
-                            .to_switches = true};
-        if (!walk_allocate(&walk)) {
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check two tables");
-        } else {
-            switches_index(&walk);
-            lids_check(&walk, i == 1);
-        }
-        walk_free(&walk);
-    }
-    if (result == 0)
-        result = check_loop_find(loop, report, &report->loop_free);
-    report->problem[0] = '\0'; /* the old table's broken ways are why we are here */
-    check_loop_destroy(loop);
     return result;
 }

@@ -43,10 +43,6 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
 int check_paths(const struct fabric *fabric, struct source *source,
                 const struct check_options *options, struct check_report *report);
 
-/* Do two tables together have no cycle: may packets of both be under way at once? */
-int check_transition(const struct fabric *fabric, const struct lft_dump *before,
-                     const struct lft_dump *after, struct check_report *report);
-
 static inline bool check_passed(const struct check_report *report)
 {
     return report->pairs == report->pairs_connected && report->entries_missing == 0 &&

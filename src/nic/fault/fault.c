@@ -433,6 +433,13 @@ static int fault_wait(struct nic *nic, const struct nic_wait *wait)
     return result;
 }
 
+static void fault_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct fault *fault = fault_of(nic);
+    fault_hold_release(&fault->hold); /* what is held ends with that */
+    fault->inner->ops->withdraw(fault->inner, done);
+}
+
 static int64_t fault_now_ns(struct nic *nic)
 {
     struct fault *fault = fault_of(nic);
@@ -570,6 +577,7 @@ const struct nic_ops fault_ops = {
     .queue_release = fault_queue_release,
     .flush = fault_flush,
     .wait = fault_wait,
+    .withdraw = fault_withdraw,
     .wake = fault_wake,
     .now_ns = fault_now_ns,
 };

@@ -150,6 +150,22 @@ void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task)
     free(task);
 }
 
+void ofi_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, done->rank)) {
+        ofi->inner->ops->withdraw(ofi->inner, done);
+        return;
+    }
+    ofi_lock(ofi);
+    struct ofi_task *task = ofi->tasks;
+    while (task && task->done != done)
+        task = task->next;
+    if (task)
+        let_go_of_flag(ofi, task);
+    ofi_unlock(ofi);
+}
+
 static void set_flag(struct ofi_nic *ofi, struct ofi_task *task, int result)
 {
     /* release: pairs with the acquire of whoever sees the flag and reuses the memory */
@@ -238,8 +254,6 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct o
         struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
         if (call->id != 0)
             continue;
-        task->sid = message->head.sid;
-        task->length = message->head.length;
         *call = (struct ofi_call){.id = id,
                                   .rank = rank,
                                   .is_lookup = message->head.kind == OFI_LOOKUP,
@@ -308,6 +322,8 @@ static int ask_once(struct ofi_nic *ofi, int rank, struct ofi_message *message, 
     ofi_lock(ofi);
     struct ofi_task *task = ofi_task_start(ofi, rank, NULL);
     int result = RH_EAGAIN;
+    if (task)
+        ofi_task_is_about(task, &message->head);
     if (task && ofi_call_add(ofi, task, rank, message)) {
         result = ofi_send(ofi, rank, message, length);
         if (result < 0)

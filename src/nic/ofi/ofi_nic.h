@@ -291,6 +291,8 @@ int ofi_peers_open(struct ofi_nic *ofi);
 void ofi_peers_close(struct ofi_nic *ofi);
 /* Make sure that messages to rank can be sent. RH_EAGAIN: it has not told yet how it is reached. */
 int ofi_peer_meet(struct ofi_nic *ofi, int rank);
+/* Whether that has been done. Not under the lock. */
+bool ofi_peer_is_known(struct ofi_nic *ofi, int rank);
 /* A peer said itself where it is. Under the lock. */
 void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t length);
 /* End everything that is under way to a rank that is gone. Under the lock. */
@@ -319,6 +321,13 @@ int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns);
 /* A new task, or NULL. Under the lock. */
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
 void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_withdraw(struct nic *nic, struct rh_done *done);
+/* For people; before anybody waits for it, who reads this without the lock. */
+static inline void ofi_task_is_about(struct ofi_task *task, const struct ofi_head *head)
+{
+    task->sid = head->sid;
+    task->length = head->length;
+}
 /* One thing less is missing. Under the lock. */
 void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result);
 /* Wait for a task and free it; its result, and its answer where wanted. Not under the lock. */

@@ -124,6 +124,14 @@ void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t l
     ofi_sockets_changed(ofi);
 }
 
+bool ofi_peer_is_known(struct ofi_nic *ofi, int rank)
+{
+    ofi_lock(ofi); /* the agent may be learning it */
+    bool is_known = ofi->peers[rank].is_known;
+    ofi_unlock(ofi);
+    return is_known;
+}
+
 int ofi_peer_meet(struct ofi_nic *ofi, int rank)
 {
     const struct nic_broker *broker = ofi->nic.world->broker;

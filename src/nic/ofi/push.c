@@ -114,6 +114,7 @@ static int put_with_reply(struct ofi_nic *ofi, struct ofi_view *view, const stru
     struct ofi_message message;
     size_t length = put_build(&message, view, push->target.offset, &push->notice, push->source,
                               push->length);
+    ofi_task_is_about(task, &message.head);
     if (!ofi_call_add(ofi, task, view->rank, &message))
         return RH_EAGAIN;
     int result = ofi_send(ofi, view->rank, &message, length);

@@ -69,7 +69,7 @@ void ofi_view_told(struct ofi_nic *ofi, int rank, rh_sid sid, const struct ofi_s
 static int look_up(struct ofi_nic *ofi, int rank, rh_sid sid)
 {
     struct ofi_message message;
-    if (!ofi->peers[rank].is_known) {
+    if (!ofi_peer_is_known(ofi, rank)) {
         int result = ofi_peer_meet(ofi, rank);
         if (result < 0) /* not there yet: then its segments are not either */
             return result == RH_EAGAIN ? RH_ENOSEG : result;

@@ -56,6 +56,8 @@ static inline uint64_t formats_fingerprint_add(uint64_t print, uint32_t lid, uin
     return (print ^ ((uint64_t)lid << 8 | port)) * 0x9e3779b97f4a7c15ull;
 }
 
+int formats_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
+                       uint64_t *fingerprint);
 int formats_lft_read(struct lft_dump *dump, const struct fabric *fabric, const char *path);
 int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source);
 void formats_lft_free(struct lft_dump *dump);

@@ -33,8 +33,8 @@ static int reader_prepare(struct lft_reader *reader, const struct fabric *fabric
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         for (uint32_t p = 0; p <= node->port_count; p++) {
-            if (node->ports[p].lid > lid_last)
-                lid_last = node->ports[p].lid;
+            uint32_t last = node->ports[p].lid + fabric_lid_count(&node->ports[p]) - 1;
+            lid_last = last > lid_last ? last : lid_last;
         }
     }
     reader->dump->switch_count = reader->guids.count;

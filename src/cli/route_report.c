@@ -118,6 +118,11 @@ void route_check_text(FILE *out, const struct check_report *check)
                 ? "no cycle for traffic between hosts (there is one with what "
                   "switches send and receive)"
                 : "no cycle");
+    if (check->lids_unknown > 0)
+        fprintf(out,
+                "  LIDs of no port           %u, %u first, have entries that were not checked; if "
+                "ports have an LMC, read the fabric from ibnetdiscover, which tells it\n",
+                check->lids_unknown, check->lid_unknown);
     if (check->problem[0])
         fprintf(out, "  first problem             %s\n", check->problem);
     if (check->witness[0])
@@ -180,6 +185,7 @@ json_t *route_check_json(const struct check_report *check)
     json_put_number(object, "pairs_connected", check->pairs_connected);
     json_put_number(object, "entries_missing", check->entries_missing);
     json_put_number(object, "entries_unused", check->entries_unused);
+    json_put_number(object, "lids_unknown", check->lids_unknown);
     json_put_number(object, "switches_passed_most", check->hops_most);
     json_put_real(object, "switches_passed_mean", check->hops_mean);
     json_put_number(object, "virtual_channels", check->lanes_used);

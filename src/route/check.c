@@ -269,6 +269,35 @@ static void lids_check(struct walk *walk, bool count)
     }
 }
 
+/* LIDs with an entry somewhere that no port has. */
+static int unknown_count(struct walk *walk)
+{
+    const struct lft_dump *dump = walk->dump;
+    struct check_report *report = walk->report;
+    uint8_t *known = calloc(dump->lid_count + 1u, 1);
+    if (!known)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", dump->lid_count);
+    for (uint32_t i = 0; i < walk->fabric->node_count; i++) {
+        const struct fabric_node *node = &walk->fabric->nodes[i];
+        for (uint32_t p = 0; p <= node->port_count; p++) {
+            uint32_t lid = node->ports[p].lid, end = lid + fabric_lid_count(&node->ports[p]);
+            for (; lid < end && lid < dump->lid_count; lid++)
+                known[lid] = 1;
+        }
+    }
+    report->lids_unknown = dump->lids_beyond;
+    report->lid_unknown = dump->lid_beyond;
+    for (uint32_t lid = dump->lid_count; lid-- > 1;) {
+        bool any = false;
+        for (uint32_t s = 0; s < dump->switch_count && !known[lid] && !any; s++)
+            any = dump->port[(size_t)s * dump->lid_count + lid] != 255;
+        report->lids_unknown += any;
+        report->lid_unknown = any ? lid : report->lid_unknown;
+    }
+    free(known);
+    return 0;
+}
+
 /* One full pass with or without the switches' own traffic; says whether there is no cycle. */
 static int pass(struct walk *walk, const struct check_options *options, bool strict,
                 bool *loop_free)
@@ -311,8 +340,10 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
                            dump->switch_count);
     if (result == 0) {
         switches_index(&walk);
-        result = pass(&walk, options, false, &report->loop_free);
+        result = unknown_count(&walk);
     }
+    if (result == 0)
+        result = pass(&walk, options, false, &report->loop_free);
     if (result == 0) {
         report->hops_mean = report->pairs_connected
                                 ? (double)walk.hops_sum / (double)report->pairs_connected

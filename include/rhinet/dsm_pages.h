@@ -74,8 +74,8 @@ int rh_dsm_pages_lock(struct rh_dsm_pages *pages, uint32_t lock, enum rh_dsm_acc
 
 /* Unlock: what this process has written is visible to whoever locks next. Errors: RH_EINVALID, or
  * RH_EDEAD and RH_ETIMEOUT when a home could not be reached; the lock is open then, too. What is
- * written to pages of other homes is visible all the same; the rest is sent again by the next unlock
- * or barrier, which returns the same error if it is in vain. */
+ * written to pages of other homes is visible all the same; the rest is sent again by the next
+ * unlock or barrier, which returns the same error if it is in vain. */
 int rh_dsm_pages_unlock(struct rh_dsm_pages *pages, uint32_t lock);
 
 /* Unlock, wait for a signal, lock again; as rh_dsm_wait(). Only for locks held for writing. */

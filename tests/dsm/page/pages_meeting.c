@@ -7,6 +7,7 @@
 #include "pages_member.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #define SOON_US 200000
@@ -299,6 +300,91 @@ static void overtaken(struct pages_member *me)
     end(me);
 }
 
+/* The same when the log has come round so often that places look alike in 20 bits. */
+static void lapped(struct pages_member *me)
+{
+    start(me, 128, RH_DSM_HOME_BLOCK);
+    for (size_t page = 0; page < 64; page++)
+        MEMBER_CHECK(&me->member, *byte(me, page, 0) == 0);
+    plain_barrier(me);
+    if (me->rank == 0) {
+        pages_member_lock(me, 0);
+        *byte(me, 5, 0) = 'o';
+        pages_member_unlock(me, 0);
+        uint64_t noted = pages_member_stat(me).noted_pages;
+        for (unsigned i = 0; i < (1u << 20) / 16; i++) {
+            pages_member_lock(me, 1);
+            for (size_t page = 10; page < 42; page += 2)
+                *byte(me, page, 0) = (char)i;
+            pages_member_unlock(me, 1);
+        }
+        MEMBER_CHECK(&me->member, pages_member_stat(me).noted_pages == noted + (1u << 20));
+    }
+    plain_barrier(me);
+    pages_member_lock(me, 0);
+    MEMBER_CHECK(&me->member, *byte(me, 5, 0) == 'o');
+    pages_member_unlock(me, 0);
+    end(me);
+}
+
+/* ---- Homes that die
+ * ------------------------------------------------------------------------------ */
+
+static void await_death(struct pages_member *me, int rank)
+{
+    while (rh_peer_state(me->member.job, rank) < RH_PEER_DIED)
+        member_sleep_us(1000);
+    rh_deaths_acknowledge(me->member.job);
+}
+
+static void check_dead(struct pages_member *me, int result)
+{
+    MEMBER_CODE(&me->member, result, RH_EDEAD);
+    MEMBER_CHECK(&me->member, rh_error_rank() == 1);
+}
+
+/* Rank 0 has written a page of every rank when rank 1 dies: it is told, again and again, and what
+ * it wrote to the pages of others is not lost. */
+static void bereft(struct pages_member *me)
+{
+    static const int living[] = {0, 2, 3};
+    struct rh_set_spec spec = {
+        .struct_size = sizeof(spec), .id = 8, .ranks = living, .rank_count = 3};
+    struct rh_set *survivors = NULL;
+    start(me, 8, RH_DSM_HOME_BLOCK);
+    if (me->rank != 1)
+        MEMBER_OK(&me->member, rh_set_create(me->member.msg, &spec, &survivors));
+    for (size_t page = 0; page < 8; page++)
+        MEMBER_CHECK(&me->member, *byte(me, page, 7) == 0);
+    pages_member_barrier(me);
+    if (me->rank == 0) {
+        pages_member_lock(me, 0);
+        for (size_t page = 0; page < 8; page++)
+            *byte(me, page, 7) = 'b';
+    }
+    plain_barrier(me);
+    if (me->rank == 1)
+        raise(SIGALRM);
+    await_death(me, 1);
+    if (me->rank == 0) {
+        check_dead(me, rh_dsm_pages_unlock(me->pages, 0));
+    } else { /* of which one is a home, and the other has a copy */
+        pages_member_lock(me, 0);
+        MEMBER_CHECK(&me->member, *byte(me, 4, 7) == 'b');
+        pages_member_unlock(me, 0);
+    }
+    for (int turn = 0; turn < 3 && me->rank == 0; turn++) {
+        pages_member_lock(me, 0);
+        *byte(me, 4, 8) += 1;
+        check_dead(me, rh_dsm_pages_unlock(me->pages, 0));
+    }
+    check_dead(me, rh_dsm_pages_barrier(me->pages, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&me->member, rh_barrier(survivors, RH_TIMEOUT_DEFAULT));
+    printf("ok %d\n", me->rank);
+    fflush(stdout);
+    _exit(0);
+}
+
 /* ---- Sends that the network does not take (RHINET_FAULT)
  * --------------------------------------- */
 
@@ -327,7 +413,8 @@ int main(int count, char **arguments)
         void (*run)(struct pages_member *me);
     } cases[] = {{"parting", parting},     {"unlocking", unlocking}, {"following", following},
                  {"lateness", lateness},   {"closing", closing},     {"racing", racing},
-                 {"overtaken", overtaken}, {"refused", refused}};
+                 {"overtaken", overtaken}, {"refused", refused},     {"lapped", lapped},
+                 {"bereft", bereft}};
     struct pages_member me = {.rank = -1};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && count > 1; i++) {
         if (strcmp(cases[i].name, arguments[1]) == 0) {

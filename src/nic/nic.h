@@ -114,10 +114,23 @@ struct nic_extra {
 
 enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };
 
+/* For operations that must not happen twice. When one ends with RH_ETIMEOUT and its ticket is open,
+ * it is in doubt: it has been carried out, or will be, or not. It is continued, not repeated, by
+ * the same call with the same ticket, which then brings its result as if nothing had happened; only
+ * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
+ * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
+ * most once, and what it gave is never known. Zeroed to begin with. */
+struct nic_ticket {
+    bool is_open;
+    int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
+    void *handle;        /* the NIC's own */
+};
+
 struct nic_atomic_operands {
     enum nic_atomic operation;
-    uint64_t operand;  /* for NIC_COMPARE_SWAP the desired value */
-    uint64_t expected; /* NIC_COMPARE_SWAP only */
+    uint64_t operand;          /* for NIC_COMPARE_SWAP the desired value */
+    uint64_t expected;         /* NIC_COMPARE_SWAP only */
+    struct nic_ticket *ticket; /* or NULL */
 };
 
 /* What a wait is for: exactly one of word, done, queue and is_met. */
@@ -229,6 +242,10 @@ struct nic_ops {
      * RH_ETOOBIG, RH_EINVALID (not a queue). */
     int (*append)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                   int64_t timeout_ns);
+
+    /* The same with a ticket; RH_EAGAIN at once when the queue is full. */
+    int (*append_try)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                      struct nic_ticket *ticket);
 
     /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making
      * what progress that needs. RH_EAGAIN if

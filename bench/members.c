@@ -50,6 +50,7 @@ static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
     struct launch_options options = {.size = rank_count,
                                      .nic = setting_text(&settings, SETTING_NIC),
                                      .timeout_ns = LAUNCH_TIMEOUT_NONE,
+                                     .bind = LAUNCH_BIND_NONE, /* they choose themselves */
                                      .argv = (char *const *)(uintptr_t)argv,
                                      .environ = environ};
     return launch_run(&options);

@@ -15,7 +15,7 @@ const struct cli_command cli_commands[] = {
         "  -n, --ranks N          number of processes\n"
         "      --nic NAME         NIC to use: shm, fault(shm)\n"
         "      --timeout S        end the job after S seconds\n"
-        "      --bind core|none   pin each process to a core, or leave them to the kernel\n"
+        "      --bind WHAT        core: pin each process to one; none; auto: if there are enough\n"
         "      --label            put the rank before each line of output\n"
         "      --survive          the death of a rank ends only that rank\n"
         "      --env NAME=VALUE   set a variable for the processes\n"

@@ -75,7 +75,7 @@ static int choose(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_we
     if (source < 0)
         return error_set(RH_ENOSEG, ERROR_NO_RANK,
                          "nobody has a valid copy of variable %u any more", variable);
-    return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source);
+    return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source, patience);
 }
 
 /* The data is here, and nobody owns the variable. */

@@ -223,9 +223,13 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
 void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Add the waiters of a node that has just lost ownership to us to our own. */
 void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
-void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
+
+/* When the patience is over, by the NIC's clock, and how long it is until then. */
+int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience);
+int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns);
 
 /* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
  * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
@@ -255,9 +259,11 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
 /* Bring the data here from a rank that has it and does not change it meanwhile. */
-int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 /* Write it to a rank's heap. */
-int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 
 /* ---- diff.c --------------------------------------------------------------------------------- */
 

@@ -13,16 +13,24 @@
 #define NAP_NS   (20 * NS_PER_US)
 #define RESCANS  50 /* for a rank that is between two steps to make the second one */
 
-static int64_t left_ns(struct dsm_patience *patience)
+int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
+{
+    if (patience->deadline_ns == 0)
+        patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
+    return patience->deadline_ns;
+}
+
+int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
+{
+    int64_t now_ns = nic_now_ns(dsm->job->nic);
+    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+}
+
+static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
     if (patience->timeout_ns == 0)
         return 0;
-    int64_t now_ns = clock_now_ns();
-    if (patience->deadline_ns == 0)
-        patience->deadline_ns = patience->timeout_ns > INT64_MAX - now_ns
-                                    ? INT64_MAX
-                                    : now_ns + patience->timeout_ns;
-    return patience->deadline_ns > now_ns ? patience->deadline_ns - now_ns : 0;
+    return dsm_left_ns(dsm, dsm_deadline_ns(dsm, patience));
 }
 
 static int give_up(rh_dsm_variable variable, int from, const struct dsm_patience *patience)
@@ -62,7 +70,7 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
 {
     struct watch watch = {
         .node = &dsm->nodes[variable], .await = await, .variable = variable, .rank = dsm->rank};
-    int64_t left = left_ns(patience);
+    int64_t left = left_ns(dsm, patience);
     struct rh_until until = {.is_met = is_met,
                              .context = &watch,
                              .from = await->from,
@@ -70,7 +78,7 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
     int result = rma_wait_until(dsm->job, &until, describe);
     if (result == 0 || result == RH_EDEAD) /* who died is found out by looking */
         return 0;
-    return left_ns(patience) > 0 ? 0 : give_up(variable, await->from, patience);
+    return left_ns(dsm, patience) > 0 ? 0 : give_up(variable, await->from, patience);
 }
 
 int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
@@ -83,7 +91,7 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
     rh_wait_word(dsm->job, &wait);
     if (patience->timeout_ns == 0) /* no time to wait for holders, but enough for one step */
         return patience->naps++ < RESCANS ? 0 : give_up(variable, dsm->rank, patience);
-    return left_ns(patience) > 0 ? 0 : give_up(variable, dsm->rank, patience);
+    return left_ns(dsm, patience) > 0 ? 0 : give_up(variable, dsm->rank, patience);
 }
 
 /* ---- Finding the owner ---------------------------------------------------------------------- */
@@ -105,13 +113,18 @@ int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
     return 0;
 }
 
-/* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps. */
+/* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps;
+ * RH_ETIMEOUT: somebody does not answer. */
 static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search)
 {
     int result = 0;
     for (int rank = 0; rank < dsm->size; rank++) {
         uint64_t word;
-        if (dsm_is_gone(dsm, rank) || dsm_load(dsm, rank, variable, DSM_WORD, &word) < 0)
+        int found = dsm_is_gone(dsm, rank) ? RH_EDEAD
+                                           : dsm_load(dsm, rank, variable, DSM_WORD, &word);
+        if (found == RH_ETIMEOUT)
+            return found; /* it may be the owner */
+        if (found < 0)
             continue;
         if (word & WORD_OWNER) {
             search->target = rank;
@@ -131,6 +144,8 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
         int result = scan(dsm, variable, search);
         if (result > 0)
             return 0;
+        if (result == RH_ETIMEOUT)
+            return result;
         if (result == 0 && i > 0)
             break;
         result = dsm_nap(dsm, variable, patience);

@@ -123,7 +123,7 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
     uint64_t word = dsm_own_word(dsm, variable);
     int source = word_hint(word);
     if (!(word & WORD_VALID)) {
-        int result = dsm_data_pull(dsm, variable, source);
+        int result = dsm_data_pull(dsm, variable, source, patience);
         if (result < 0)
             return disown(dsm, variable, source, result);
         __atomic_fetch_or(&dsm->nodes[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);

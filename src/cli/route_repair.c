@@ -223,7 +223,6 @@ int cli_route_repair(int argc, char **argv)
     int status = repair(&work, &arguments);
     formats_lft_free(&work.old_dump);
     stages_free(&work.stages);
-    lft_destroy(work.held);
     lft_destroy(work.lft);
     repair_room_free(&work.room);
     dead_list_destroy(&work.dead);

@@ -34,7 +34,6 @@ struct repair_work {
     uint64_t unavoidable;
     bool replaced, checked; /* replaced: every entry anew */
     struct check_report check;
-    struct lft *held; /* the table in use, as the switches hold it */
     struct stages stages;
     bool stages_safe; /* each step is proved */
     bool old_unsafe;  /* so the first step cannot be: the table in use is unsafe by itself */

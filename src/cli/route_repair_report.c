@@ -104,6 +104,7 @@ static int json_print(const struct repair_work *work, const char *path)
     json_put_number(object, "entries_dead", work->result.entries_forced);
     json_put_number(object, "entries_unavoidable", work->unavoidable);
     json_put_number(object, "targets_changed", work->result.targets_changed);
+    route_cut_json(object, &work->input.cut);
     json_put_flag(object, "replaced", work->replaced);
     json_put_number(object, "stages", work->stages.count);
     json_put_number(object, "entries_dropped_meanwhile", work->stages.dropped);

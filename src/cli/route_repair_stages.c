@@ -17,21 +17,24 @@ static int steps_check(struct repair_work *work, uint32_t *unsafe)
     int result = 0, safe = 1;
     for (uint32_t i = 1; i <= work->stages.count && result == 0 && safe; i++) {
         struct lft_dump now = {0};
-        struct lft *table = NULL;
-        result = stages_table(&work->stages, i, &table);
-        if (result == 0)
-            result = formats_lft_export(&now, table);
+        result = stages_table(&work->stages, i, &now);
         if (result == 0)
             result = check_transition(work->input.fabric, i == 1 ? &work->old_dump : &before, &now,
                                       &work->transition);
         safe = result == 0 && transition_safe(&work->transition);
         *unsafe = i;
-        lft_destroy(table);
         formats_lft_free(&before);
         before = now;
     }
     formats_lft_free(&before);
     return result < 0 ? result : safe;
+}
+
+static int stages_make(struct repair_work *work, bool drain)
+{
+    stages_free(&work->stages);
+    return drain ? stages_drain(&work->stages, &work->old_dump, work->lft)
+                 : stages_find(&work->stages, &work->old_dump, work->lft, work->room.turns);
 }
 
 /* Stages by the turns, or, where these do not lead to safe ones, with all that changes dropped in
@@ -41,13 +44,11 @@ static int stages_choose(struct repair_work *work)
     uint32_t unsafe = 0;
     int safe = 0;
     for (int drain = work->replaced; drain <= 1 && safe == 0; drain++) {
-        stages_free(&work->stages);
-        int result = stages_find(&work->stages, work->held, work->lft,
-                                 drain ? NULL : work->room.turns);
+        int result = stages_make(work, drain);
         safe = result < 0 ? result : steps_check(work, &unsafe);
     }
     work->stages_safe = safe > 0;
-    if (safe == 0 && unsafe == 1) { /* then it is the table in use that is unsafe */
+    if (safe == 0 && unsafe == 1) { /* is it the table in use that is unsafe? */
         struct transition_report alone;
         int result = check_transition(work->input.fabric, &work->old_dump, &work->old_dump, &alone);
         work->old_unsafe = result == 0 && !transition_safe(&alone);
@@ -58,15 +59,11 @@ static int stages_choose(struct repair_work *work)
 
 int repair_stages_find(struct repair_work *work, bool check)
 {
-    int result = formats_lft_import(&work->held, work->input.net, &work->old_dump);
-    if (result < 0)
-        return result;
     if (!check)
-        return stages_find(&work->stages, work->held, work->lft,
-                           work->replaced ? NULL : work->room.turns);
+        return stages_make(work, work->replaced);
     /* at once, if that is safe; the turns may say no where the check says yes */
     uint32_t unsafe;
-    work->stages = (struct stages){.before = work->held, .after = work->lft, .count = 1};
+    work->stages = (struct stages){.held = &work->old_dump, .after = work->lft, .count = 1};
     int safe = steps_check(work, &unsafe);
     work->stages_safe = safe > 0;
     return safe == 0 ? stages_choose(work) : safe < 0 ? safe : 0;
@@ -89,7 +86,7 @@ int repair_stages_write(const struct repair_work *work, const char *path)
         return 1;
     }
     for (uint32_t i = 1; i <= STAGES_MOST && status == 0; i++) {
-        struct lft *table = NULL;
+        struct lft_dump table;
         repair_stage_path(file, sizeof(file), path, i);
         if (i >= work->stages.count) {
             unlink(file); /* an older repair's must not be taken for one of this */
@@ -97,8 +94,11 @@ int repair_stages_write(const struct repair_work *work, const char *path)
         }
         if (stages_table(&work->stages, i, &table) < 0)
             return route_fail();
-        status = route_table_write(&(struct route_table){.lft = table}, file);
-        lft_destroy(table);
+        FILE *out = route_output_open(file);
+        status = out ? formats_dump_write(&table, work->input.fabric, out, NULL) < 0 : 1;
+        if (out)
+            status = route_output_close(out, file, status);
+        formats_lft_free(&table);
     }
     return status;
 }

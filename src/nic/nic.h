@@ -114,10 +114,23 @@ struct nic_extra {
 
 enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };
 
+/* For operations that must not happen twice. When one ends with RH_ETIMEOUT and its ticket is open,
+ * it is in doubt: it has been carried out, or will be, or not. It is continued, not repeated, by
+ * the same call with the same ticket, which then brings its result as if nothing had happened; only
+ * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
+ * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
+ * most once, and what it gave is never known. Zeroed to begin with. */
+struct nic_ticket {
+    bool is_open;
+    int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
+    void *handle;        /* the NIC's own */
+};
+
 struct nic_atomic_operands {
     enum nic_atomic operation;
-    uint64_t operand;  /* for NIC_COMPARE_SWAP the desired value */
-    uint64_t expected; /* NIC_COMPARE_SWAP only */
+    uint64_t operand;          /* for NIC_COMPARE_SWAP the desired value */
+    uint64_t expected;         /* NIC_COMPARE_SWAP only */
+    struct nic_ticket *ticket; /* or NULL */
 };
 
 /* What a wait is for: exactly one of word, done, queue and is_met. */
@@ -194,9 +207,14 @@ struct nic_ops {
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With
      * rights 0 this is only a question: a refusal is not counted. The view is plain memory of the
-     * caller, valid until close. May block for the manager on first contact. */
+     * caller, valid until view_release or close; one with rights 0 is not to be used. May block for
+     * the manager on first contact. */
     int (*view)(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
                 struct nic_view *view);
+
+    /* A view with rights, and its pointer, are not used any more: what is kept for it alone may go.
+     * Does not block. */
+    void (*view_release)(struct nic *nic, const struct nic_view *view);
 
     /* Copy local memory to remote memory. extra may be NULL. Needs RH_WRITE, as does the notice.
      * May block for the network. With a done flag or inline: returns at once; RH_EAGAIN if too many
@@ -224,6 +242,10 @@ struct nic_ops {
      * RH_ETOOBIG, RH_EINVALID (not a queue). */
     int (*append)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                   int64_t timeout_ns);
+
+    /* The same with a ticket; RH_EAGAIN at once when the queue is full. */
+    int (*append_try)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                      struct nic_ticket *ticket);
 
     /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making
      * what progress that needs. RH_EAGAIN if

@@ -65,8 +65,8 @@ static const struct fabric_node *node_of(const struct mixed *mixed, uint32_t at)
 
 static void all_send_note(struct mixed *mixed, const struct fabric_port *port)
 {
-    if (port->lid < mixed->lid_count)
-        mixed->all_send[port->lid] = 1;
+    for (uint32_t i = 0; i < fabric_lid_count(port) && port->lid + i < mixed->lid_count; i++)
+        mixed->all_send[port->lid + i] = 1;
 }
 
 /* Which switches have hosts; where switches without hosts send something. */

@@ -202,7 +202,7 @@ static void conflicts_find(struct plan *plan)
         plan->new_from[s] = 1;
         plan->conflicts[s] = 0;
     }
-    for (uint32_t s = 0; s < net->switch_count && plan->turns; s++) {
+    for (uint32_t s = 0; s < net->switch_count; s++) {
         if (plan->changes[s])
             conflicts_visit(plan, s, conflict_count);
     }
@@ -228,19 +228,6 @@ static uint32_t target_plan(struct plan *plan, bool in_two)
     return last;
 }
 
-/* Without turns that both tables keep to: what changes is dropped, and comes when that is done. */
-static uint32_t target_drain(struct plan *plan)
-{
-    uint32_t last = 1;
-    for (uint32_t s = 0; s < plan->net->switch_count; s++) {
-        plan->changes[s] = plan->old[s] != plan->new[s];
-        plan->old_until[s] = 1;
-        plan->new_from[s] = 2;
-        last = plan->changes[s] ? 2 : last;
-    }
-    return last;
-}
-
 static int entry_keep(struct stages *stages, const struct plan *plan, uint32_t at)
 {
     /* doubled whenever the count is a power of two */
@@ -255,23 +242,25 @@ static int entry_keep(struct stages *stages, const struct plan *plan, uint32_t a
     stages->entries[stages->entry_count++] =
         (struct stages_entry){.target = plan->target,
                               .at = at,
+                              .slot = plan->old[at],
                               .old_until = (uint8_t)plan->old_until[at],
                               .new_from = (uint8_t)plan->new_from[at]};
     stages->dropped += plan->old[at] < LFT_HERE && plan->old_until[at] < plan->new_from[at];
     return 0;
 }
 
-static int target_add(struct stages *stages, struct plan *plan, uint32_t target)
+static int target_add(struct stages *stages, struct plan *plan, const struct lft *before,
+                      uint32_t target)
 {
     const struct net *net = plan->net;
     int result = 0;
     plan->target = target;
     plan->root = net->target_switch[target];
-    plan->old = lft_tree(stages->before, target);
+    plan->old = lft_tree(before, target);
     plan->new = lft_tree(stages->after, target);
     if (memcmp(plan->old, plan->new, net->switch_count) == 0)
         return 0;
-    uint32_t last = plan->turns ? target_plan(plan, false) : target_drain(plan);
+    uint32_t last = target_plan(plan, false);
     if (last > STAGES_MOST)
         last = target_plan(plan, true);
     stages->count = last > stages->count ? last : stages->count;
@@ -282,20 +271,56 @@ static int target_add(struct stages *stages, struct plan *plan, uint32_t target)
     return result;
 }
 
-int stages_find(struct stages *stages, const struct lft *before, const struct lft *after,
+int stages_find(struct stages *stages, const struct lft_dump *held, const struct lft *after,
                 const struct turns *turns)
 {
-    struct plan plan = {.net = before->net, .turns = turns};
-    *stages = (struct stages){.before = before, .after = after, .count = 1};
-    int result = plan_allocate(&plan) ? 0
-                                      : error_set(-ENOMEM, ERROR_NO_RANK,
-                                                  "no memory for the stages of %u switches",
-                                                  before->net->switch_count);
-    for (uint32_t t = 0; result == 0 && t < before->net->target_count; t++)
-        result = target_add(stages, &plan, t);
+    const struct net *net = after->net;
+    struct plan plan = {.net = net, .turns = turns};
+    struct lft *before = NULL;
+    *stages = (struct stages){.after = after, .held = held, .count = 1};
+    int result = formats_lft_import(&before, net, held);
+    if (result == 0 && !plan_allocate(&plan))
+        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %u switches",
+                           net->switch_count);
+    for (uint32_t t = 0; result == 0 && t < net->target_count; t++)
+        result = target_add(stages, &plan, before, t);
     plan_free(&plan);
+    lft_destroy(before);
     if (result < 0)
         stages_free(stages);
+    return result;
+}
+
+static uint8_t held_port(const struct stages *stages, uint32_t at, uint32_t lid)
+{
+    const struct lft_dump *held = stages->held;
+    return lid < held->lid_count ? held->port[(size_t)at * held->lid_count + lid] : 255;
+}
+
+/* Leaves what is the same before and after. Returns how many entries led somewhere and do not. */
+static uint64_t table_drain(const struct stages *stages, struct lft_dump *table)
+{
+    uint64_t dropped = 0;
+    for (uint32_t s = 0; s < table->switch_count; s++) {
+        for (uint32_t lid = 0; lid < table->lid_count; lid++) {
+            uint8_t *port = &table->port[(size_t)s * table->lid_count + lid];
+            uint8_t held = held_port(stages, s, lid);
+            dropped += *port != held && held != 255;
+            *port = *port == held ? held : 255;
+        }
+    }
+    return dropped;
+}
+
+int stages_drain(struct stages *stages, const struct lft_dump *held, const struct lft *after)
+{
+    struct lft_dump table;
+    *stages = (struct stages){.after = after, .held = held, .count = 2, .drained = true};
+    int result = formats_lft_export(&table, after);
+    if (result == 0) {
+        stages->dropped = table_drain(stages, &table);
+        formats_lft_free(&table);
+    }
     return result;
 }
 
@@ -306,21 +331,29 @@ void stages_free(struct stages *stages)
     stages->entry_count = 0;
 }
 
-int stages_table(const struct stages *stages, uint32_t stage, struct lft **table)
+/* An entry that does not change yet, for all LIDs of its target. */
+static void entry_hold(struct lft_dump *table, const struct net *net,
+                       const struct stages_entry *entry, uint32_t stage)
 {
-    const struct net *net = stages->before->net;
-    int result = lft_create(table, net);
+    uint32_t lid = net->target_lid[entry->target], end = lid + (1u << net->target_lmc[entry->target]);
+    uint8_t port = entry->slot == LFT_HERE   ? net->target_port[entry->target]
+                   : entry->slot == LFT_NONE ? 255
+                                             : net->port[net->first[entry->at] + entry->slot];
+    for (; lid != 0 && lid < end; lid++)
+        table->port[(size_t)entry->at * table->lid_count + lid] = stage < entry->old_until ? port
+                                                                                           : 255;
+}
+
+int stages_table(const struct stages *stages, uint32_t stage, struct lft_dump *table)
+{
+    int result = formats_lft_export(table, stages->after);
     if (result < 0)
         return result;
-    const struct lft *base = stage == 0 ? stages->before : stages->after;
-    memcpy((*table)->next, base->next, (size_t)net->target_count * net->switch_count);
-    for (size_t i = 0; stage > 0 && i < stages->entry_count; i++) {
-        const struct stages_entry *entry = &stages->entries[i];
-        if (stage >= entry->new_from)
-            continue;
-        lft_tree(*table, entry->target)[entry->at] =
-            stage >= entry->old_until ? LFT_NONE
-                                      : lft_tree(stages->before, entry->target)[entry->at];
+    if (stages->drained && stage < stages->count)
+        table_drain(stages, table);
+    for (size_t i = 0; i < stages->entry_count; i++) {
+        if (stage < stages->entries[i].new_from)
+            entry_hold(table, stages->after->net, &stages->entries[i], stage);
     }
     return 0;
 }

@@ -12,32 +12,38 @@
 #ifndef ROUTE_STAGES_H
 #define ROUTE_STAGES_H
 
-#include "route/lft.h"
+#include "route/formats.h"
 
 #define STAGES_MOST 4 /* entries that would have to wait longer drop packets meanwhile */
 
 struct stages_entry {
     uint32_t target, at;
-    uint8_t old_until; /* the stage in which the old entry goes */
+    uint8_t slot;      /* the old one */
+    uint8_t old_until; /* the stage in which it goes */
     uint8_t new_from;  /* the stage in which the new one comes */
 };
 
 struct stages {
-    const struct lft *before, *after;
-    uint32_t count;                /* 1: any order will do */
-    struct stages_entry *entries;  /* all that differ and do not change in the first stage */
+    const struct lft *after;
+    const struct lft_dump *held;  /* by the switches, before all */
+    uint32_t count;               /* 1: any order will do */
+    struct stages_entry *entries; /* all that differ and do not change in the first stage */
     size_t entry_count;
     uint64_t dropped; /* working entries that drop packets for a while */
+    bool drained;     /* all that changes does */
 };
 
-/* before: as the switches hold it, on the net as it is now. turns: allowed ones, without a loop,
- * among which are all that either table uses; NULL: there are none such, so all that changes drops
- * packets in between. Both tables are kept and must outlive the stages. */
-int stages_find(struct stages *stages, const struct lft *before, const struct lft *after,
+/* held: what the switches hold, on the fabric as it is now. turns: allowed ones, without a loop,
+ * among which are all that either table uses. Tables are kept and must outlive the stages. */
+int stages_find(struct stages *stages, const struct lft_dump *held, const struct lft *after,
                 const struct turns *turns);
+
+/* For tables that have no such turns in common: all that changes drops its packets, and when they
+ * are gone the new entries come. Safe whenever both tables are by themselves. */
+int stages_drain(struct stages *stages, const struct lft_dump *held, const struct lft *after);
 void stages_free(struct stages *stages);
 
-/* The table of a stage, from 0, which is `before`, to `count`, which is `after`. */
-int stages_table(const struct stages *stages, uint32_t stage, struct lft **table);
+/* The table of a stage, from 1 to `count`, where it is `after`. */
+int stages_table(const struct stages *stages, uint32_t stage, struct lft_dump *table);
 
 #endif

@@ -126,6 +126,10 @@ int rh_dsm_wrote(struct rh_dsm *dsm, rh_dsm_variable variable, const void *start
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
     uint64_t first = rh_dsm_offset(dsm, start);
+    if (first > dsm->heap_length || length > dsm->heap_length - first)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "variable %u: %llu bytes at %p do not lie in shared memory", variable,
+                         (unsigned long long)length, start);
     if (dsm->bindings[variable].stamps == 0 || !own->has_map)
         return 0; /* all travels anyway */
     while (walk_next(&walk)) {

@@ -109,7 +109,8 @@ static int adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
 
 int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_welcome)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+    struct dsm_patience patience = {.purpose = "adopt",
+                                    .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
     if (variable >= dsm->variable_count)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u", variable);
     int registry = lowest_living(dsm);

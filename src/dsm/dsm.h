@@ -178,6 +178,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */
 struct dsm_patience {
+    const char *purpose; /* what the time is for, as in "read" */
     int64_t timeout_ns;
     int64_t deadline_ns; /* 0: not asked for yet */
     int naps;            /* taken by one who has no time to wait */

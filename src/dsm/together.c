@@ -78,7 +78,13 @@ static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t se
                            .value = seen,
                            .from = RH_ANY_RANK,
                            .timeout_ns = timeout_ns};
-    return rh_wait_word(dsm->job, &wait);
+    int result = rh_wait_word(dsm->job, &wait);
+    if (result != RH_ETIMEOUT)
+        return result;
+    return error_set(RH_ETIMEOUT, RH_ANY_RANK,
+                     "waited %.3g s for somebody to signal variable %u; rh_dsm_signal() and "
+                     "rh_dsm_broadcast() do",
+                     (double)rma_timeout(dsm->job, timeout_ns) / 1e9, variable);
 }
 
 int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)

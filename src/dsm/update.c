@@ -58,7 +58,7 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
 
 static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
 {
-    struct dsm_patience patience = {.timeout_ns = dsm->job->timeout_ns};
+    struct dsm_patience patience = {.purpose = "update", .timeout_ns = dsm->job->timeout_ns};
     for (int rank = 0; rank < dsm->size && groups != 0; rank++) {
         if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank) &&
             update(dsm, variable, rank, &patience) == RH_ETIMEOUT)

@@ -189,6 +189,7 @@ static void test_condition(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
     test->pairs[1]->first += taken;
     MEMBER_CODE(member, rh_dsm_wait(test->dsm, 1, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_CHECK(member, strstr(rh_error_text(), "to signal variable 1"));
     MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
     MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
@@ -356,6 +357,30 @@ static void test_regions(struct dsm_test *test)
     MEMBER_CHECK(&test->member, rh_dsm_bound(test->dsm, 3, NULL, 0) == 1);
 }
 
+static void expect_text(struct dsm_test *test, const char *text)
+{
+    if (!strstr(rh_error_text(), text))
+        MEMBER_FAIL(&test->member, "expected a text with \"%s\"", text);
+}
+
+/* Rank 0 has variable 3 for writing. What is told says what for, and who: also to rank 0. */
+static void test_texts(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    const char *has = member->rank == 0 ? "a thread of this rank itself has" : "rank 0 has";
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to read variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to write variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
+    expect_text(test, "cannot write variable 3 at once");
+    expect_text(test, has);
+    MEMBER_CHECK(member, rh_error_rank() == 0);
+}
+
 static void test_errors(struct dsm_test *test)
 {
     struct member *member = &test->member;
@@ -383,6 +408,7 @@ static void test_errors(struct dsm_test *test)
         MEMBER_CODE(member, rh_dsm_mode(dsm, 3, RH_DSM_PULL | RH_DSM_PUSH), RH_EINVALID);
     }
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    test_texts(test);
     if (member->rank != 0) {
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_TIMEOUT_NONE), RH_EAGAIN);

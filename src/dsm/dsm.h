@@ -4,8 +4,8 @@
  *
  * Each rank has two segments: the heap, where an object has the same offset on all ranks, and the
  * control memory, with one node per variable. A node's word (word.h) says what this rank is to the
- * variable. All steps are atomic operations on words, one's own or a peer's, so nobody serves
- * requests and nobody is disturbed:
+ * variable. All steps are atomic operations on words, one's own or a peer's, so no program serves
+ * requests; where the NIC is shm, no other processor does, either (docs/dsm.md, for each NIC):
  *
  *   - Reading what is valid here: one more reader in the own word.
  *   - Fetching: say so in the own word (FETCHING), put oneself among the copies in the owner's

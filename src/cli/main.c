@@ -58,6 +58,7 @@ const struct cli_command cli_commands[] = {
         "      --rounds N         how many rounds\n"
         "      --only NAME,...    only these measurements\n"
         "      --peers            msg: beside Open MPI, MPICH and UCX\n"
+        "      --nic NAME         dsm: by this NIC: shm, ofi or mixed\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "dsm", .run = cli_dsm,
      .help = "measure distributed shared memory",

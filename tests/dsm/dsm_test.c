@@ -189,6 +189,7 @@ static void test_condition(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
     test->pairs[1]->first += taken;
     MEMBER_CODE(member, rh_dsm_wait(test->dsm, 1, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_CHECK(member, strstr(rh_error_text(), "to signal variable 1"));
     MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
     MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
@@ -301,6 +302,85 @@ static void test_late(struct dsm_test *test)
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
+/* Lengths at which sums overflow, and around that of the heap: nothing is given out twice. */
+static void test_sizes(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t heap = test->dsm->heap_length, offset = 7, own[2];
+    const uint64_t lengths[] = {UINT64_MAX,      UINT64_MAX - 1, UINT64_MAX - 62, UINT64_MAX - 63,
+                                UINT64_MAX - 64, INT64_MAX,      1ULL << 63,      1ULL << 32,
+                                heap + 1,        heap,           heap - 1,        0};
+    for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        int expected = lengths[i] == 0 ? RH_EINVALID : RH_ENOSPACE;
+        MEMBER_CODE(member, rh_dsm_alloc(test->dsm, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_alloc_named(test->dsm, 70 + i, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_free(test->dsm, lengths[i]), RH_EINVALID);
+    }
+    MEMBER_CHECK(member, offset == 7);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_alloc(test->dsm, 65, &own[i]));
+    MEMBER_CHECK(member, own[0] + 128 <= own[1] || own[1] + 128 <= own[0]);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_free(test->dsm, own[i]));
+    struct rh_dsm *none = NULL;
+    struct rh_dsm_options options = {.struct_size = sizeof(options), .heap_length = UINT64_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    options = (struct rh_dsm_options){.struct_size = sizeof(options), .variable_count = UINT32_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    MEMBER_CHECK(member, none == NULL);
+}
+
+/* Regions at the edges of what there is. Rank 0 has the variable. */
+static void test_regions(struct dsm_test *test)
+{
+    uint64_t heap = test->dsm->heap_length;
+    const struct rh_dsm_region wrong[] = {
+        {.offset = UINT64_MAX, .length = 1},
+        {.offset = heap, .length = 1},
+        {.offset = heap - 1, .length = 2},
+        {.offset = 1, .length = UINT64_MAX},
+        {.offset = 0, .length = 0},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = 7},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = heap},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = UINT64_MAX},
+        {.offset = 0, .length = 8, .block_count = UINT32_MAX, .stride = 1ULL << 33},
+    };
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, &wrong[i], 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, wrong, RH_DSM_REGIONS_MAX + 1),
+                RH_EINVALID);
+    void *data = test->pairs[3];
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, data, UINT64_MAX), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, &heap, 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 2, data, 1), RH_EINVALID);
+    MEMBER_OK(&test->member, rh_dsm_wrote(test->dsm, 3, data, 1));
+    MEMBER_CHECK(&test->member, rh_dsm_bound(test->dsm, 3, NULL, 0) == 1);
+}
+
+static void expect_text(struct dsm_test *test, const char *text)
+{
+    if (!strstr(rh_error_text(), text))
+        MEMBER_FAIL(&test->member, "expected a text with \"%s\"", text);
+}
+
+/* Rank 0 has variable 3 for writing. What is told says what for, and who: also to rank 0. */
+static void test_texts(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    const char *has = member->rank == 0 ? "a thread of this rank itself has" : "rank 0 has";
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to read variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to write variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
+    expect_text(test, "cannot write variable 3 at once");
+    expect_text(test, has);
+    MEMBER_CHECK(member, rh_error_rank() == 0);
+}
+
 static void test_errors(struct dsm_test *test)
 {
     struct member *member = &test->member;
@@ -317,15 +397,18 @@ static void test_errors(struct dsm_test *test)
         MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, false), RH_EINVALID);
     uint64_t offset = 7;
     MEMBER_CODE(member, rh_dsm_alloc(dsm, 1 << 20, &offset), RH_ENOSPACE);
+    test_sizes(test);
     MEMBER_CODE(member, rh_dsm_alloc_named(dsm, 0, 3, &offset), RH_EINVALID);
     MEMBER_CHECK(member, offset == 7);
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     if (member->rank == 0) {
         MEMBER_OK(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
         MEMBER_CODE(member, rh_dsm_bind(dsm, 3, &region, 1), RH_EINVALID);
+        test_regions(test);
         MEMBER_CODE(member, rh_dsm_mode(dsm, 3, RH_DSM_PULL | RH_DSM_PUSH), RH_EINVALID);
     }
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    test_texts(test);
     if (member->rank != 0) {
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_TIMEOUT_NONE), RH_EAGAIN);

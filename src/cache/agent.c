@@ -40,6 +40,8 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
     agent->control = options->control;
     agent->control_fd = options->control_fd;
     agent->listen_fd = -1;
+    agent->settle_ns = options->control->settle_ns;
+    pthread_mutex_init(&agent->ending_lock, NULL);
     agent->mounts = options->mounts;
     struct node_options node = options->node;
     node.mounts = &agent->mounts;
@@ -79,6 +81,7 @@ void agent_end(struct agent *agent)
     agent_socket_close(agent);
     node_close(&agent->node);
     mounts_close(&agent->mounts);
+    pthread_mutex_destroy(&agent->ending_lock);
 }
 
 /* Serve until our program has ended, and then until all others' have: they may want our blocks. */

@@ -4,6 +4,7 @@
  * use it. It is a rank of a job of its own kind; the programs are not.
  *
  *   agent.c         life cycle
+ *   agent_endings.c writers that have ended
  *   agent_pool.c    threads that serve requests and read ahead
  *   agent_socket.c  clients that attach, and files that they introduce
  */
@@ -15,11 +16,19 @@
 #define AGENT_THREADS_MOST 32
 #define AGENT_AHEAD_MOST   512
 #define AGENT_LINES_MOST   64 /* connections that are served at a time */
+#define AGENT_ENDINGS_MOST 4096
 
 /* A block that is to be read ahead. */
 struct agent_ahead {
     uint64_t file_id[2];
     uint64_t block;
+};
+
+/* A writer whose end is to be told. */
+struct agent_ending {
+    uint32_t watch;
+    int pid;        /* 0, or it ends with that process */
+    int64_t due_ns; /* without a process: when */
 };
 
 struct agent {
@@ -38,6 +47,11 @@ struct agent {
     struct agent_ahead ahead[AGENT_AHEAD_MOST]; /* a ring */
     uint32_t ahead_first, ahead_count;
     _Atomic int ahead_busy; /* threads that read ahead */
+    int64_t settle_ns;
+    pthread_mutex_t ending_lock;
+    struct agent_ending endings[AGENT_ENDINGS_MOST];
+    uint32_t ending_count;
+    _Atomic int64_t endings_next_ns; /* when to look at them again */
 };
 
 struct agent_options {
@@ -66,6 +80,15 @@ void agent_pool_stop(struct agent *agent);
 
 /* Free places of clients that are gone. */
 void agent_pool_reap(struct agent *agent);
+
+/* ---- agent_endings.c ------------------------------------------------------------------------ */
+
+/* A writer has ended, or (pid > 0) ends with this process: tell all nodes when the file has
+ * settled. 0, or -ENOSPC: it will not be told. */
+int agent_ending_add(struct agent *agent, uint32_t watch, int pid);
+
+/* Tell those that are due; waits for the network. */
+void agent_endings_tell(struct agent *agent);
 
 /* ---- agent_socket.c ------------------------------------------------------------------------- */
 

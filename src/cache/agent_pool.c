@@ -26,6 +26,7 @@ struct wish {
     uint64_t file_id[2];
     uint64_t block;
     uint32_t count;
+    int pid;
 };
 
 static struct wish copy_wish(const struct cache_request *request)
@@ -33,7 +34,8 @@ static struct wish copy_wish(const struct cache_request *request)
     return (struct wish){.kind = request->kind,
                          .file_id = {request->file_id[0], request->file_id[1]},
                          .block = request->block,
-                         .count = request->count};
+                         .count = request->count,
+                         .pid = atomic_load_explicit(&request->pid, memory_order_relaxed)};
 }
 
 static void queue_ahead(struct agent *agent, const struct wish *wish)
@@ -61,11 +63,23 @@ static int bring(struct agent *agent, const uint64_t file_id[2], uint64_t block,
     return result == -ENOENT ? -EIO : result; /* that one means: introduce the file */
 }
 
-static int tell(struct agent *agent, const struct wish *wish, uint64_t amount)
+static int begin(struct agent *agent, const struct wish *wish)
 {
-    if (wish->block >= agent->control->shape.watch_count)
+    return node_tell_watch(&agent->node, (uint32_t)wish->block,
+                           CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
+}
+
+static int answer_writer(struct agent *agent, const struct wish *wish)
+{
+    uint32_t watch = (uint32_t)wish->block;
+    if (wish->block >= agent->node.store.shape.watch_count)
         return -EINVAL;
-    return node_tell_watch(&agent->node, (uint32_t)wish->block, amount);
+    if (wish->kind == CACHE_WRITE_BEGIN)
+        return begin(agent, wish);
+    if (wish->kind == CACHE_WRITE_LAST)
+        return agent_ending_add(agent, watch, wish->pid > 0 ? wish->pid : 0);
+    int result = wish->kind == CACHE_CHANGED ? begin(agent, wish) : 0;
+    return result < 0 ? result : agent_ending_add(agent, watch, 0);
 }
 
 static int answer(struct agent *agent, const struct wish *wish, const struct node_arrival *arrival)
@@ -74,11 +88,10 @@ static int answer(struct agent *agent, const struct wish *wish, const struct nod
     case CACHE_FETCH:
         return bring(agent, wish->file_id, wish->block, arrival);
     case CACHE_WRITE_BEGIN:
-        return tell(agent, wish, CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
     case CACHE_WRITE_END:
-        return tell(agent, wish, CACHE_WATCH_CHANGE - CACHE_WATCH_WRITER);
+    case CACHE_WRITE_LAST:
     case CACHE_CHANGED:
-        return tell(agent, wish, CACHE_WATCH_CHANGE);
+        return answer_writer(agent, wish);
     default:
         return -EINVAL;
     }
@@ -211,6 +224,7 @@ static void *work(void *argument)
     struct agent *agent = argument;
     while (!atomic_load_explicit(&agent->is_ending, memory_order_acquire)) {
         uint32_t bell = atomic_load(&agent->control->bell);
+        agent_endings_tell(agent);
         if (!serve_request(agent) && !read_ahead(agent))
             rest(agent, bell);
     }

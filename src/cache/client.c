@@ -299,8 +299,9 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     uint32_t watch = cache_watch_index(&client->shape, file_system, status.st_ino);
     uint64_t word = cache_watch_word(client, watch);
     /* The word first, then the status: who begins to write in between is noticed at the next read.
-     * The status above only told which word. */
-    result = raw_fstat(fd, &status);
+     * The status above only told which word. If that has ever changed somebody of the job may have
+     * written the file, and this host need not have heard of it. */
+    result = word == 0 ? raw_fstat(fd, &status) : raw_fstat_now(fd, &status);
     if (result < 0)
         return result;
     if (cache_watch_writers(word) > 0 || !is_settled(client, &status) || status.st_size == 0)
@@ -332,31 +333,22 @@ static int tell(struct cache_client *client, const struct stat *status,
     return cache_ask(client, &wish);
 }
 
-int cache_write_begin_status(struct cache_client *client, const struct stat *status)
+int cache_write_begin(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_WRITE_BEGIN);
 }
 
-int cache_write_end_status(struct cache_client *client, const struct stat *status)
+int cache_write_end(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_WRITE_END);
+}
+
+int cache_write_last(struct cache_client *client, const struct stat *status)
+{
+    return tell(client, status, CACHE_WRITE_LAST);
 }
 
 int cache_changed(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_CHANGED);
-}
-
-int cache_write_begin(struct cache_client *client, int fd)
-{
-    struct stat status;
-    int result = raw_fstat(fd, &status);
-    return result < 0 ? result : cache_write_begin_status(client, &status);
-}
-
-int cache_write_end(struct cache_client *client, int fd)
-{
-    struct stat status;
-    int result = raw_fstat(fd, &status);
-    return result < 0 ? result : cache_write_end_status(client, &status);
 }

@@ -113,7 +113,8 @@ enum cache_request_kind {
     CACHE_FETCH = 1,   /* bring a block; waits */
     CACHE_AHEAD,       /* bring blocks; nobody waits */
     CACHE_WRITE_BEGIN, /* tell all nodes; waits */
-    CACHE_WRITE_END,
+    CACHE_WRITE_END,   /* when the file has settled */
+    CACHE_WRITE_LAST,  /* when the client's process has ended and the file has settled */
     CACHE_CHANGED
 };
 

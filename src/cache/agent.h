@@ -34,8 +34,10 @@ struct agent_ending {
 struct agent {
     struct node node;
     struct cache_control *control;
+    struct cache_card *card;
     struct mounts mounts;
-    int control_fd;
+    int control_fd, card_fd;
+    int arena_fd, watch_fd; /* for clients: only to be read */
     int listen_fd;
     int line_fds[AGENT_LINES_MOST];
     int line_count;
@@ -57,13 +59,15 @@ struct agent {
 struct agent_options {
     struct node_options node;
     struct mounts mounts;          /* with its paths */
-    struct cache_control *control; /* its shape and paths are filled in */
+    struct cache_control *control; /* its shape is filled in */
     int control_fd;
-    const char *socket_name;
+    struct cache_card *card; /* with limits and paths */
+    int card_fd;
+    char socket_name[64];
     int thread_count;
 };
 
-/* Be the agent, until control->stop is set and all other nodes have finished too. Joins and leaves
+/* Be the agent, until card->stop is set and all other nodes have finished too. Joins and leaves
  * the job. Returns 0, or a negative error that has been said on stderr. */
 int agent_run(const struct agent_options *options);
 

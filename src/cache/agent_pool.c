@@ -141,7 +141,7 @@ static void serve(struct agent *agent, struct cache_request *request)
 static bool serve_request(struct agent *agent)
 {
     struct cache_control *control = agent->control;
-    for (uint32_t i = 0; i < control->shape.request_count / 64; i++) {
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count / 64; i++) {
         uint64_t word;
         while ((word = atomic_load_explicit(&control->posted[i], memory_order_relaxed)) != 0) {
             uint64_t bit = word & -word;
@@ -154,10 +154,10 @@ static bool serve_request(struct agent *agent)
     return false;
 }
 
-static bool is_posted(const struct cache_control *control)
+static bool is_posted(const struct agent *agent)
 {
-    for (uint32_t i = 0; i < control->shape.request_count / 64; i++) {
-        if (atomic_load(&control->posted[i]) != 0)
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count / 64; i++) {
+        if (atomic_load(&agent->control->posted[i]) != 0)
             return true;
     }
     return false;
@@ -165,7 +165,7 @@ static bool is_posted(const struct cache_control *control)
 
 void agent_pool_reap(struct agent *agent)
 {
-    for (uint32_t i = 0; i < agent->control->shape.request_count; i++) {
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count; i++) {
         struct cache_request *request = &agent->control->request[i];
         uint32_t word = atomic_load(&request->stage);
         uint32_t stage = word % CACHE_STAGES;
@@ -214,7 +214,7 @@ static void rest(struct agent *agent, uint32_t bell)
     struct cache_control *control = agent->control;
     atomic_fetch_add(&control->sleepers, 1);
     /* seq_cst, with post() in client_ask.c: a request that we do not see here rings the bell. */
-    if (!is_posted(control))
+    if (!is_posted(agent))
         raw_futex_wait(&control->bell, bell, SLEEP_NS);
     atomic_fetch_sub(&control->sleepers, 1);
 }

@@ -7,6 +7,7 @@
 #include "dsm/page/pages.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 int sync_open(struct rh_dsm_pages *pages)
 {
@@ -48,8 +49,23 @@ static int refuse(const struct rh_dsm_pages *pages)
                      pages->sync.dead);
 }
 
+/* Nothing can be said when a thread dies that way: so say it before, once. */
+static void check_signals(const struct rh_dsm_pages *pages)
+{
+    static _Thread_local bool is_checked;
+    if (is_checked)
+        return;
+    is_checked = true;
+    if (faults_are_blocked(pages->faults))
+        log_warning("rank %d: a thread that uses shared pages has signals blocked; the kernel ends "
+                    "the process without a word if it touches a page that is not here. Unblock "
+                    "SIGBUS and SIGSEGV in it",
+                    pages->rank);
+}
+
 int sync_take(struct rh_dsm_pages *pages)
 {
+    check_signals(pages);
     struct pages_sync *state = &pages->sync;
     struct timespec until = {0};
     int waited = 0;

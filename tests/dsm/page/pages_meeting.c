@@ -294,9 +294,11 @@ static void overtaken(struct pages_member *me)
         }
     }
     plain_barrier(me);
-    pages_member_lock(me, 0);
-    MEMBER_CHECK(&me->member, *byte(me, 5, 0) == 'o');
-    pages_member_unlock(me, 0);
+    if (me->rank == 1) { /* nobody has had this lock since: it says how far the log was then */
+        pages_member_lock(me, 0);
+        MEMBER_CHECK(&me->member, *byte(me, 5, 0) == 'o');
+        pages_member_unlock(me, 0);
+    }
     end(me);
 }
 
@@ -321,9 +323,11 @@ static void lapped(struct pages_member *me)
         MEMBER_CHECK(&me->member, pages_member_stat(me).noted_pages == noted + (1u << 20));
     }
     plain_barrier(me);
-    pages_member_lock(me, 0);
-    MEMBER_CHECK(&me->member, *byte(me, 5, 0) == 'o');
-    pages_member_unlock(me, 0);
+    if (me->rank == 1) { /* nobody has had this lock since: it says how far the log was then */
+        pages_member_lock(me, 0);
+        MEMBER_CHECK(&me->member, *byte(me, 5, 0) == 'o');
+        pages_member_unlock(me, 0);
+    }
     end(me);
 }
 

@@ -260,6 +260,8 @@ struct nic {
     /* Attached memory moves only with its owner's help: better push through allocated memory.
      * NULL: it is not so. A wrapping NIC passes on what the inner one says. */
     const _Atomic bool *attached_is_slow;
+    /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
+    const _Atomic bool *is_crowded;
     struct nic_ops completed; /* nic_open()'s business */
 };
 

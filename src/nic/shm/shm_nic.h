@@ -27,6 +27,7 @@
 
 #include "base/fence.h"
 #include "base/guard.h"
+#include "nic/shm/habit.h"
 #include "nic/shm/shm.h"
 
 #include <pthread.h>
@@ -146,8 +147,8 @@ struct shm_nic {
     struct shm_segment *segments;
     uint32_t segment_count;
     uint64_t generation;
-    bool has_membarrier; /* else every write ends with a fence */
-    bool oversubscribed; /* more ranks than cores: yield instead of spinning */
+    bool has_membarrier;    /* else every write ends with a fence */
+    struct shm_habit habit; /* spin, or give the core away */
     bool huge_pages;
     _Atomic bool cma_forbidden;
     int64_t spin_ns;

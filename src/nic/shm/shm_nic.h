@@ -215,6 +215,8 @@ void shm_rest(const struct shm_nic *shm);
 int shm_segment_add(struct nic *nic, struct nic_segment *segment);
 int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 void shm_segments_close(struct shm_nic *shm);
+/* Whether an address lies in a segment of this process. */
+bool shm_segment_has(struct shm_nic *shm, const void *address);
 
 /* ---- view_table.c --------------------------------------------------------------------------- */
 

@@ -198,6 +198,16 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
+/* A short wait is one of many that make up a longer one, and its text is not for people. */
+static int late(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    bool is_vain = wait->word && wait->timeout_ns > SLICE_LAST_NS &&
+                   !shm_segment_has(shm, wait->word);
+    return nic_wait_late(wait, is_vain ? "; the word is in no segment of this process, so that no "
+                                         "other rank can write it"
+                                       : "");
+}
+
 static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil,
                         int64_t started_ns)
 {
@@ -214,9 +224,7 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
             return look(shm, wait) ? 0 : result;
         int64_t now = clock_now_ns();
         if (now >= patience.deadline_ns)
-            return is_met(shm, wait) ? 0
-                                     : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
-                                                 (double)wait->timeout_ns / 1e9);
+            return is_met(shm, wait) ? 0 : late(shm, wait);
         if (now - patience.started_ns < shm->spin_ns ||
             (shm->outside.is_busy && now - patience.started_ns < BUSY_NS &&
              shm->outside.is_busy(shm->outside.context)))

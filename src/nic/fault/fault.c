@@ -551,6 +551,7 @@ static int fault_open(struct nic **nic, struct nic_world *world, const char *inn
     fault->nic.ops = &fault_ops;
     fault->nic.world = world;
     fault->nic.attached_is_slow = fault->inner->attached_is_slow;
+    fault->nic.is_crowded = fault->inner->is_crowded;
     fault_dice_init(&fault->dice, &spec, world->rank);
     fault_hold_init(&fault->hold, fault->inner, fault_mix(spec.seed + (uint64_t)world->rank));
     pthread_mutex_init(&fault->views_lock, NULL);

@@ -5,7 +5,6 @@
 #include "cache/agent.h"
 
 #include "base/clock.h"
-#include "cache/mounts.h"
 #include "cache/raw.h"
 
 #include <stdio.h>
@@ -41,10 +40,13 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
     agent->control = options->control;
     agent->control_fd = options->control_fd;
     agent->listen_fd = -1;
-    int result = node_open(&agent->node, job, options->control, &options->node);
+    agent->mounts = options->mounts;
+    struct node_options node = options->node;
+    node.mounts = &agent->mounts;
+    int result = node_open(&agent->node, job, options->control, &node);
     if (result < 0)
         return result;
-    mounts_refresh(agent->control);
+    mounts_refresh(&agent->mounts, agent->control);
     result = agent_socket_open(agent, options->socket_name);
     if (result < 0)
         return result;
@@ -76,6 +78,7 @@ void agent_end(struct agent *agent)
     pthread_join(agent->keeper, NULL);
     agent_socket_close(agent);
     node_close(&agent->node);
+    mounts_close(&agent->mounts);
 }
 
 /* Serve until our program has ended, and then until all others' have: they may want our blocks. */
@@ -90,7 +93,7 @@ static void serve_all(struct agent *agent)
             reap_ns = clock_deadline_ns(REAP_NS);
         }
         if (clock_now_ns() >= mounts_ns) {
-            mounts_refresh(agent->control);
+            mounts_refresh(&agent->mounts, agent->control);
             mounts_ns = clock_deadline_ns(MOUNTS_NS);
         }
         if (!atomic_load_explicit(&agent->control->stop, memory_order_acquire))

@@ -25,6 +25,7 @@ struct agent_ahead {
 struct agent {
     struct node node;
     struct cache_control *control;
+    struct mounts mounts;
     int control_fd;
     int listen_fd;
     int line_fds[AGENT_LINES_MOST];
@@ -41,6 +42,7 @@ struct agent {
 
 struct agent_options {
     struct node_options node;
+    struct mounts mounts;          /* with its paths */
     struct cache_control *control; /* its shape and paths are filled in */
     int control_fd;
     const char *socket_name;

@@ -113,6 +113,7 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
     node->loader.pretended = options->pretended;
     node->loader.use_direct = options->use_direct;
     node->loader.source = options->source;
+    node->loader.mounts = options->mounts;
     node->control->group_count = (uint32_t)wishes.group_count;
     return result;
 }

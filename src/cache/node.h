@@ -55,6 +55,7 @@ struct node_options {
     bool use_direct;
     bool is_simulated;                  /* see directory.h */
     const struct loader_source *source; /* see loader.h */
+    const struct mounts *mounts;        /* the same */
 };
 
 /* Open this node's memory to the job and wait for the others' (up to the job's timeout each).

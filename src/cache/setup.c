@@ -9,7 +9,6 @@
 #include "base/memory_room.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "cache/mounts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,15 +66,15 @@ static int read_settings(const struct settings *settings, struct agent_options *
     return read_sizes(settings, node);
 }
 
-static int add_paths(struct cache_control *control, const char *list)
+static int add_paths(struct mounts *mounts, const char *list)
 {
     char text[256];
     if (list[0] == '\0')
-        return mounts_add_network(control);
+        return mounts_add_network(mounts);
     snprintf(text, sizeof(text), "%s", list);
     char *rest = text;
     for (char *path; (path = strsep(&rest, ":"));) {
-        int result = path[0] ? mounts_add_path(control, path) : 0;
+        int result = path[0] ? mounts_add_path(mounts, path) : 0;
         if (result < 0)
             return result;
     }
@@ -120,7 +119,10 @@ static int make_control(struct agent_options *options, const struct settings *se
     options->control_fd = fd;
     options->socket_name = control->socket_name;
     name_socket(control);
-    return add_paths(control, setting_text(settings, SETTING_CACHE_PATH));
+    result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));
+    control->path_count = options->mounts.path_count;
+    memcpy(control->path, options->mounts.path, sizeof(control->path));
+    return result;
 }
 
 int setup_agent(struct agent_options *options, const struct settings *settings)

@@ -62,9 +62,9 @@ static uint64_t count_blocks(const struct dsm_binding *binding)
     return walk.index + 1;
 }
 
-static uint32_t *stamps_of(const struct rh_dsm *dsm, rh_dsm_variable variable)
+static uint64_t *stamps_of(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return (uint32_t *)(void *)(dsm->heap + dsm->bindings[variable].stamps);
+    return (uint64_t *)(void *)(dsm->heap + dsm->bindings[variable].stamps);
 }
 
 static bool bit_is_set(const uint64_t *map, uint64_t index)
@@ -140,8 +140,8 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
-    uint32_t *stamps = stamps_of(dsm, variable);
-    uint32_t version = (uint32_t)dsm->nodes[variable].version + 1;
+    uint64_t *stamps = stamps_of(dsm, variable);
+    uint64_t version = dsm->nodes[variable].version + 1; /* never ends: see docs/counters.md */
     const char *twin = own->twin;
     uint64_t changed_count = 0;
     while (walk_next(&walk)) {
@@ -165,7 +165,7 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 static int move_stamps(struct dsm_batch *batch, const struct dsm_binding *binding)
 {
-    int result = dsm_batch_add(batch, binding->stamps, count_blocks(binding) * sizeof(uint32_t));
+    int result = dsm_batch_add(batch, binding->stamps, count_blocks(binding) * sizeof(uint64_t));
     return result < 0 ? result : dsm_batch_flush(batch);
 }
 
@@ -173,7 +173,7 @@ static int move_stamps(struct dsm_batch *batch, const struct dsm_binding *bindin
 static int move_newer(struct dsm_batch *batch, rh_dsm_variable variable, uint64_t version)
 {
     struct walk walk = WALK(&batch->dsm->bindings[variable]);
-    const uint32_t *stamps = stamps_of(batch->dsm, variable);
+    const uint64_t *stamps = stamps_of(batch->dsm, variable);
     int result = 0;
     while (result == 0 && walk_next(&walk)) {
         if (stamps[walk.index] > version)
@@ -221,7 +221,7 @@ int dsm_diff_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64
 static int begin_anew(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
-    uint32_t *stamps = stamps_of(dsm, variable);
+    uint64_t *stamps = stamps_of(dsm, variable);
     for (uint64_t i = 0, count = count_blocks(binding); i < count; i++)
         stamps[i] = 1;
     for (int rank = 0; rank < dsm->size; rank++) {
@@ -247,7 +247,7 @@ int dsm_diff_choose(struct rh_dsm *dsm, rh_dsm_variable variable)
     own->was_told = own->has_twin = own->has_map = false; /* all counts as changed */
     if (!is_wanted)
         return 0;
-    int result = rh_dsm_alloc(dsm, count_blocks(binding) * sizeof(uint32_t), &binding->stamps);
+    int result = rh_dsm_alloc(dsm, count_blocks(binding) * sizeof(uint64_t), &binding->stamps);
     if (result < 0)
         binding->stamps = 0;
     return result < 0 ? result : begin_anew(dsm, variable);

@@ -82,7 +82,7 @@ struct dsm_binding {
     alignas(64) uint32_t region_count;
     uint32_t mode;
     uint64_t length; /* of all regions together */
-    uint64_t stamps; /* RH_DSM_DIFF: offset of one uint32_t per block: version of its last change */
+    uint64_t stamps; /* RH_DSM_DIFF: offset of one uint64_t per block: version of its last change */
     struct rh_dsm_region region[RH_DSM_REGIONS_MAX];
 };
 _Static_assert(sizeof(struct dsm_binding) == 320, "shared layout");

@@ -84,11 +84,47 @@ static void serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t
 
 /* ---- Writers -------------------------------------------------------------------------------- */
 
-/* Make a waiting rank of this process the writer. The word stays that of the owner. */
-static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
+/* Whether a rank other than this one that has the same bit stands in a queue to write. Who stood in
+ * the waiters that were taken has said so in its word before; whoever has come since sets the bit
+ * again. */
+static bool others_share(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
+    uint64_t word;
+    for (int same = rank & 63; same < dsm->size; same += 64) {
+        if (same == rank || dsm_is_gone(dsm, same))
+            continue;
+        int result = dsm_load(dsm, same, variable, DSM_WORD, &word);
+        if (result == RH_EDEAD || (result == 0 && !(word & WORD_WAIT_WRITE)))
+            continue;
+        return true; /* or no answer: better one question too many */
+    }
+    return false;
+}
+
+/* Who else waits when a rank is let in. */
+static uint64_t all_but(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters, int rank)
+{
+    if (likely(dsm->size <= 64) || !others_share(dsm, variable, rank))
+        return waiters & ~dsm_bit(rank);
+    return waiters;
+}
+
+static bool may_write_here(uint64_t word)
+{
+    return (word & WORD_WAIT_WRITE) && !(word & WORD_READERS);
+}
+
+/* Make a waiting thread of this rank the writer. The word stays that of the owner. */
+static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+{
+    struct dsm_node *node = &dsm->nodes[variable];
     uint64_t word = dsm_own_word(dsm, variable);
-    while ((word & WORD_WAIT_WRITE) && !(word & WORD_READERS)) {
+    uint64_t others = may_write_here(word) ? all_but(dsm, variable, waiters, dsm->rank) : 0;
+    if (others != 0) {
+        __atomic_fetch_or(&node->waiters_write, others, __ATOMIC_SEQ_CST);
+        word = __atomic_or_fetch(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+    }
+    while (may_write_here(word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_SERVING);
         next = word_with_hint(next | WORD_WRITER, dsm->rank);
         if (dsm_own_swap_if(dsm, variable, &word, next)) {
@@ -100,12 +136,14 @@ static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
 }
 
 /* Make another waiting rank the owner, with what others wait for. */
-static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t others)
+static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters)
 {
-    uint64_t own = dsm_own_word(dsm, variable), word, old;
+    uint64_t own = dsm_own_word(dsm, variable), others = 0, word, old;
     uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
-    if (result == 0 && (word & WORD_WAIT_WRITE) && others != 0)
+    if (result == 0 && (word & WORD_WAIT_WRITE))
+        others = all_but(dsm, variable, waiters, rank);
+    if (result == 0 && others != 0)
         result = dsm_or(dsm, rank, variable, DSM_WAITERS_WRITE, others, &old);
     while (result == 0 && (word & WORD_WAIT_WRITE) && is_out(dsm, variable, rank, word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_FRESH | WORD_COPIES);
@@ -138,26 +176,15 @@ static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
         int rank = (dsm->rank + i) % dsm->size;
         if (!(waiters & dsm_bit(rank)))
             continue;
-        uint64_t others = waiters & ~dsm_bit(rank);
-        if (dsm->size > 64) /* there may be others of the same bit */
-            others = waiters;
-        else
-            waiters = others;
-        if (dsm_is_gone(dsm, rank))
-            continue;
-        if (rank != dsm->rank) {
-            if (grant_write_to(dsm, variable, rank, others)) {
-                step_down(dsm, variable, rank);
+        if (rank == dsm->rank) {
+            if (grant_write_here(dsm, variable, waiters))
                 return true;
-            }
-            continue;
-        }
-        if (others != 0) {
-            __atomic_fetch_or(&dsm->nodes[variable].waiters_write, others, __ATOMIC_SEQ_CST);
-            __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WANTED, __ATOMIC_SEQ_CST);
-        }
-        if (grant_write_here(dsm, variable))
+        } else if (!dsm_is_gone(dsm, rank) && grant_write_to(dsm, variable, rank, waiters)) {
+            step_down(dsm, variable, rank);
             return true;
+        }
+        if (likely(dsm->size <= 64)) /* else there may be others of the same bit */
+            waiters &= ~dsm_bit(rank);
     }
     return false;
 }

@@ -3,29 +3,24 @@
  * Which core a rank gets: only those that we may use ourselves, so that taskset, cgroups and batch
  * systems keep their say.
  */
+#include "base/cores.h"
 #include "job/launch_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CORE_MAX 8192 /* the most that Linux can be built for */
-
-struct core_set {
-    cpu_set_t part[CORE_MAX / CPU_SETSIZE];
-};
-
 int launch_cores_find(struct launch_cores *cores)
 {
     struct core_set set;
-    memset(&set, 0, sizeof(set));
-    if (sched_getaffinity(0, sizeof(set), set.part) != 0)
-        return -errno;
+    int result = cores_of(0, &set);
+    if (result < 0)
+        return result;
     int count = CPU_COUNT_S(sizeof(set), set.part);
     cores->core = calloc((size_t)count, sizeof(cores->core[0]));
     if (!cores->core)
         return -ENOMEM;
-    for (int core = 0; core < CORE_MAX; core++) {
+    for (int core = 0; core < CORES_MAX; core++) {
         if (CPU_ISSET_S((size_t)core, sizeof(set), set.part))
             cores->core[cores->core_count++] = core;
     }

@@ -139,6 +139,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     made->size = options->size;
     made->members = members;
     made->cluster = options->cluster;
+    made->adopts = options->adopts;
     made->common_fd = -1;
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     for (int rank = 0; rank < options->size; rank++)

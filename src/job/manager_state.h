@@ -6,6 +6,7 @@
 #ifndef JOB_MANAGER_STATE_H
 #define JOB_MANAGER_STATE_H
 
+#include "base/cores.h"
 #include "base/descriptor.h"
 #include "job/job_memory.h"
 #include "job/manager.h"
@@ -51,6 +52,7 @@ struct manager {
     struct mesh *mesh;
     struct manager_events events;
     bool adopts;
+    struct core_set cores; /* adopted members bring their own: all of these together */
     char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
 };
 

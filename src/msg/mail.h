@@ -8,6 +8,8 @@
 #include "base/turn.h"
 #include "msg/msg.h"
 
+#include <stdlib.h>
+
 /* ---- What travels --------------------------------------------------------------------------- */
 
 #define SLOT_INLINE   48 /* bytes of a message inside a slot */
@@ -187,6 +189,7 @@ struct rh_request {
     uint32_t send_id;
     struct announcement announced; /* receive: what was matched */
     uint64_t arrival;              /* receive: the message's number, see struct unexpected */
+    struct unexpected *record;     /* receive: of the announced message, to put it back */
     uint32_t stream;
     uint64_t first_chunk; /* send: number of its first chunk in the stream */
     uint64_t chunk;       /* send: next to push */
@@ -251,7 +254,9 @@ struct mail {
     struct {
         int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
         uint32_t send_id;
+        bool is_untold; /* there was no memory to tell it */
     } withdrawn[SENDS_MOST];
+    uint32_t untold_count;
     bool owes_credit;  /* some inbox_done could not be told */
     uint64_t arrivals; /* messages that came, including own ones */
     uint64_t events;   /* completions and arrivals that somebody may wait for */
@@ -303,6 +308,10 @@ static inline void request_complete(struct rh_request *request, int result)
 {
     request->result = result;
     request->state = STATE_COMPLETE;
+    if (unlikely(request->record != NULL)) {
+        free(request->record);
+        request->record = NULL;
+    }
     request->msg->mail->events++;
 }
 
@@ -373,8 +382,9 @@ struct arrived {
     size_t length;
 };
 
-/* A slot for us: a message, or news about one. */
-void match_arrival(struct mail *mail, struct arrived *arrived);
+/* A slot for us: a message, or news about one. False: there is no memory to deal with it now; it
+ * stays where it is, and so does what comes behind it. */
+bool match_arrival(struct mail *mail, struct arrived *arrived);
 
 /* Let a receive take a message that is there already; false if there is none, then it is posted. */
 bool match_receive(struct mail *mail, struct rh_request *receive);
@@ -389,7 +399,7 @@ void match_own(struct mail *mail, struct rh_request *send);
 void match_forget_own(struct mail *mail, const struct rh_request *send);
 
 /* A receive gives up before its announced message has begun to move: somebody else may have it. */
-void match_put_back(struct mail *mail, const struct rh_request *receive);
+void match_put_back(struct mail *mail, struct rh_request *receive);
 
 /* Forget announced messages of peers that are gone. */
 void match_drop_gone(struct mail *mail);
@@ -410,10 +420,10 @@ void stream_receive(struct mail *mail, struct rh_request *receive);
 /* A receive in STATE_STREAMING gives up: what still comes is dropped. */
 void stream_abandon(struct mail *mail, struct rh_request *receive);
 
-/* News for an announced send, or for its receiver. */
-void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
+/* News for an announced send, or for its receiver. False: not now, there is no memory to answer. */
+bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
 void stream_finished(struct mail *mail, int source, uint32_t send_id);
-void stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
+bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
@@ -425,7 +435,7 @@ void stream_end_gone(struct mail *mail);
 /* For joint.c: a free stream for this receive, NULL if there is none. */
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
-void stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
+bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
 void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way);
 /* The whole message is where it belongs, or nobody wants it. False: the sender cannot be told
  * now. */
@@ -449,8 +459,8 @@ uint64_t joint_moved(const struct joint *joint);
 
 /* Start a send: at once, or when there is room. */
 void progress_send(struct mail *mail, struct rh_request *send);
-/* Get a control slot to a peer, now or later. */
-void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Get a control slot to a peer, now or later. False: neither, there is no memory to remember it. */
+bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 /* Everything that can go on without waiting. Also for whoever waits for something else
  * meanwhile. */
 void progress(struct mail *mail);

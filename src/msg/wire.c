@@ -242,8 +242,10 @@ static bool take_from_lane(struct mail *mail, int index)
     size_t most = in_block ? BLOCK_LENGTH : SLOT_INLINE;
     arrived.length = head.length < most ? head.length : most;
     if (in_block)
-        arrived.data = mail->lanes->block[index][lane->blocks_taken++ % LANE_BLOCKS];
-    match_arrival(mail, &arrived);
+        arrived.data = mail->lanes->block[index][lane->blocks_taken % LANE_BLOCKS];
+    if (!match_arrival(mail, &arrived))
+        return false;
+    lane->blocks_taken += in_block;
     lane->next++;
     if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
         return_lane(mail, lane);
@@ -322,9 +324,10 @@ static void poll_inbox(struct mail *mail)
                                       .head = &head,
                                       .data = (const char *)arrival.data + sizeof(head),
                                       .length = arrival.length - sizeof(head)};
+            if (!match_arrival(mail, &arrived))
+                return;
             if (arrived.by_inbox)
                 mail->peer[arrival.source].inbox_taken++;
-            match_arrival(mail, &arrived);
         }
         rh_queue_release(mail->inbox);
     }

@@ -208,9 +208,14 @@ struct nic_ops {
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With
      * rights 0 this is only a question: a refusal is not counted. The view is plain memory of the
-     * caller, valid until close. May block for the manager on first contact. */
+     * caller, valid until view_release or close; one with rights 0 is not to be used. May block for
+     * the manager on first contact. */
     int (*view)(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
                 struct nic_view *view);
+
+    /* A view with rights, and its pointer, are not used any more: what is kept for it alone may go.
+     * Does not block. */
+    void (*view_release)(struct nic *nic, const struct nic_view *view);
 
     /* Copy local memory to remote memory. extra may be NULL. Needs RH_WRITE, as does the notice.
      * May block for the network. With a done flag or inline: returns at once; RH_EAGAIN if too many

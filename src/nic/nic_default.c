@@ -65,6 +65,12 @@ static void default_queue_release(struct nic *nic, void *queue)
     (void)nic, (void)queue;
 }
 
+/* Right where a view needs nothing of its own. */
+static void default_view_release(struct nic *nic, const struct nic_view *view)
+{
+    (void)nic, (void)view;
+}
+
 /* Right where every operation has completed when it returns. */
 static int default_flush(struct nic *nic, int rank)
 {
@@ -96,6 +102,8 @@ static int64_t default_now_ns(struct nic *nic)
 
 void nic_ops_complete(struct nic_ops *ops)
 {
+    if (!ops->view_release)
+        ops->view_release = default_view_release;
     if (!ops->pull)
         ops->pull = default_pull;
     if (!ops->store)

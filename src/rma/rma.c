@@ -141,6 +141,9 @@ int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
 
 void rh_page_close(struct rh_page *page)
 {
+    if (!page)
+        return;
+    page->job->nic->ops->view_release(page->job->nic, &page->view);
     free(page);
 }
 
@@ -184,6 +187,8 @@ void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length
     }
     if (job->nic->ops->view(job->nic, target, length, RH_READ, &view) < 0)
         return NULL;
+    if (!view.pointer) /* else it is the program's for good, also when the peer detaches */
+        job->nic->ops->view_release(job->nic, &view);
     return view.pointer;
 }
 

@@ -26,8 +26,8 @@ enum say { SAY_WRITE = 1, SAY_WRITTEN = 2, SAY_ASK = 3, SAY_ANSWER = 4 };
 
 /* What a message begins with; data follows in SAY_WRITE and SAY_ANSWER. */
 struct head {
-    uint32_t say;
-    uint32_t transfer; /* number of the transfer at the rank that wants it */
+    uint64_t say;
+    uint64_t transfer; /* number of the transfer at the rank that wants it */
     uint64_t offset;
     uint64_t length;
 };
@@ -36,8 +36,8 @@ struct head {
 
 /* A part of a push or pull, in the memory of the thread that waits for it. */
 struct transfer {
-    uint32_t number;
-    uint16_t message_id; /* of SAY_WRITE: the same when it is repeated */
+    uint64_t number;
+    uint64_t message_id; /* of SAY_WRITE: the same when it is repeated */
     int rank;
     bool is_push;
     struct dsm_piece piece;
@@ -49,8 +49,8 @@ struct transfer {
  * both add up. */
 struct answered {
     int rank;
-    uint32_t transfer;
-    uint16_t message_id;
+    uint64_t transfer;
+    uint64_t message_id;
 };
 
 struct datagram {
@@ -62,26 +62,26 @@ struct datagram {
     struct assembly **assemblies; /* by sender */
     char *answer;                 /* MESSAGE_MAX bytes */
     struct answered answered[ANSWERS];
-    unsigned answer_count;
+    uint64_t answer_count;
     pthread_mutex_t lock; /* what follows */
     struct transfer *waiting;
-    uint32_t transfer_count;
-    uint16_t message_id;
+    uint64_t transfer_count;
+    uint64_t *message_ids; /* of the last message to each rank */
 };
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
-static uint16_t new_message_id(struct datagram *datagram)
+static uint64_t new_message_id(struct datagram *datagram, int rank)
 {
     pthread_mutex_lock(&datagram->lock);
-    uint16_t id = ++datagram->message_id;
+    uint64_t id = ++datagram->message_ids[rank];
     pthread_mutex_unlock(&datagram->lock);
     return id;
 }
 
 /* No slot free, or lost on the way: both are told by nobody, and mended by repeating. */
 static int send_message(struct datagram *datagram, int rank, const char *message, size_t size,
-                        uint16_t id)
+                        uint64_t id)
 {
     int result = 0;
     for (unsigned i = 0; i < packet_count(size) && result == 0; i++) {
@@ -95,7 +95,7 @@ static int send_message(struct datagram *datagram, int rank, const char *message
 }
 
 /* A message with a piece of our heap, or none, after its head. `room` is MESSAGE_MAX bytes. */
-static int send_piece(struct datagram *datagram, int rank, const struct head *head, uint16_t id,
+static int send_piece(struct datagram *datagram, int rank, const struct head *head, uint64_t id,
                       char *room)
 {
     size_t data = head->say == SAY_WRITE || head->say == SAY_ANSWER ? head->length : 0;
@@ -110,7 +110,8 @@ static int send_transfer(struct datagram *datagram, const struct transfer *trans
                         .transfer = transfer->number,
                         .offset = transfer->piece.offset,
                         .length = transfer->piece.length};
-    uint16_t id = transfer->is_push ? transfer->message_id : new_message_id(datagram);
+    uint64_t id = transfer->is_push ? transfer->message_id
+                                    : new_message_id(datagram, transfer->rank);
     return send_piece(datagram, transfer->rank, &head, id, room);
 }
 
@@ -141,14 +142,14 @@ static bool is_sound(const struct datagram *datagram, const struct head *head, s
            size == sizeof(*head) + (has_data ? head->length : 0);
 }
 
-static uint16_t answer_id(struct datagram *datagram, int rank, uint32_t transfer)
+static uint64_t answer_id(struct datagram *datagram, int rank, uint64_t transfer)
 {
     for (unsigned i = 0; i < ANSWERS && i < datagram->answer_count; i++)
         if (datagram->answered[i].rank == rank && datagram->answered[i].transfer == transfer)
             return datagram->answered[i].message_id;
     struct answered *next = &datagram->answered[datagram->answer_count++ % ANSWERS];
     *next = (struct answered){
-        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram)};
+        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram, rank)};
     return next->message_id;
 }
 
@@ -166,7 +167,7 @@ static void carry_out(struct datagram *datagram, int source, const char *message
     case SAY_WRITE:
         memcpy(datagram->dsm->heap + head.offset, data, head.length);
         head.say = SAY_WRITTEN;
-        send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+        send_piece(datagram, source, &head, new_message_id(datagram, source), datagram->answer);
         break;
     case SAY_ASK:
         head.say = SAY_ANSWER;
@@ -196,7 +197,7 @@ static void acknowledge_again(struct datagram *datagram, int source, const struc
     if (head.say != SAY_WRITE || !is_sound(datagram, &head, sizeof(head) + head.length))
         return;
     head.say = SAY_WRITTEN;
-    send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+    send_piece(datagram, source, &head, new_message_id(datagram, source), datagram->answer);
 }
 
 static void take(struct datagram *datagram, const struct rh_arrival *arrival)
@@ -272,7 +273,7 @@ static void enlist(struct datagram *datagram, struct batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         struct transfer *transfer = &batch->transfer[i];
         transfer->number = ++datagram->transfer_count;
-        transfer->message_id = transfer->is_push ? ++datagram->message_id : 0;
+        transfer->message_id = transfer->is_push ? ++datagram->message_ids[transfer->rank] : 0;
         transfer->next = datagram->waiting;
         datagram->waiting = transfer;
     }
@@ -374,6 +375,7 @@ static void free_all(struct datagram *datagram)
     for (int rank = 0; datagram->assemblies && rank < datagram->dsm->size; rank++)
         assembly_destroy(datagram->assemblies[rank]);
     free(datagram->assemblies);
+    free(datagram->message_ids);
     free(datagram->answer);
     pthread_mutex_destroy(&datagram->lock);
     pthread_mutex_destroy(&datagram->receiving);
@@ -391,8 +393,9 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
     pthread_mutex_init(&datagram->lock, NULL);
     pthread_mutex_init(&datagram->receiving, NULL);
     datagram->assemblies = calloc((size_t)dsm->size, sizeof(*datagram->assemblies));
+    datagram->message_ids = calloc((size_t)dsm->size, sizeof(*datagram->message_ids));
     datagram->answer = malloc(MESSAGE_MAX);
-    int result = datagram->assemblies && datagram->answer
+    int result = datagram->assemblies && datagram->message_ids && datagram->answer
                      ? rh_queue_create(dsm->job, DSM_SID_BULK, shape, &datagram->queue)
                      : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
     if (result == 0 && pthread_create(&datagram->thread, NULL, receive, datagram) != 0)

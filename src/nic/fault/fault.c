@@ -154,8 +154,13 @@ static int hold_push(struct fault *fault, struct fault_held *held)
     struct nic_view view;
     const struct nic_ops *ops = fault->inner->ops;
     int result = ops->view(fault->inner, held->target, held->length, RH_WRITE, &view);
-    if (result == 0 && held->has_notice)
+    if (result == 0)
+        ops->view_release(fault->inner, &view);
+    if (result == 0 && held->has_notice) {
         result = ops->view(fault->inner, held->notice.word, sizeof(uint64_t), RH_WRITE, &view);
+        if (result == 0)
+            ops->view_release(fault->inner, &view);
+    }
     if (result < 0)
         return result;
     return fault_hold_add(&fault->hold, held) ? 1 : 0;
@@ -277,6 +282,7 @@ static int hold_store(struct fault *fault, struct fault_held *held)
     int result = fault->inner->ops->view(fault->inner, view->remote, view->length, RH_WRITE, &now);
     if (result < 0)
         return result;
+    fault->inner->ops->view_release(fault->inner, &now);
     if (!view_equal(view, &now))
         return 0;
     return fault_hold_add(&fault->hold, held) ? 1 : 0;
@@ -555,6 +561,14 @@ static int fault_view(struct nic *nic, struct rh_remote remote, uint64_t length,
     return 0;
 }
 
+/* Those that we keep, we keep until close. */
+static void fault_view_release(struct nic *nic, const struct nic_view *view)
+{
+    struct fault *fault = fault_of(nic);
+    if (!fault->is_hiding)
+        fault->inner->ops->view_release(fault->inner, view);
+}
+
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 static bool hits_stores(const struct fault_dice *dice)
@@ -619,6 +633,7 @@ const struct nic_ops fault_ops = {
     .segment_add = fault_segment_add,
     .segment_remove = fault_segment_remove,
     .view = fault_view,
+    .view_release = fault_view_release,
     .push = fault_push,
     .pull = fault_pull,
     .store = fault_store,

@@ -143,8 +143,8 @@ static int ofi_wake(struct nic *nic, int rank)
 
 #define OPERATIONS                                                                                 \
     .close = ofi_close_nic, .segment_add = ofi_segment_add, .segment_remove = ofi_segment_remove,  \
-    .view = ofi_view, .push = ofi_push, .pull = ofi_pull, .store = ofi_store,                      \
-    .atomic = ofi_atomic, .append = ofi_append, .append_try = ofi_append_try,                      \
+    .view = ofi_view, .view_release = ofi_view_release, .push = ofi_push, .pull = ofi_pull,        \
+    .store = ofi_store, .atomic = ofi_atomic, .append = ofi_append, .append_try = ofi_append_try,  \
     .queue_peek = ofi_queue_peek, .queue_release = ofi_queue_release, .flush = ofi_flush,          \
     .wait = ofi_wait, .withdraw = ofi_withdraw, .wake = ofi_wake
 

@@ -497,6 +497,7 @@ int ofi_refuse_queue(struct ofi_nic *ofi, const struct ofi_view *view);
 int ofi_refuse_alignment(struct rh_remote remote);
 int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view);
+void ofi_view_release(struct nic *nic, const struct nic_view *view);
 void ofi_views_close(struct ofi_nic *ofi);
 
 /* ---- move.c --------------------------------------------------------------------------------- */

@@ -180,6 +180,14 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
     return 0;
 }
 
+/* Far ones stay: what is kept for them is small. */
+void ofi_view_release(struct nic *nic, const struct nic_view *view)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, view->remote.rank))
+        ofi->inner->ops->view_release(ofi->inner, view);
+}
+
 void ofi_views_close(struct ofi_nic *ofi)
 {
     for (int i = 0; i < OFI_CHAINS; i++) {

@@ -102,6 +102,7 @@ const struct nic_ops shm_ops = {
     .segment_add = shm_segment_add,
     .segment_remove = shm_segment_remove,
     .view = shm_view,
+    .view_release = shm_view_release,
     .push = shm_push,
     .pull = shm_pull,
     .store = shm_store,

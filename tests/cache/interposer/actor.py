@@ -28,6 +28,8 @@ def perform(fds, call, *words):
         return os.write(fds[words[0]], words[1].encode("latin-1"))
     if call == "ftruncate":
         return os.ftruncate(fds[words[0]], words[1])
+    if call == "stat":
+        return os.stat(words[0]).st_ino
     return getattr(os, call)(*words)  # truncate, rename, unlink
 
 

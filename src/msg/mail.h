@@ -104,6 +104,17 @@ struct list {
     struct rh_request *first, *last;
 };
 
+/* Which word of struct returns a receiver gives back. */
+enum return_field { RETURN_LANE, RETURN_INBOX, RETURN_BLOCKS, RETURN_FIELDS };
+
+/* A count on its way to a peer. */
+struct posted_word {
+    uint64_t value; /* what travels */
+    uint64_t known; /* what the peer has */
+    struct rh_done done;
+    bool is_underway;
+};
+
 /* A rank we exchange messages with. */
 struct peer {
     /* As receiver of ours. */
@@ -118,15 +129,19 @@ struct peer {
     struct rh_page *lane_page; /* the same, for the notices */
     uint64_t inbox_sent;       /* messages appended so far, for which we need credit */
     uint32_t sent;
-    struct list pending;  /* sends that could not start yet, in order */
-    struct list controls; /* the same for control slots, which go first */
+    struct list pending;           /* sends that could not start yet, in order */
+    struct list controls;          /* the same for control slots, which go first */
+    struct doubt *doubt;           /* an append that may have arrived or not, see post.c; or NULL */
+    struct nic_ticket lane_ticket; /* of a lane that was asked for and not answered yet */
+    int64_t patience_ns;           /* with the next block; 0: little */
     /* As sender to us. */
     int lane_in;             /* which of our lanes is its, or -1 */
     uint64_t inbox_taken;    /* messages received by the inbox, arrival order */
     uint64_t inbox_done;     /* of which consumed */
     uint64_t inbox_returned; /* of which the sender knows */
-    uint32_t held;           /* unexpected messages of its that we keep */
-    bool is_gone;            /* died or left, and what it did before has been looked at */
+    struct posted_word posted[RETURN_FIELDS];
+    uint32_t held; /* unexpected messages of its that we keep */
+    bool is_gone;  /* died or left, and what it did before has been looked at */
 };
 
 /* A lane as its receiver sees it. */
@@ -341,6 +356,19 @@ void wire_poll(struct mail *mail);
 
 /* The program has taken a message that came by the inbox: give credit back. */
 void wire_consumed(struct mail *mail, int source, bool by_inbox);
+
+/* ---- post.c: getting things to peers that may be stopped ------------------------------------ */
+
+/* Append a slot to a peer's inbox. 0: it is there, or will be; RH_EAGAIN: not now. */
+int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Go on with what could not be decided before; whether the inbox takes something else. */
+bool post_settle(struct mail *mail, int rank);
+/* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */
+int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length);
+/* Tell a sender how far we are. False if it must be tried again. */
+bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count);
+/* What was taken for sent gets its chance; the rest is withdrawn. */
+void post_close(struct mail *mail);
 
 /* ---- match.c: receives and unexpected messages ---------------------------------------------- */
 

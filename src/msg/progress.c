@@ -239,6 +239,7 @@ static void look_for_ends(struct mail *mail)
 static void retry_all(struct mail *mail)
 {
     for (int rank = 0; rank < mail->size; rank++) {
+        post_settle(mail, rank);
         retry_controls(mail, rank);
         retry_pending(mail, rank);
     }

@@ -110,6 +110,7 @@ struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
+    bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
 };
 
 enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };

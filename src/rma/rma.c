@@ -94,7 +94,7 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice)
 {
-    struct nic_extra extra = {.notice = notice, .is_inline = true};
+    struct nic_extra extra = {.notice = notice, .is_inline = true, .is_hasty = true};
     return push(job, target, source, length, &extra);
 }
 

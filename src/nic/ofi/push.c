@@ -242,7 +242,7 @@ int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_
     struct ofi_errand errand = ofi_errand(ofi, target.rank, "push");
     int result;
     while ((result = push_once(ofi, &errand, &push, notice, &task)) == RH_EAGAIN) {
-        if (push.done)
+        if (push.done || (extra && extra->is_hasty))
             return error_set(RH_EAGAIN, target.rank, "too many transfers are under way");
         result = ofi_pause(ofi, &errand);
         if (result < 0)

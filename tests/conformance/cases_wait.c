@@ -223,8 +223,6 @@ static void *waiter_main(void *argument)
 /* Several threads of one rank sleep on words of their own. */
 static void several_threads(struct test *test)
 {
-    if (moment_is_simulated())
-        SKIP("ranks are fibers and have no threads");
     uint64_t *words = test_alloc(test, 1, WAITERS * 64);
     pthread_t threads[WAITERS];
     struct waiter waiters[WAITERS];
@@ -276,8 +274,6 @@ static void *worker_main(void *argument)
 /* All threads of all ranks work at once. */
 static void threads_at_work(struct test *test)
 {
-    if (moment_is_simulated())
-        SKIP("ranks are fibers and have no threads");
     uint64_t *base = test_alloc(test, 1, 1024 + MEETING_RANKS_MAX * WAITERS * 512);
     pthread_t threads[WAITERS];
     struct worker workers[WAITERS];
@@ -305,7 +301,7 @@ const struct test_case wait_cases[] = {
     {.name = "wait-attached-word", .run = attached_word},
     {.name = "wait-no-lost-wake-up", .run = no_lost_wake_up},
     {.name = "wait-ring", .run = ring},
-    {.name = "wait-several-threads", .run = several_threads},
-    {.name = "wait-threads-at-work", .run = threads_at_work},
+    {.name = "wait-several-threads", .run = several_threads, .flags = CASE_THREADS},
+    {.name = "wait-threads-at-work", .run = threads_at_work, .flags = CASE_THREADS},
     {.name = NULL},
 };

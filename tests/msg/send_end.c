@@ -405,7 +405,7 @@ static void unless_pulled(struct mail_test *test, void (*run)(struct mail_test *
         run(test);
         return;
     }
-    test->skipped = "long messages are pulled here, at once";
+    test->outside = "long messages are pulled here, at once";
     if (is_victim(test) && run == not_ours)
         die();
     if (run == not_ours)

@@ -31,6 +31,7 @@ struct mail_test {
     bool is_thread;      /* ranks are threads of one process */
     bool has_left;       /* the case has called rh_leave() */
     const char *skipped; /* the case says that it could not run, and why */
+    const char *outside; /* or that it has no meaning here */
 };
 
 #define CASE_ALONE 1u /* the last rank dies or leaves: a launch of its own, with --survive */

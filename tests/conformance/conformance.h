@@ -18,6 +18,10 @@
 /* Longest wait for a peer within a case: far above what any takes, below the watchdog. */
 #define TEST_WAIT_NS RH_MILLISECONDS(30000)
 
+/* A call that should end at once, or at its deadline, and takes so long, hangs: on a busy machine
+ * nothing shorter tells the two apart. */
+#define HANG_NS RH_MILLISECONDS(20000)
+
 struct test_resource;
 
 /* One rank's view of the running suite. */

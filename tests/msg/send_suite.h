@@ -36,7 +36,7 @@ struct mail_test {
 
 #define CASE_ALONE 1u /* the last rank dies or leaves: a launch of its own, with --survive */
 #define CASE_LATE  2u /* opens the mailbox itself */
-#define CASE_HASTY 4u /* a launch of its own with a timeout of half a second */
+#define CASE_HASTY 4u /* a launch of its own with a short timeout */
 #define CASE_HEAVY 8u /* needs gigabytes, or much time */
 
 struct mail_case {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define REPORT_SID       0xC0FFEE01u
-#define WATCHDOG_S       240
-#define REPORT_WAIT_NS   RH_MILLISECONDS(120000) /* a rank may first run into TEST_WAIT_NS, twice */
+#define WATCHDOG_S       90
+#define REPORT_WAIT_NS   RH_MILLISECONDS(70000) /* a rank may first run into TEST_WAIT_NS, twice */
 #define SERIES_OF(index) ((uint32_t)(index) + 1)
 
 /* In rank 0's segment one per rank; in the others' the first one's `go` is used. */

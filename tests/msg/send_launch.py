@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-LAUNCH_S = 300
+LAUNCH_S = 120
 HASTY = "1500ms"  # long enough for those who are to be in time, on a busy machine too
 
 
@@ -47,7 +47,7 @@ def launch(arguments, name=None, flags=frozenset()):
     if "hasty" in flags:
         environment["RHINET_TIMEOUT"] = HASTY
     else:
-        environment.setdefault("RHINET_TIMEOUT", "60s")
+        environment.setdefault("RHINET_TIMEOUT", "20s")
     try:
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=LAUNCH_S, check=False, env=environment)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WATCHDOG_S 150
+#define WATCHDOG_S 60
 
 static const struct mail_case *const groups[] = {
     send_basic_cases, send_request_cases, send_flow_cases, send_way_cases, send_end_cases,

@@ -348,8 +348,7 @@ static void page_again(struct test *test)
         if (round == WARM)
             at_first = address_space();
     }
-    if (!test->is_thread) /* there a detached segment's own addresses stay taken */
-        CHECK(address_space() < at_first + (ROUNDS - WARM) * length / 3);
+    CHECK(address_space() < at_first + (ROUNDS - WARM) * length / 3);
 }
 
 const struct test_case life_cases[] = {
@@ -357,7 +356,7 @@ const struct test_case life_cases[] = {
     {.name = "life-peer-state", .run = peer_state},
     {.name = "life-create-detach", .run = create_detach},
     {.name = "life-recreate", .run = recreate},
-    {.name = "life-page-again", .run = page_again},
+    {.name = "life-page-again", .run = page_again, .flags = CASE_PROCESS},
     {.name = "life-recreate-in-use", .run = recreate_in_use, .flags = CASE_LATE},
     {.name = "life-many-segments", .run = many_segments},
     {.name = "life-segment-wait", .run = segment_wait},

@@ -42,6 +42,7 @@ struct test {
 #define CASE_HEAVY   4u  /* needs gigabytes */
 #define CASE_LATE    8u  /* peers are in the middle of using what is removed */
 #define CASE_THREADS 16u /* its ranks have threads of their own */
+#define CASE_PROCESS 32u /* looks at its process, which must be its own */
 
 struct test_case {
     const char *name;

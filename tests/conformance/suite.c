@@ -59,8 +59,8 @@ void suite_list(FILE *out)
 /* Whether a case has a meaning in this run. */
 static bool is_offered(const struct test_case *one, const struct suite_options *options)
 {
-    if (one->flags & CASE_DIES && options->is_thread)
-        return false; /* a thread cannot be killed alone */
+    if (one->flags & (CASE_DIES | CASE_PROCESS) && options->is_thread)
+        return false; /* a thread cannot be killed alone, nor has it memory of its own */
     if (one->flags & CASE_LATE && options->is_thread && CHECK_SEES_RACES)
         return false; /* late accesses to removed memory are harmless, but a race in one process */
     if (one->flags & CASE_THREADS && moment_is_simulated())

@@ -105,7 +105,8 @@ class CannotStart(harness.SystemTest):
         for words in ((), ("true",), ("-n",), ("-n", "0", "true"), ("-n", "x", "true"),
                       ("-n", "2"), ("--bind", "x", "-n", "2", "true"), ("--frob", "true"),
                       ("-n", "2", "--nic", "nosuch", "true"), ("-n", "2", "--timeout", "0", "true"),
-                      ("-n", "2", "--env", "NOVALUE", "true")):
+                      ("-n", "2", "--env", "NOVALUE", "true"), ("-n", "2", "--env", "=x", "true"),
+                      ("-n", "2", "--nic", "", "true")):
             with self.subTest(words=words):
                 status, out, err = self.run_job(*words)
                 self.assertEqual((status, out), (2, ""))

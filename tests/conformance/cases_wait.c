@@ -53,6 +53,26 @@ static void times_out(struct test *test)
     }
 }
 
+/* What was waited for, and who should have done it; and that nobody could. */
+static void late_text(struct test *test)
+{
+    uint64_t *word = test_alloc(test, 1, 8), outside = 7;
+    struct rh_queue *queue = test_queue(test, 2, 4, 8);
+    struct rh_arrival arrival;
+    *word = 7;
+    CHECK_CODE(wait_for(test, word, RH_AT_LEAST, 8, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "word is 7 and should be at least 8"));
+    CHECK(!strstr(rh_error_text(), "in no segment"));
+    CHECK_CODE(rh_error_rank(), test_previous(test));
+    CHECK_CODE(wait_for(test, &outside, RH_EQUAL, 8, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    if (!strstr(rh_nic_name(test->job), "martini"))
+        CHECK(strstr(rh_error_text(), "in no segment"));
+    CHECK_CODE(rh_queue_next(queue, &arrival, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "rh_queue_next"));
+    CHECK_CODE(rh_segment_wait(test->job, test_next(test), 999, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "segment 999"));
+}
+
 static void looks_once(struct test *test)
 {
     uint64_t *word = test_alloc(test, 1, 8);
@@ -316,6 +336,7 @@ static void threads_at_work(struct test *test)
 const struct test_case wait_cases[] = {
     {.name = "wait-holds-already", .run = holds_already},
     {.name = "wait-times-out", .run = times_out},
+    {.name = "wait-late-text", .run = late_text},
     {.name = "wait-looks-once", .run = looks_once},
     {.name = "wait-invalid", .run = invalid},
     {.name = "wait-wakes-sleeper", .run = wakes_sleeper},

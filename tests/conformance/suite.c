@@ -93,11 +93,13 @@ static void case_body(void *argument)
         test_barrier(test);
 }
 
-static void run_case(struct test *test, size_t index, struct check *check)
+/* Returns when the case itself was over: who failed first counts, and cleaning up takes time. */
+static int64_t run_case(struct test *test, size_t index, struct check *check)
 {
     test->prng.state = 0x5eed0000u + index;
     meeting_begin_series(&test->meeting, SERIES_OF(index));
     check_run(check, case_body, test);
+    int64_t over_ns = test_now_ns();
     if (check->outcome != CHECK_PASSED && !test->has_left)
         meeting_call_off(&test->meeting);
     if (test_release_all(test) < 0 && check->outcome == CHECK_PASSED) {
@@ -105,13 +107,14 @@ static void run_case(struct test *test, size_t index, struct check *check)
         snprintf(check->text, sizeof(check->text),
                  "a guard next to a local buffer was overwritten");
     }
+    return over_ns;
 }
 
 /* ---- Reports --------------------------------------------------------------------------------- */
 
-static struct report make_report(const struct check *check)
+static struct report make_report(const struct check *check, int64_t time_ns)
 {
-    struct report report = {.outcome = check->outcome, .time_ns = test_now_ns()};
+    struct report report = {.outcome = check->outcome, .time_ns = time_ns};
     memcpy(report.text, check->text, sizeof(report.text));
     return report;
 }
@@ -259,8 +262,8 @@ static bool lead_case(struct test *test, size_t index, const struct suite_option
     int64_t start_ns = test_now_ns();
     struct check check;
     char name[96];
-    run_case(test, index, &check);
-    struct report own = make_report(&check), verdict = {.outcome = CHECK_PASSED};
+    int64_t over_ns = run_case(test, index, &check);
+    struct report own = make_report(&check, over_ns), verdict = {.outcome = CHECK_PASSED};
     merge(&verdict, &own, 0);
     bool all_reported = collect(test, index, &verdict);
     snprintf(name, sizeof(name), "%s", test->running->name);
@@ -275,10 +278,10 @@ static bool lead_case(struct test *test, size_t index, const struct suite_option
 static bool follow_case(struct test *test, size_t index)
 {
     struct check check;
-    run_case(test, index, &check);
+    int64_t over_ns = run_case(test, index, &check);
     if (test->has_left)
         return false;
-    struct report report = make_report(&check);
+    struct report report = make_report(&check, over_ns);
     return send_report(test, index, &report) == 0 && await_go(test, index);
 }
 

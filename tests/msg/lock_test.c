@@ -231,6 +231,8 @@ static void test_errors(struct lock_test *test)
         MEMBER_CODE(member, rh_lock(msg, 0, RH_TIMEOUT_NONE), RH_ETIMEOUT);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);
         MEMBER_CODE(member, rh_lock(msg, 0, RH_MILLISECONDS(30)), RH_ETIMEOUT);
+        MEMBER_CHECK(member, strstr(rh_error_text(), "lock 0"));
+        MEMBER_CHECK(member, member->size > 2 || rh_error_rank() == 1 - member->rank);
         MEMBER_CHECK(member, member_now_ms() - before_ms >= 29);
         MEMBER_CODE(member, rh_unlock(msg, 0), RH_EINVALID);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);

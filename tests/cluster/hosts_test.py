@@ -16,7 +16,7 @@ import time
 import cluster_harness as harness
 from cluster_harness import MEMBER, RHINET, pid_of, places, wait_until
 
-SHORT = {"RHINET_HOST_TIMEOUT": "1s"}
+SHORT = {"RHINET_HOST_TIMEOUT": "2s"}  # a busy machine may keep a host waiting for one
 MESH_VERSION = re.search(r"define MESH_VERSION +(\d+)u", (
     pathlib.Path(__file__).resolve().parents[2] / "src/job/mesh.h").read_text(encoding="utf-8"))[1]
 
@@ -369,11 +369,11 @@ class Ends(harness.ClusterTest):
         def stopped():
             return all(b"State:\tT" in harness.read_proc(pid, "status") for pid in job.members())
         self.assertTrue(wait_until(stopped))
-        wait_until(lambda: False, 2)  # longer than the host timeout
+        wait_until(lambda: False, 4)  # longer than the host timeout
         self.assertEqual(len(job.members()), 4)
         os.kill(job.pid, signal.SIGCONT)
         self.assertTrue(wait_until(lambda: not stopped()))
-        wait_until(lambda: False, 1.5)
+        wait_until(lambda: False, 3)
         self.assertEqual(len(job.members()), 4, job.err)
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)

@@ -34,6 +34,7 @@ struct test {
     struct prng prng; /* same numbers on all ranks; seeded anew for each case */
     struct test_resource *resources;
     struct report *reports; /* on rank 0 */
+    bool is_thread;         /* the ranks share an address space */
     bool has_left;          /* the case has called rh_leave() */
 };
 

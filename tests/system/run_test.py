@@ -105,7 +105,8 @@ class CannotStart(harness.SystemTest):
         for words in ((), ("true",), ("-n",), ("-n", "0", "true"), ("-n", "x", "true"),
                       ("-n", "2"), ("--bind", "x", "-n", "2", "true"), ("--frob", "true"),
                       ("-n", "2", "--nic", "nosuch", "true"), ("-n", "2", "--timeout", "0", "true"),
-                      ("-n", "2", "--env", "NOVALUE", "true")):
+                      ("-n", "2", "--env", "NOVALUE", "true"), ("-n", "2", "--env", "=x", "true"),
+                      ("-n", "2", "--nic", "", "true")):
             with self.subTest(words=words):
                 status, out, err = self.run_job(*words)
                 self.assertEqual((status, out), (2, ""))
@@ -268,10 +269,11 @@ class Surroundings(harness.SystemTest):
         show = "import os; print(*sorted(os.sched_getaffinity(0)))"
         for count, allowed in ((1, cores), (len(cores), cores), (len(cores) + 1, cores),
                                (2, cores[:1])):
-            status, out, err = self.run_job("-n", count, "/usr/bin/python3", "-c", show,
+            # Labelled: else lines of two ranks may come out as one.
+            status, out, err = self.run_job("-n", count, "--label", "/usr/bin/python3", "-c", show,
                                             preexec_fn=lambda: os.sched_setaffinity(0, allowed))
             self.assertEqual(status, 0, err)
-            found = sorted(out.splitlines())
+            found = sorted(line.split("] ", 1)[1] for line in out.splitlines())
             if 1 < count <= len(allowed):
                 self.assertEqual(found, sorted(map(str, allowed)))
             else:

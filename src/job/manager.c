@@ -314,6 +314,8 @@ void manager_serve(struct manager *manager)
         int rank = (int)(what & INT32_MAX);
         if (what == MANAGER_MESH)
             mesh_serve(manager->mesh);
+        else if (what == MANAGER_QUERY)
+            manager_query_serve(manager);
         else if (what >= MANAGER_PROCESS && manager->members[rank].process_fd >= 0)
             process_ended(manager, rank);
         else if (what < MANAGER_PROCESS && manager->members[rank].fd >= 0)

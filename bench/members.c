@@ -43,6 +43,7 @@ static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
         setenv("RHINET_NIC", layer->nic, 1);
     if (layer->nic) /* raw polls, too */
         setenv("RHINET_SPIN", "1s", 0);
+    settings_warn(environ);
     if (!program || settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet bench: %s\n", program ? rh_error_text() : "where is /proc?");
         return LAUNCH_STATUS_FAILED;

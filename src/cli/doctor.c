@@ -123,6 +123,7 @@ static int examine_once(const struct live_job *job, const struct doctor_options 
 int cli_doctor(int argc, char **argv)
 {
     struct settings settings;
+    settings_warn(environ);
     if (settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet doctor: %s\n", rh_error_text());
         return STATUS_NO_JOB;

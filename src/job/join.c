@@ -140,6 +140,7 @@ static void job_free(struct rh_job *job)
 {
     job_memory_release(&job->memory);
     line_close(&job->line);
+    explicit_bzero(job->world.secret, sizeof(job->world.secret));
     free(job);
 }
 

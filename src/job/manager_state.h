@@ -56,7 +56,7 @@ struct manager {
     int poll_fd;
     int size;
     int common_fd;
-    uint8_t secret[32];
+    uint8_t secret[32]; /* the members' */
     struct job_memory memory;
     struct member *members;
     const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */

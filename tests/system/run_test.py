@@ -247,6 +247,13 @@ class Surroundings(harness.SystemTest):
                                       "--nic", "shm", "sh", "-c", 'echo $COLOUR-$EMPTY-$RHINET_NIC')
         self.assertEqual((status, out), (0, "red--shm\n" * 2))
 
+    def test_a_misspelt_setting_is_warned_about_once(self):
+        status, out, err = self.run_job("-n", 4, program("member"),
+                                        environment={"RHINET_TIMOUT": "5s"})
+        self.assertEqual((status, len(out.splitlines())), (0, 4))
+        self.assertEqual(err, "rhinet: warning: RHINET_TIMOUT is not a setting; did you mean "
+                              "RHINET_TIMEOUT?\n")
+
     def test_words_after_the_program_are_its_own(self):
         status, out, _ = self.run_job("-n", 1, "--", "echo", "-n", "--label", "--")
         self.assertEqual((status, out), (0, "--label --"))

@@ -213,6 +213,7 @@ static void free_all(struct rh_dsm *dsm)
 {
     close_set(dsm);
     free_memory(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
 }
 
@@ -276,6 +277,7 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     if (!made)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
     memset(made, 0, sizeof(*made));
+    pthread_mutex_init(&made->conditions, NULL);
     made->job = job;
     made->rank = rh_rank(job);
     made->size = rh_size(job);
@@ -300,6 +302,7 @@ int rh_dsm_close(struct rh_dsm *dsm)
     close_set(dsm);
     close_together(dsm);
     free_memory(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
     return 0;
 }

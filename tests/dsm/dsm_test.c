@@ -177,12 +177,42 @@ static uint64_t consume(struct dsm_test *test)
     }
 }
 
+/* Some wait in vain and go; then one waits, and is signalled once. Nobody who has gone has that
+ * signal. */
+static void test_one_signal(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct pair *pair = test->pairs[2];
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_EINVALID);
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        pair->first = 77;
+        while (pair->second != 77)
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 2, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    while (member->rank == 1 && pair->second != 77) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        if (pair->first == 77) { /* rank 0 waits, or is about to */
+            pair->second = 77;
+            MEMBER_OK(member, rh_dsm_signal(test->dsm, 2));
+        }
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+}
+
 static void test_condition(struct dsm_test *test)
 {
     struct member *member = &test->member;
     uint64_t taken = 0;
     if (member->size == 1)
         return;
+    test_one_signal(test);
     if (member->rank == 0)
         produce(test);
     else

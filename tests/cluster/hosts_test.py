@@ -402,8 +402,10 @@ class RandomKills(harness.ClusterTest):
             except ProcessLookupError:
                 pass
             # A guard is replaced, and some shells are not missed: then we end the job.
-            if not wait_until(lambda: job.process.poll() is not None, 1):
-                self.assertFalse(name.startswith(MEMBER), job.err)
+            is_missed = name.startswith(MEMBER)
+            if not wait_until(lambda: job.process.poll() is not None,
+                              harness.HANG_S if is_missed else 1):
+                self.assertFalse(is_missed, job.err)
                 os.kill(job.pid, signal.SIGTERM)
             with self.subTest(victim=name):
                 self.finish(job)

@@ -197,8 +197,7 @@ class Repair(Case):
         self.assertTrue(self.mended()["memo"])
         route("compute", self.folder / "now", "--lft", self.folder / "other")
         shutil.copy(self.folder / "other.memo", self.folder / "table.memo")
-        new = self.folder / "new"
-        done = route("repair", self.net, self.table, self.folder / "now", "--lft", new, "--json", "-")
+        done = route("repair", self.net, self.table, self.folder / "now", "--json", "-")
         self.assertIn("table.memo belongs to another table", done.stderr)
         self.assertFalse(json.loads(done.stdout)["memo"])
 

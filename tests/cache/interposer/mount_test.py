@@ -87,6 +87,48 @@ class Mount(harness.CacheTest):
             if shutil.which("fusermount3") or number == signal.SIGTERM:
                 self.assertTrue(wait_until(lambda: not is_mounted(self.place)), number)
 
+    def end_with(self, number, delay, **more):
+        """Start, mounted; then a signal: how it ended."""
+        server = self.start([HELPER, "0", self.data, self.place], self.environment(**more))
+        self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+        time.sleep(delay)
+        server.send_signal(number)
+        status, _, err = self.finish(server, timeout=20)
+        self.assertEqual(status, 0, err)
+        self.assertTrue(wait_until(lambda: not is_mounted(self.place)))
+
+    def test_signal_before_the_wait(self):
+        self.end_with(signal.SIGTERM, 0.1, LD_PRELOAD=harness.PROGRAMS / "slow_wait.so")
+
+    def test_signals_at_any_moment(self):
+        for k in range(24):
+            self.end_with((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[k % 3], k % 8 * 0.001)
+
+    def test_unmounted_from_outside(self):
+        server = self.start([HELPER, "0", self.data, self.place], self.environment())
+        self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+        subprocess.run(["umount", self.place], check=True)
+        self.assertEqual(self.finish(server, timeout=20)[0], 0)
+
+    def test_program_that_does_not_exist(self):
+        status, _, err = self.finish(self.start_mounted("--", "/does/not/exist"), timeout=60)
+        self.assertEqual(status, 127, err)
+        self.assertIn("cannot start", err)
+        self.assertFalse(is_mounted(self.place))
+
+    def test_program_ends_with_the_server(self):
+        """Told to end, it ends its program; one that does not listen is killed."""
+        ready = self.scratch / "ready"
+        for line in (f"touch {ready}; exec sleep 60", f"trap '' TERM; touch {ready}; exec sleep 60"):
+            server = self.start([HELPER, "0", self.data, self.place, "sh", "-c", line],
+                                self.environment())
+            self.assertTrue(wait_until(ready.exists))
+            ready.unlink()
+            server.send_signal(signal.SIGTERM)
+            status, _, err = self.finish(server, timeout=40)
+            self.assertIn(status, (128 + signal.SIGTERM, 128 + signal.SIGKILL), err)
+            self.assertTrue(wait_until(lambda: not is_mounted(self.place)))
+
     def test_says_what_is_wrong(self):
         status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount",
                                                       self.data / "none", self.place))

@@ -13,7 +13,8 @@
  *
  * What to know: a system call on a page that is not here fails with EFAULT (rh_dsm_pages_touch()
  * brings it), and so must what is passed to other calls of rhinet be touched first. While pages
- * exist, SIGSEGV and SIGBUS have a handler, which passes on what it does not know. A fault that
+ * exist, SIGSEGV and SIGBUS have a handler, which passes on what it does not know. Threads must not
+ * block these signals: the kernel would end the process without a word. A fault that
  * cannot be satisfied, since the page's home has died, says so on stderr and ends the process by
  * that signal: there is no call that could return an error.
  */
@@ -73,7 +74,9 @@ int rh_dsm_pages_lock(struct rh_dsm_pages *pages, uint32_t lock, enum rh_dsm_acc
                       int64_t timeout_ns);
 
 /* Unlock: what this process has written is visible to whoever locks next. Errors: RH_EINVALID, or
- * RH_EDEAD and RH_ETIMEOUT when a home could not be reached; the lock is open then, too. */
+ * RH_EDEAD and RH_ETIMEOUT when a home could not be reached; the lock is open then, too. What is
+ * written to pages of other homes is visible all the same; the rest is sent again by the next
+ * unlock or barrier, which returns the same error if it is in vain. */
 int rh_dsm_pages_unlock(struct rh_dsm_pages *pages, uint32_t lock);
 
 /* Unlock, wait for a signal, lock again; as rh_dsm_wait(). Only for locks held for writing. */
@@ -82,7 +85,9 @@ int rh_dsm_pages_signal(struct rh_dsm_pages *pages, uint32_t lock);
 int rh_dsm_pages_broadcast(struct rh_dsm_pages *pages, uint32_t lock);
 
 /* Barrier of all ranks: what any of them wrote before is visible to all after it. One thread of
- * each process takes part. Errors: RH_EDEAD, RH_ETIMEOUT. */
+ * each process takes part; others may lock and unlock meanwhile. After RH_ETIMEOUT the next call
+ * waits on for the same barrier, which passes on what was written before the first call. Errors:
+ * RH_EDEAD, RH_ETIMEOUT. */
 int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns);
 
 /* Bring a range here now, for reading (RH_DSM_READ) or reading and writing, as if it had been

@@ -102,16 +102,19 @@ static size_t next_run(const char *now, const char *before, size_t *at, size_t l
 static int send_piece(struct rh_dsm_pages *pages, struct rh_remote target, const char *data,
                       size_t length)
 {
-    int result = 0;
-    for (int tries = 0; tries < PAGES_TRIES; tries++) {
+    struct pages_patience patience = pages_patience(pages);
+    int result;
+    do {
         result = length <= RH_INLINE_MAX ? rh_push_inline(pages->job, target, data, length)
                                          : rh_push(pages->job, target, data, length);
-        if (result == RH_EAGAIN)
-            result = rh_flush(pages->job, target.rank);
-        else if (result != RH_ETIMEOUT)
-            break;
-    }
-    return result;
+        if (result == RH_EAGAIN && rh_flush(pages->job, target.rank) == RH_EDEAD)
+            return RH_EDEAD;
+    } while (pages_try_again(pages, &patience, result));
+    return result == RH_EAGAIN ? error_set(RH_ETIMEOUT, target.rank,
+                                           "rank %d takes no changes of shared pages: its queue "
+                                           "stays full",
+                                           target.rank)
+                               : result;
 }
 
 static int64_t send_runs(struct rh_dsm_pages *pages, size_t page, const char *now,
@@ -145,5 +148,9 @@ int64_t change_send(struct rh_dsm_pages *pages, size_t page, const char *now, co
 
 int change_complete(struct rh_dsm_pages *pages, int home)
 {
-    return pages->direct[home] ? 0 : rh_flush(pages->job, home);
+    if (!pages->direct[home])
+        return rh_flush(pages->job, home);
+    if (rh_peer_state(pages->job, home) < RH_PEER_LEFT)
+        return 0;
+    return nic_peer_gone(pages->job->nic, home, "changes of shared pages");
 }

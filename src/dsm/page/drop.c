@@ -13,31 +13,67 @@
 
 /* ---- Dropping ------------------------------------------------------------------------------- */
 
-/* Changes of ours in a page that is not accessible any more, entered. */
-static int rescue(struct rh_dsm_pages *pages, size_t page, bool was_written)
+/* Changes of ours in a page that nobody can write now, entered. */
+static int rescue(struct rh_dsm_pages *pages, size_t page)
 {
-    if (pages->tells_writes && !was_written)
-        return 0;
     int64_t changed = change_send(pages, page, pages_backing(pages, page), pages_twin(pages, page));
-    if (changed > 0) {
+    int result = changed > 0 ? change_complete(pages, pages_home_of(pages, page)) : (int)changed;
+    if (changed > 0 && result == 0)
         pages_bit_set(pages->owed, page);
-        return change_complete(pages, pages_home_of(pages, page));
+    return result;
+}
+
+static void forget(struct rh_dsm_pages *pages, size_t page)
+{
+    pages_bit_clear(pages->watched, page);
+    pages_bit_clear(pages->written, page);
+}
+
+/* Writes raise faults: changes go home while the page can still be read. If they do not get there
+ * it stays as it is. */
+static int drop_told(struct rh_dsm_pages *pages, struct faults_run run)
+{
+    int result = 0;
+    for (size_t i = run.first; i < run.first + run.count && result == 0; i++) {
+        struct faults_run one = {.first = i, .count = 1};
+        if (pages_bit(pages->written, i)) {
+            result = pages_set_access(pages, one, FAULTS_READ);
+            if (result == 0)
+                result = rescue(pages, i);
+        }
+        if (result == 0)
+            forget(pages, i);
     }
-    return (int)changed;
+    return result < 0 ? result : pages_set_access(pages, run, FAULTS_NONE);
+}
+
+/* The kernel notes writes: only a page without access cannot be written. */
+static int drop_noted(struct rh_dsm_pages *pages, struct faults_run run)
+{
+    int result = pages_set_access(pages, run, FAULTS_NONE);
+    if (result < 0)
+        return result;
+    for (size_t i = run.first; i < run.first + run.count; i++) {
+        struct faults_run one = {.first = i, .count = 1};
+        int rescued = rescue(pages, i);
+        if (rescued == 0) {
+            forget(pages, i);
+            continue;
+        }
+        result = rescued;
+        pages_bit_set(pages->written, i);
+        int kept = pages_set_access(pages, one, FAULTS_READ);
+        if (kept < 0)
+            result = kept;
+    }
+    return result;
 }
 
 int drop_entered(struct rh_dsm_pages *pages, struct faults_run run)
 {
-    bool was_written[PAGES_BATCH];
-    for (size_t i = 0; i < run.count; i++)
-        was_written[i] = pages->pages[run.first + i].access == FAULTS_WRITE;
-    int result = pages_set_access(pages, run, FAULTS_NONE);
-    for (size_t i = 0; i < run.count && result == 0; i++) {
-        pages_bit_clear(pages->watched, run.first + i);
-        pages_bit_clear(pages->written, run.first + i);
-        result = rescue(pages, run.first + i, was_written[i]);
-    }
-    pages_count(&pages->stat.dropped_pages, run.count);
+    int result = pages->tells_writes ? drop_told(pages, run) : drop_noted(pages, run);
+    if (result == 0)
+        pages_count(&pages->stat.dropped_pages, run.count);
     return result;
 }
 
@@ -73,7 +109,10 @@ static enum fate fate_of(const struct rh_dsm_pages *pages, size_t page)
     const struct page *one = &pages->pages[page];
     if (one->access == FAULTS_NONE || pages_is_mine(pages, page))
         return LEAVE;
-    return one->access == FAULTS_READ && one->credit > 0 ? UPDATE : DROP;
+    /* An update would write over what our home has not got yet. */
+    bool is_clean = one->access == FAULTS_READ &&
+                    !(pages->tells_writes && pages_bit(pages->written, page));
+    return is_clean && one->credit > 0 ? UPDATE : DROP;
 }
 
 /* The longest run from `first` on that has one fate and one home; all are entered. */

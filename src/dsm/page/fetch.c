@@ -17,28 +17,27 @@
 
 /* ---- First touch ---------------------------------------------------------------------------- */
 
-/* Claim a page that has no home as far as we know. Returns its home. */
+/* Claim a page that has no home as far as we know, entered. Returns its home. */
 static int claim(struct rh_dsm_pages *pages, size_t page)
 {
     size_t share = (pages->count + (size_t)pages->size - 1) / (size_t)pages->size;
     struct rh_remote word = rh_at((int)(page / share), pages->control_sid,
                                   pages->layout.directory + page % share * 8);
+    struct pages_patience patience = pages_patience(pages);
     uint64_t old = 0;
-    int result = RH_ETIMEOUT;
-    for (int tries = 0; tries < PAGES_TRIES && result == RH_ETIMEOUT; tries++)
+    int result;
+    do {
         result = rh_compare_swap(pages->job, word, 0, (uint64_t)pages->rank + 1, &old);
+    } while (pages_try_again(pages, &patience, result));
     if (result < 0)
         return result;
     if (old > (uint64_t)pages->size)
         return error_set(RH_ECORRUPT, word.rank, "page %zu has no sensible home at rank %d", page,
                          word.rank);
     int home = old == 0 ? pages->rank : (int)old - 1;
-    int32_t known = PAGES_HOME_UNKNOWN;
-    /* release: pairs with pages_home_of(). A barrier may have moved it since: then it knows
-     * better. */
-    bool is_news = atomic_compare_exchange_strong_explicit(
-        &pages->pages[page].home, &known, home, memory_order_release, memory_order_acquire);
-    return is_news ? home : known;
+    /* release: pairs with pages_home_of(). */
+    atomic_store_explicit(&pages->pages[page].home, home, memory_order_release);
+    return home;
 }
 
 /* How many pages after the first one, which is claimed, are to be had as well. */
@@ -49,7 +48,7 @@ static size_t claim_ahead(struct rh_dsm_pages *pages, size_t page, size_t ahead)
         ahead = CLAIM_MAX;
     while (count <= ahead && page + count < pages->count && pages_try_enter(pages, page + count)) {
         if (pages_home_of(pages, page + count) == PAGES_HOME_UNKNOWN &&
-            claim(pages, page + count) == pages->rank) {
+            !pages_bit(pages->moving, page + count) && claim(pages, page + count) == pages->rank) {
             count++;
             continue;
         }
@@ -75,18 +74,24 @@ static int announce(struct rh_dsm_pages *pages, struct faults_run run, int home)
         if (mask == 0)
             continue;
         struct rh_remote map = rh_at(home, pages->control_sid, pages->layout.shared + word * 8);
-        int result = RH_ETIMEOUT;
-        for (int tries = 0; tries < PAGES_TRIES && result == RH_ETIMEOUT; tries++)
+        struct pages_patience patience = pages_patience(pages);
+        int result;
+        do {
             result = rh_fetch_or(pages->job, map, mask, NULL);
+        } while (pages_try_again(pages, &patience, result));
         if (result < 0)
             return result;
         atomic_fetch_or_explicit(&pages->announced[word], mask, memory_order_relaxed);
         is_new = true;
     }
-    int result = is_new ? RH_ETIMEOUT : 0;
+    if (!is_new)
+        return 0;
     struct rh_remote generation = rh_at(home, pages->control_sid, pages->layout.generation);
-    for (int tries = 0; tries < PAGES_TRIES && result == RH_ETIMEOUT; tries++)
+    struct pages_patience patience = pages_patience(pages);
+    int result;
+    do {
         result = rh_fetch_add(pages->job, generation, 1, NULL);
+    } while (pages_try_again(pages, &patience, result));
     for (size_t i = run.first; result < 0 && i < run.first + run.count; i++)
         pages_bit_clear(pages->announced, i); /* the home may not have heard of it */
     return result;
@@ -97,8 +102,9 @@ static size_t enter_ahead(struct rh_dsm_pages *pages, size_t page, int home, siz
 {
     size_t count = 1;
     while (count <= ahead && count < WINDOW_MAX && page + count < pages->count &&
-           pages_home_of(pages, page + count) == home && pages_try_enter(pages, page + count)) {
-        if (pages->pages[page + count].access != FAULTS_NONE) {
+           pages_try_enter(pages, page + count)) {
+        if (pages->pages[page + count].access != FAULTS_NONE ||
+            pages_home_of(pages, page + count) != home || pages_bit(pages->moving, page + count)) {
             pages_leave(pages, page + count);
             break;
         }
@@ -176,7 +182,7 @@ static int bring(struct rh_dsm_pages *pages, size_t page, enum faults_cause caus
 static int make_writable(struct rh_dsm_pages *pages, size_t page)
 {
     struct faults_run run = {.first = page, .count = 1};
-    if (!pages_is_mine(pages, page))
+    if (!pages_is_mine(pages, page) && !pages_bit(pages->written, page))
         memcpy(pages_twin(pages, page), pages_backing(pages, page), FAULTS_PAGE);
     pages_bit_set(pages->written, page);
     pages_count(&pages->stat.write_faults, 1);
@@ -192,10 +198,26 @@ static int map_again(struct rh_dsm_pages *pages, size_t page)
     return faults_set(pages->faults, run, FAULTS_NONE, for_reading ? FAULTS_READ : FAULTS_WRITE);
 }
 
+/* Enter a page that is not between two homes. */
+static int enter_settled(struct rh_dsm_pages *pages, size_t page)
+{
+    int result = 0;
+    pages_enter(pages, page);
+    while (pages_bit(pages->moving, page)) {
+        pages_leave(pages, page);
+        result = sync_await_settled(pages, page);
+        if (result < 0)
+            return result;
+        pages_enter(pages, page);
+    }
+    return 0;
+}
+
 int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cause, size_t ahead)
 {
-    int result;
-    pages_enter(pages, page);
+    int result = enter_settled(pages, page);
+    if (result < 0)
+        return result;
     if (pages->pages[page].access == FAULTS_NONE)
         result = bring(pages, page, cause, ahead);
     else if (pages->pages[page].access == FAULTS_READ && pages->tells_writes &&

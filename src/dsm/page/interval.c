@@ -99,94 +99,152 @@ static int harvest(struct rh_dsm_pages *pages)
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
-/* A copy that this process has written, entered. Where the kernel notes writes, others may be going
- * on: what is compared is a picture of the page, which becomes the twin. */
-static int64_t send_page(struct rh_dsm_pages *pages, size_t page)
-{
-    char *now = pages_backing(pages, page), *before = pages_twin(pages, page);
-    if (pages->tells_writes)
-        return change_send(pages, page, now, before);
-    memcpy(pages->scratch, now, FAULTS_PAGE);
-    int64_t changed = change_send(pages, page, pages->scratch, before);
-    if (changed > 0)
-        memcpy(before, pages->scratch, FAULTS_PAGE);
-    return changed;
-}
+/* Pages that are sent together, in ascending order, all entered. Those whose home does not get the
+ * changes stay `written`: their twins are still what the home knows. */
+struct batch {
+    size_t count;
+    size_t page[PAGES_CLOSE_MAX];
+    int64_t changed[PAGES_CLOSE_MAX]; /* bytes, or an error */
+};
 
-/* Pages of a run, all entered: protect them at one go, then see what has changed. */
-static int close_entered(struct rh_dsm_pages *pages, struct faults_run run)
+static void batch_enter(struct rh_dsm_pages *pages, size_t *at, struct batch *batch)
 {
-    int result = 0;
-    if (pages->tells_writes)
-        result = pages_set_access(pages, run, FAULTS_READ);
-    for (size_t i = run.first; i < run.first + run.count && result == 0; i++) {
-        bool is_mine = pages_is_mine(pages, i);
-        int64_t changed = is_mine ? 1 : send_page(pages, i);
-        if (changed < 0)
-            result = (int)changed;
-        if (changed > 0)
-            pages_bit_set(pages->owed, i);
-    }
-    return result;
-}
-
-/* A run of pages that have been written; some may have been dropped since. */
-static int close_run(struct rh_dsm_pages *pages, struct faults_run run)
-{
-    int result = 0;
-    enum faults_access wanted = pages->tells_writes ? FAULTS_WRITE : FAULTS_READ;
-    size_t end = run.first + run.count;
-    struct faults_run entered = {.first = run.first};
-    for (size_t i = run.first; i < end; i++)
-        pages_enter(pages, i);
-    for (size_t i = run.first; i <= end && result == 0; i++) {
-        if (i < end && pages->pages[i].access == wanted) {
-            entered.count++;
-            continue;
+    struct faults_run run;
+    batch->count = 0;
+    while (batch->count < PAGES_CLOSE_MAX && pages_next_run(pages->written, pages->count, *at,
+                                                            PAGES_CLOSE_MAX - batch->count, &run)) {
+        *at = run.first + run.count;
+        for (size_t i = run.first; i < *at; i++) {
+            pages_enter(pages, i);
+            batch->page[batch->count++] = i;
         }
-        result = close_entered(pages, entered);
-        entered = (struct faults_run){.first = i + 1};
     }
-    for (size_t i = run.first; i < end; i++)
-        pages_leave(pages, i);
-    return result;
 }
 
-static void forget(_Atomic uint64_t *map, struct faults_run run)
+static void batch_leave(struct rh_dsm_pages *pages, const struct batch *batch)
 {
-    for (size_t i = run.first; i < run.first + run.count; i++)
-        pages_bit_clear(map, i);
+    for (size_t i = 0; i < batch->count; i++)
+        pages_leave(pages, batch->page[i]);
 }
 
-static int complete(struct rh_dsm_pages *pages)
+/* Where writes raise faults, nobody may write a page that is compared: protect neighbours at one
+ * go. What cannot be protected is not sent. */
+static int batch_protect(struct rh_dsm_pages *pages, struct batch *batch)
 {
     int result = 0;
-    for (int rank = 0; rank < pages->size && result == 0; rank++)
-        if (rank != pages->rank && !pages->direct[rank])
-            result = change_complete(pages, rank);
+    for (size_t i = 0; i < batch->count; i++)
+        batch->changed[i] = 0;
+    for (size_t i = 0, end; i < batch->count && pages->tells_writes; i = end) {
+        struct faults_run run = {.first = batch->page[i], .count = 1};
+        end = i + 1;
+        if (pages->pages[run.first].access != FAULTS_WRITE)
+            continue;
+        while (end < batch->count && batch->page[end] == run.first + run.count &&
+               pages->pages[batch->page[end]].access == FAULTS_WRITE)
+            end++, run.count++;
+        int protected = pages_set_access(pages, run, FAULTS_READ);
+        for (size_t k = i; k < end && protected < 0; k++)
+            batch->changed[k] = result = protected;
+    }
     return result;
+}
+
+/* A copy that this process has written. Where the kernel notes writes, others may be going on: what
+ * is compared is a picture of the page, which becomes the twin. */
+static int64_t send_page(struct rh_dsm_pages *pages, size_t page, char *picture)
+{
+    const char *now = pages_backing(pages, page);
+    if (!pages->tells_writes) {
+        memcpy(picture, now, FAULTS_PAGE);
+        now = picture;
+    }
+    return change_send(pages, page, now, pages_twin(pages, page));
+}
+
+static void batch_send(struct rh_dsm_pages *pages, struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t page = batch->page[i];
+        int home = pages_home_of(pages, page);
+        if (batch->changed[i] < 0 || pages->pages[page].access == FAULTS_NONE)
+            continue;
+        if (home == pages->rank)
+            batch->changed[i] = FAULTS_PAGE;
+        else if (pages->reached[home] < 0)
+            batch->changed[i] = pages->reached[home]; /* not again and again */
+        else
+            batch->changed[i] = send_page(pages, page, pages->scratch + i * FAULTS_PAGE);
+        if (home != pages->rank && batch->changed[i] != 0 && pages->reached[home] >= 0)
+            pages->reached[home] = batch->changed[i] < 0 ? (int)batch->changed[i] : 1;
+    }
+}
+
+/* Wait until everything that was sent has arrived. */
+static int batch_complete(struct rh_dsm_pages *pages)
+{
+    int result = 0;
+    for (int rank = 0; rank < pages->size; rank++) {
+        if (pages->reached[rank] == 1)
+            pages->reached[rank] = change_complete(pages, rank);
+        if (pages->reached[rank] < 0)
+            result = pages->reached[rank];
+    }
+    return result;
+}
+
+static void batch_settle(struct rh_dsm_pages *pages, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t page = batch->page[i];
+        int home = pages_home_of(pages, page);
+        bool is_mine = home == pages->rank;
+        if (batch->changed[i] < 0 ||
+            (!is_mine && batch->changed[i] > 0 && pages->reached[home] < 0))
+            continue;
+        pages_bit_clear(pages->written, page);
+        if (batch->changed[i] == 0)
+            continue;
+        pages_bit_set(pages->owed, page);
+        if (!is_mine && !pages->tells_writes)
+            memcpy(pages_twin(pages, page), pages->scratch + i * FAULTS_PAGE, FAULTS_PAGE);
+    }
+}
+
+static int send_written(struct rh_dsm_pages *pages)
+{
+    struct batch batch;
+    int result = 0;
+    size_t at = 0;
+    memset(pages->reached, 0, (size_t)pages->size * sizeof(*pages->reached));
+    for (batch_enter(pages, &at, &batch); batch.count > 0; batch_enter(pages, &at, &batch)) {
+        int protected = batch_protect(pages, &batch);
+        batch_send(pages, &batch);
+        int arrived = batch_complete(pages);
+        batch_settle(pages, &batch);
+        batch_leave(pages, &batch);
+        if (protected < 0 || arrived < 0)
+            result = arrived < 0 ? arrived : protected;
+    }
+    return result;
+}
+
+static void note_owed(struct rh_dsm_pages *pages)
+{
+    struct faults_run run;
+    for (size_t at = 0; pages_next_run(pages->owed, pages->count, at, pages->count, &run);
+         at = run.first + run.count) {
+        for (size_t i = run.first; i < run.first + run.count; i++)
+            pages_bit_clear(pages->owed, i);
+        notices_add(pages, run);
+    }
 }
 
 int interval_close(struct rh_dsm_pages *pages)
 {
-    struct faults_run run;
-    uint64_t pushed = pages->stat.pushed_bytes;
     int result = adopt_sharers(pages);
     if (result == 0 && !pages->tells_writes)
         result = harvest(pages);
-    for (size_t at = 0;
-         result == 0 && pages_next_run(pages->written, pages->count, at, PAGES_BATCH, &run);
-         at = run.first + run.count) {
-        forget(pages->written, run); /* before it is protected: a later write sets it again */
-        result = close_run(pages, run);
-    }
-    if (result == 0 && pages->stat.pushed_bytes != pushed)
-        result = complete(pages);
-    for (size_t at = 0;
-         result == 0 && pages_next_run(pages->owed, pages->count, at, pages->count, &run);
-         at = run.first + run.count) {
-        forget(pages->owed, run);
-        notices_add(pages, run);
-    }
-    return result;
+    int sent = send_written(pages);
+    note_owed(pages);
+    return sent < 0 ? sent : result;
 }

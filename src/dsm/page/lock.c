@@ -73,20 +73,24 @@ int lock_close(struct rh_dsm_pages *pages)
 /* The variable is held: learn what its last holder knew. */
 static int enter(struct rh_dsm_pages *pages, uint32_t lock)
 {
-    pthread_mutex_lock(&pages->sync);
-    int result = notices_learn_vector(pages, rh_dsm_ptr(pages->dsm, vector_offset(pages, lock)));
-    pthread_mutex_unlock(&pages->sync);
+    int result = sync_take(pages);
+    if (result < 0)
+        return result;
+    result = notices_learn_vector(pages, rh_dsm_ptr(pages->dsm, vector_offset(pages, lock)));
+    sync_give(pages);
     return result;
 }
 
 /* The variable is held for writing: leave to the next holder what we know. */
 static int leave(struct rh_dsm_pages *pages, uint32_t lock)
 {
-    pthread_mutex_lock(&pages->sync);
-    int result = interval_close(pages);
+    int result = sync_take(pages);
+    if (result < 0)
+        return result;
+    result = interval_close(pages);
     memcpy(rh_dsm_ptr(pages->dsm, vector_offset(pages, lock)), pages->vector,
            (size_t)pages->size * 8);
-    pthread_mutex_unlock(&pages->sync);
+    sync_give(pages);
     return result;
 }
 
@@ -120,6 +124,16 @@ int rh_dsm_pages_unlock(struct rh_dsm_pages *pages, uint32_t lock)
     return result < 0 ? result : released;
 }
 
+/* A wait failed while the lock was held: that it is so still means RH_ETIMEOUT alone. */
+static int give_up(struct rh_dsm_pages *pages, uint32_t lock, int result)
+{
+    if (result != RH_ETIMEOUT) {
+        pages->is_writer[lock] = false;
+        rh_dsm_release(pages->dsm, pages->options.first_variable + lock);
+    }
+    return result;
+}
+
 int rh_dsm_pages_wait(struct rh_dsm_pages *pages, uint32_t lock, int64_t timeout_ns)
 {
     int result = check(pages, lock);
@@ -129,14 +143,14 @@ int rh_dsm_pages_wait(struct rh_dsm_pages *pages, uint32_t lock, int64_t timeout
         return result;
     result = leave(pages, lock);
     if (result < 0)
-        return result;
+        return give_up(pages, lock, result);
     pages->is_writer[lock] = false;
     int waited = rh_dsm_wait(pages->dsm, pages->options.first_variable + lock, timeout_ns);
     if (waited < 0 && waited != RH_ETIMEOUT)
         return waited; /* not held */
     pages->is_writer[lock] = true;
     result = enter(pages, lock);
-    return result < 0 ? result : waited;
+    return result < 0 ? give_up(pages, lock, result) : waited;
 }
 
 int rh_dsm_pages_signal(struct rh_dsm_pages *pages, uint32_t lock)

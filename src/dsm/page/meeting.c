@@ -1,199 +1,221 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The barrier: all ranks close their interval, exchange how far their logs have got, with the last
- * entries, and learn each other's. It is also where homes move: a page that one remote rank alone
- * has written before some barriers in a row is given to that rank at the next one.
+ * The barrier: all ranks close their interval, tell each other how far their logs have got, with
+ * the last entries, wait for each other, and learn what they were told. It is also where homes move
+ * (move.c).
+ *
+ * Other threads may lock, write and unlock while this one waits for other ranks; so `sync` is not
+ * held then. After a time-out the next call goes on where this one has ended.
  */
 #include "dsm/page/pages.h"
+#include "rma/rma.h"
 
 #include <string.h>
 
-#define MOVE_AFTER  3
-#define BLOCK_WORDS 31 /* fits what a set exchanges in one step, for up to four ranks */
+#define BLOCK_WORDS 58 /* fits an inline push */
 #define BLOCK_HEAD  2
 
 /* What a rank brings to a barrier. */
 struct block {
-    uint64_t end;                               /* of its log */
-    uint64_t move_count;                        /* pages that it gives away */
-    uint64_t entries[BLOCK_WORDS - BLOCK_HEAD]; /* the last ones of its log, up to `end` */
+    uint64_t end;                            /* of its log */
+    uint64_t move_count;                     /* pages that it gives away */
+    uint64_t runs[BLOCK_WORDS - BLOCK_HEAD]; /* the last ones of its log, up to `end` */
 };
 _Static_assert(sizeof(struct block) == BLOCK_WORDS * 8, "no holes travel");
+_Static_assert(sizeof(struct block) <= RH_INLINE_MAX, "a block goes at one go");
 
-void meeting_note_writer(struct rh_dsm_pages *pages, size_t page, int writer)
+#define BLOCK_RUNS (BLOCK_WORDS - BLOCK_HEAD)
+
+/* Two for every rank: nobody comes to the barrier after the next before all have read what was
+ * brought to this one. */
+size_t meeting_length(int ranks)
 {
-    struct page *one = &pages->pages[page];
-    bool is_again = one->meeting == pages->meeting;
-    if (pages_bit(pages->noted, page) || (is_again && one->writer != writer)) {
-        one->writer = PAGES_HOME_UNKNOWN; /* not alone */
-        one->streak = 0;
-    } else if (!is_again) {
-        one->streak = one->writer == writer ? one->streak + 1 : 1;
-        one->writer = writer;
-    }
-    one->meeting = pages->meeting;
+    return 2 * (size_t)ranks * sizeof(struct block);
 }
 
-/* ---- Homes that move ------------------------------------------------------------------------ */
-
-/* After a barrier: who alone has written a page of ours for long gets it at the next one. */
-static void choose_moves(struct rh_dsm_pages *pages)
+/* Where rank's block of the barrier under way lies, in every rank's control segment. */
+static uint64_t block_offset(const struct rh_dsm_pages *pages, int rank)
 {
-    pages->move_count = 0;
-    if (pages->options.is_settled)
-        return;
-    struct faults_run run;
-    for (size_t at = 0; pages_next_run(pages->adopted, pages->count, at, pages->count, &run);
-         at = run.first + run.count) {
-        for (size_t i = run.first; i < run.first + run.count; i++) {
-            const struct page *one = &pages->pages[i];
-            if (one->meeting == pages->meeting && one->streak >= MOVE_AFTER &&
-                pages->move_count < PAGES_MOVES_MAX && pages_is_mine(pages, i))
-                pages->moves[pages->move_count++] = (struct pages_move){
-                    .page = i, .home = (uint64_t)one->writer};
-        }
-    }
+    uint32_t number = pages->meeting + (pages->stage < MEETING_MET);
+    return pages->layout.blocks +
+           ((uint64_t)(number % 2) * (uint64_t)pages->size + (uint64_t)rank) * sizeof(struct block);
 }
 
-/* The old home: nobody here can write the page until it has moved. It stays entered. */
-static int part_with(struct rh_dsm_pages *pages, size_t page)
+static const struct block *block_of(const struct rh_dsm_pages *pages, int rank)
 {
-    struct faults_run run = {.first = page, .count = 1};
-    pages_enter(pages, page);
-    pages_bit_clear(pages->watched, page);
-    pages_bit_clear(pages->written, page);
-    pages_bit_clear(pages->adopted, page);
-    return pages_set_access(pages, run, FAULTS_NONE);
+    return (const struct block *)(const void *)(pages->control + block_offset(pages, rank));
 }
 
-/* The new home takes the page, with what it has written itself; that others fetch it is known. */
-static int take_over(struct rh_dsm_pages *pages, size_t page)
-{
-    struct faults_run run = {.first = page, .count = 1};
-    int result = 0;
-    pages_enter(pages, page);
-    if (pages->pages[page].access != FAULTS_NONE)
-        result = drop_entered(pages, run);
-    if (result == 0)
-        result = pages_pull(pages, pages_data_at(pages, pages_home_of(pages, page), page),
-                            pages_backing(pages, page), FAULTS_PAGE);
-    if (result == 0) {
-        atomic_store_explicit(&pages->pages[page].home, pages->rank, memory_order_release);
-        pages_bit_set(pages->adopted, page);
-        pages_bit_set(pages->watched, page);
-        result = pages_set_access(pages, run, FAULTS_READ);
-        pages_count(&pages->stat.moved_pages, 1);
-    }
-    pages_leave(pages, page);
-    return result;
-}
-
-static int move_one(struct rh_dsm_pages *pages, const struct pages_move *move, int from)
-{
-    if (move->page >= pages->count || move->home >= (uint64_t)pages->size)
-        return error_set(RH_ECORRUPT, from, "rank %d gives away page %llu to rank %llu", from,
-                         (unsigned long long)move->page, (unsigned long long)move->home);
-    if (pages_home_of(pages, move->page) == PAGES_HOME_UNKNOWN)
-        atomic_store_explicit(&pages->pages[move->page].home, from, memory_order_release);
-    if ((int)move->home == pages->rank)
-        return take_over(pages, move->page);
-    atomic_store_explicit(&pages->pages[move->page].home, (int)move->home, memory_order_release);
-    return 0;
-}
-
-static int follow_moves(struct rh_dsm_pages *pages, int from, size_t count)
-{
-    struct pages_move moves[64];
-    int result = 0;
-    for (size_t at = 0; at < count && result == 0;) {
-        size_t piece = count - at < 64 ? count - at : 64;
-        struct rh_remote list = rh_at(from, pages->control_sid,
-                                      pages->layout.moves + at * sizeof(*moves));
-        result = pages_pull(pages, list, moves, piece * sizeof(*moves));
-        for (size_t i = 0; i < piece && result == 0; i++)
-            result = move_one(pages, &moves[i], from);
-        at += piece;
-    }
-    return result;
-}
-
-/* All have learnt everything. First the old homes let go, then the new ones take over, then
- * everybody may use them; a barrier lies between these. */
-static int move_homes(struct rh_dsm_pages *pages, const struct block *blocks, int64_t timeout_ns)
-{
-    int result = 0;
-    size_t parted = 0;
-    while (parted < pages->move_count && result == 0)
-        result = part_with(pages, pages->moves[parted++].page);
-    if (result == 0)
-        result = rh_barrier(pages->set, timeout_ns);
-    for (int rank = 0; rank < pages->size && result == 0; rank++)
-        result = follow_moves(pages, rank, blocks[rank].move_count);
-    if (result == 0)
-        result = rh_barrier(pages->set, timeout_ns);
-    for (size_t i = 0; i < parted; i++)
-        pages_leave(pages, pages->moves[i].page);
-    return result;
-}
-
-/* ---- The barrier ---------------------------------------------------------------------------- */
+/* ---- Coming --------------------------------------------------------------------------------- */
 
 static void fill(const struct rh_dsm_pages *pages, struct block *block)
 {
     uint64_t end = pages->vector[pages->rank];
-    uint64_t room = BLOCK_WORDS - BLOCK_HEAD;
     *block = (struct block){.end = end, .move_count = pages->move_count};
-    for (uint64_t i = 0; i < room && i < end; i++)
-        block->entries[room - 1 - i] = atomic_load_explicit(
-            &pages->log[(end - 1 - i) % PAGES_LOG_ENTRIES], memory_order_relaxed);
+    for (uint64_t i = 0; i < BLOCK_RUNS && i < end; i++)
+        block->runs[BLOCK_RUNS - 1 - i] = notices_own(pages, end - 1 - i);
 }
 
-static int learn(struct rh_dsm_pages *pages, const struct block *blocks)
+static int tell(struct rh_dsm_pages *pages, int rank, const struct block *block)
+{
+    struct rh_remote target = rh_at(rank, pages->control_sid, block_offset(pages, pages->rank));
+    struct pages_patience patience = pages_patience(pages);
+    int result;
+    do {
+        result = rh_push_inline(pages->job, target, block, sizeof(*block));
+        if (result == RH_EAGAIN)
+            rh_flush(pages->job, rank);
+    } while (pages_try_again(pages, &patience, result));
+    return result;
+}
+
+static int tell_all(struct rh_dsm_pages *pages, const struct block *block)
+{
+    int result = 0;
+    for (int i = 1; i <= pages->size && result == 0; i++)
+        result = tell(pages, (pages->rank + i) % pages->size, block);
+    struct pages_patience patience = pages_patience(pages);
+    while (result == 0) {
+        result = rh_flush(pages->job, RH_ANY_RANK);
+        if (!pages_try_again(pages, &patience, result))
+            break;
+        result = 0;
+    }
+    return result;
+}
+
+static int arrive(struct rh_dsm_pages *pages)
+{
+    struct block mine;
+    int result = sync_take(pages);
+    if (result < 0)
+        return result;
+    result = interval_close(pages);
+    fill(pages, &mine);
+    sync_give(pages);
+    if (result == 0)
+        result = tell_all(pages, &mine);
+    if (result == 0)
+        pages->stage = MEETING_ARRIVED;
+    return result;
+}
+
+/* ---- Having met ----------------------------------------------------------------------------- */
+
+static int learn(struct rh_dsm_pages *pages)
 {
     int result = 0;
     for (int rank = 0; rank < pages->size && result == 0; rank++) {
+        struct block block = *block_of(pages, rank);
         struct notices_news news = {.rank = rank,
-                                    .end = blocks[rank].end,
-                                    .given = blocks[rank].entries,
-                                    .given_count = BLOCK_WORDS - BLOCK_HEAD,
+                                    .end = block.end,
+                                    .given = block.runs,
+                                    .given_count = BLOCK_RUNS,
                                     .is_meeting = true};
         result = notices_learn(pages, &news);
     }
     return result;
 }
 
-static int meet(struct rh_dsm_pages *pages, struct block *blocks, int64_t timeout_ns)
+static bool has_moves(const struct rh_dsm_pages *pages)
 {
-    struct block mine;
-    bool has_moves = false;
-    int result = interval_close(pages);
-    if (result < 0)
-        return result;
-    fill(pages, &mine);
-    result = rh_allgather(pages->set, &mine, blocks, sizeof(mine));
-    if (result < 0)
-        return result;
-    pages->meeting++;
-    result = learn(pages, blocks);
     for (int rank = 0; rank < pages->size; rank++)
-        has_moves |= blocks[rank].move_count > 0;
-    if (result == 0 && has_moves)
-        result = move_homes(pages, blocks, timeout_ns);
+        if (block_of(pages, rank)->move_count > 0)
+            return true;
+    return false;
+}
+
+static void part_ways(struct rh_dsm_pages *pages)
+{
     for (size_t i = 0; i < (pages->count + 63) / 64; i++)
         atomic_store_explicit(&pages->noted[i], 0, memory_order_relaxed);
-    choose_moves(pages);
+    move_choose(pages);
+    pages->stage = MEETING_APART;
+    sync_give(pages);
+}
+
+/* All have come. If pages move, `sync` stays with us until they have. */
+static int exchange(struct rh_dsm_pages *pages)
+{
+    int result = sync_take(pages);
+    if (result < 0)
+        return result;
+    result = learn(pages);
+    if (result == 0 && has_moves(pages)) {
+        result = move_part(pages);
+        if (result == 0) {
+            pages->stage = MEETING_PARTED;
+            return 0;
+        }
+    }
+    if (result == 0)
+        part_ways(pages);
+    else
+        sync_give(pages);
+    return result;
+}
+
+static int follow(struct rh_dsm_pages *pages)
+{
+    int result = 0;
+    for (int rank = 0; rank < pages->size && result == 0; rank++) {
+        uint64_t count = block_of(pages, rank)->move_count;
+        result = count <= PAGES_MOVES_MAX
+                     ? move_follow(pages, rank, count)
+                     : error_set(RH_ECORRUPT, rank, "rank %d gives away %llu pages", rank,
+                                 (unsigned long long)count);
+    }
+    return result;
+}
+
+/* ---- The barrier ---------------------------------------------------------------------------- */
+
+static int64_t left_ns(const struct rh_dsm_pages *pages, int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - nic_now_ns(pages->job->nic);
+    return left < 0 ? 0 : left;
+}
+
+/* The steps in which homes move; a barrier lies between them. If a rank dies in the middle, who has
+ * which page is not known any more. */
+static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
+{
+    int result = 0;
+    if (pages->stage == MEETING_PARTED) {
+        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+        if (result == 0)
+            result = follow(pages);
+        if (result == 0)
+            pages->stage = MEETING_FOLLOWED;
+    }
+    if (result == 0)
+        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+    if (result == 0) {
+        sync_settle(pages);
+        part_ways(pages);
+    } else if (result != RH_ETIMEOUT) {
+        sync_lose(pages, rh_error_rank());
+    }
     return result;
 }
 
 int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
 {
-    pthread_mutex_lock(&pages->sync);
-    int result = meet(pages, (struct block *)pages->blocks, timeout_ns);
-    pthread_mutex_unlock(&pages->sync);
+    int64_t timeout = timeout_ns < 0 ? pages->job->timeout_ns : timeout_ns;
+    int64_t deadline_ns = nic_deadline_ns(pages->job->nic, timeout);
+    int result = 0;
+    if (pages->stage == MEETING_APART)
+        result = arrive(pages);
+    if (result == 0 && pages->stage == MEETING_ARRIVED) {
+        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+        if (result == 0) {
+            pages->meeting++;
+            pages->stage = MEETING_MET;
+        }
+    }
+    if (result == 0 && pages->stage == MEETING_MET)
+        result = exchange(pages);
+    if (result == 0 && pages->stage >= MEETING_PARTED)
+        result = move_homes(pages, deadline_ns);
     return result;
-}
-
-size_t meeting_block_length(void)
-{
-    return sizeof(struct block);
 }

@@ -1,28 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Logs of changed pages. An entry is one word: where it stands in the log (20 bits), how many pages
- * (12), the first (32). A reader that finds another place in an entry than it expects has been
- * overtaken by the writer.
+ * Logs of changed pages, and what they say between barriers. A reader that finds another place in
+ * an entry than it expects has been overtaken by the writer.
  */
 #include "dsm/page/pages.h"
 
-#define PLACE_BITS  20
-#define PLACE_MASK  ((1u << PLACE_BITS) - 1)
+#define COUNT_BITS  12
 #define PIECE       128u /* entries pulled at a time */
 #define DROP_ALL_AT (PAGES_LOG_ENTRIES - PIECE)
 
-static uint64_t entry_make(uint64_t place, struct faults_run run)
+_Static_assert(PAGES_RUN_MAX < 1u << COUNT_BITS, "a run's length fits beside its place");
+
+/* An entry as it was pulled. */
+struct entry {
+    uint64_t first;
+    uint64_t count;
+};
+_Static_assert(sizeof(struct entry) == sizeof(struct pages_entry), "the same memory");
+
+uint64_t notices_pack(struct faults_run run)
 {
-    return (place & PLACE_MASK) << 44 | (uint64_t)run.count << 32 | run.first;
+    return (uint64_t)run.count << 32 | run.first;
 }
 
-static bool entry_read(const struct rh_dsm_pages *pages, uint64_t entry, uint64_t place,
-                       struct faults_run *run)
+static bool unpack(const struct rh_dsm_pages *pages, uint64_t packed, struct faults_run *run)
 {
-    run->first = entry & UINT32_MAX;
-    run->count = entry >> 32 & PAGES_RUN_MAX;
-    return entry >> 44 == (place & PLACE_MASK) && run->first < pages->count && run->count > 0 &&
-           run->count <= pages->count - run->first;
+    run->first = packed & UINT32_MAX;
+    run->count = packed >> 32;
+    return run->first < pages->count && run->count > 0 && run->count <= pages->count - run->first;
+}
+
+/* release: peers read it after having learnt the log's end, by a lock or a barrier. */
+static void entry_write(struct pages_entry *entry, uint64_t place, struct faults_run run)
+{
+    atomic_store_explicit(&entry->first, place << 32 | run.first, memory_order_release);
+    atomic_store_explicit(&entry->count, place << COUNT_BITS | run.count, memory_order_release);
+}
+
+/* The run of an entry, packed; 0 if another stands at this place by now. */
+static uint64_t entry_read(const struct entry *entry, uint64_t place)
+{
+    if (entry->count >> COUNT_BITS != (place << COUNT_BITS) >> COUNT_BITS ||
+        entry->first >> 32 != (place & UINT32_MAX))
+        return 0;
+    struct faults_run run = {.first = entry->first & UINT32_MAX,
+                             .count = entry->count & ((1u << COUNT_BITS) - 1)};
+    return notices_pack(run);
+}
+
+uint64_t notices_own(const struct rh_dsm_pages *pages, uint64_t place)
+{
+    const struct pages_entry *own = &pages->log[place % PAGES_LOG_ENTRIES];
+    struct entry entry = {.first = atomic_load_explicit(&own->first, memory_order_relaxed),
+                          .count = atomic_load_explicit(&own->count, memory_order_relaxed)};
+    return entry_read(&entry, place);
 }
 
 void notices_add(struct rh_dsm_pages *pages, struct faults_run run)
@@ -34,9 +65,7 @@ void notices_add(struct rh_dsm_pages *pages, struct faults_run run)
         struct faults_run piece = run;
         piece.count = run.count < PAGES_RUN_MAX ? run.count : PAGES_RUN_MAX;
         uint64_t place = pages->vector[pages->rank]++;
-        /* Peers read it after having learnt the log's end, by a lock or a barrier. */
-        atomic_store_explicit(&pages->log[place % PAGES_LOG_ENTRIES], entry_make(place, piece),
-                              memory_order_release);
+        entry_write(&pages->log[place % PAGES_LOG_ENTRIES], place, piece);
         run.first += piece.count;
         run.count -= piece.count;
     }
@@ -50,7 +79,7 @@ static int act_on(struct rh_dsm_pages *pages, const struct notices_news *news,
     for (size_t i = run.first; news->is_meeting && i < run.first + run.count; i++) {
         pages_count(&pages->stat.shared_writes, pages_bit(pages->noted, i));
         if (pages_is_mine(pages, i))
-            meeting_note_writer(pages, i, news->rank);
+            move_note_writer(pages, i, news->rank);
     }
     return drop_run(pages, run);
 }
@@ -61,29 +90,33 @@ static int drop_all(struct rh_dsm_pages *pages)
     return drop_run(pages, all);
 }
 
-/* Up to PIECE entries that lie together in the log, from `place` on. */
+/* Up to PIECE runs, packed, of entries that lie together in the log from `place` on. */
 static int pull_piece(struct rh_dsm_pages *pages, const struct notices_news *news, uint64_t place,
-                      uint64_t *entries)
+                      uint64_t *runs)
 {
+    struct entry entries[PIECE];
     uint64_t at = place % PAGES_LOG_ENTRIES, count = news->end - place;
     if (count > PIECE)
         count = PIECE;
     if (count > PAGES_LOG_ENTRIES - at)
         count = PAGES_LOG_ENTRIES - at;
-    struct rh_remote log = rh_at(news->rank, pages->control_sid, pages->layout.log + at * 8);
-    int result = pages_pull(pages, log, entries, count * 8);
+    struct rh_remote log = rh_at(news->rank, pages->control_sid,
+                                 pages->layout.log + at * sizeof(*entries));
+    int result = pages_pull(pages, log, entries, count * sizeof(*entries));
+    for (uint64_t i = 0; i < count && result == 0; i++)
+        runs[i] = entry_read(&entries[i], place + i);
     return result < 0 ? result : (int)count;
 }
 
-/* Act on entries that stand in the log from *place on, and move *place behind them; to the end of
- * the news if everything had to be dropped. */
-static int learn_entries(struct rh_dsm_pages *pages, const struct notices_news *news,
-                         uint64_t *place, const uint64_t *entries, uint64_t count)
+/* Act on runs that stand in the log from *place on, and move *place behind them; to the end of the
+ * news if everything had to be dropped. */
+static int learn_runs(struct rh_dsm_pages *pages, const struct notices_news *news, uint64_t *place,
+                      const uint64_t *runs, uint64_t count)
 {
     int result = 0;
     for (uint64_t i = 0; i < count && result == 0; i++) {
         struct faults_run run;
-        if (!entry_read(pages, entries[i], *place, &run)) {
+        if (!unpack(pages, runs[i], &run)) {
             *place = news->end;
             return drop_all(pages);
         }
@@ -96,20 +129,20 @@ static int learn_entries(struct rh_dsm_pages *pages, const struct notices_news *
 int notices_learn(struct rh_dsm_pages *pages, const struct notices_news *news)
 {
     uint64_t place = pages->vector[news->rank];
-    uint64_t entries[PIECE];
+    uint64_t runs[PIECE];
     int result = 0;
     if (news->end <= place || news->rank == pages->rank)
         return 0;
     if (news->end - place <= news->given_count) {
         const uint64_t *fresh = news->given + (news->given_count - (news->end - place));
-        result = learn_entries(pages, news, &place, fresh, news->end - place);
+        result = learn_runs(pages, news, &place, fresh, news->end - place);
     } else if (news->end - place > DROP_ALL_AT) {
         result = drop_all(pages);
         place = news->end;
     }
     while (place < news->end && result == 0) {
-        int got = pull_piece(pages, news, place, entries);
-        result = got < 0 ? got : learn_entries(pages, news, &place, entries, (uint64_t)got);
+        int got = pull_piece(pages, news, place, runs);
+        result = got < 0 ? got : learn_runs(pages, news, &place, runs, (uint64_t)got);
     }
     if (result == 0)
         pages->vector[news->rank] = news->end;

@@ -31,10 +31,11 @@ static void plan(struct rh_dsm_pages *pages)
     struct pages_layout *layout = &pages->layout;
     layout->generation = 0;
     layout->log = 64;
-    layout->shared = layout->log + PAGES_LOG_ENTRIES * 8;
+    layout->shared = layout->log + PAGES_LOG_ENTRIES * sizeof(struct pages_entry);
     layout->directory = layout->shared + words * 8;
     layout->moves = layout->directory + (pages->options.home == RH_DSM_HOME_TOUCH ? share * 8 : 0);
-    layout->length = layout->moves + PAGES_MOVES_MAX * sizeof(struct pages_move);
+    layout->blocks = layout->moves + PAGES_MOVES_MAX * sizeof(struct pages_move);
+    layout->length = layout->blocks + meeting_length(pages->size);
 }
 
 /* Bring the memory into being: the kernel lends pages that are there only. */
@@ -57,7 +58,7 @@ static int open_segments(struct rh_dsm_pages *pages, unsigned *space)
     if (result < 0)
         return result;
     pages->control = control;
-    pages->log = (_Atomic uint64_t *)(pages->control + pages->layout.log);
+    pages->log = (struct pages_entry *)(void *)(pages->control + pages->layout.log);
     pages->moves = (struct pages_move *)(pages->control + pages->layout.moves);
     pages->data_sid = pages->control_sid + 1;
     result = rh_segment_alloc(pages->job, pages->data_sid, pages->count * FAULTS_PAGE, &backing);
@@ -71,20 +72,21 @@ static int open_tables(struct rh_dsm_pages *pages)
 {
     size_t words = (pages->count + 63) / 64, ranks = (size_t)pages->size;
     _Atomic uint64_t **maps[] = {&pages->written,   &pages->owed,  &pages->watched,
-                                 &pages->announced, &pages->noted, &pages->adopted};
+                                 &pages->announced, &pages->noted, &pages->adopted,
+                                 &pages->moving};
     bool is_complete = true;
     for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
         is_complete &= (*maps[i] = calloc(words, 8)) != NULL;
     pages->pages = calloc(pages->count, sizeof(*pages->pages));
     pages->direct = calloc(ranks, sizeof(*pages->direct));
     pages->vector = calloc(ranks, 8);
-    pages->blocks = calloc(ranks, meeting_block_length());
-    pages->scratch = malloc(PAGES_BATCH * FAULTS_PAGE);
+    pages->reached = calloc(ranks, sizeof(*pages->reached));
+    pages->scratch = malloc(PAGES_CLOSE_MAX * FAULTS_PAGE);
     pages->is_writer = calloc(pages->options.lock_count + 1, sizeof(bool));
     void *twins = mmap(NULL, pages->count * FAULTS_PAGE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     pages->twins = twins == MAP_FAILED ? NULL : twins;
-    if (is_complete && pages->pages && pages->direct && pages->vector && pages->blocks &&
+    if (is_complete && pages->pages && pages->direct && pages->vector && pages->reached &&
         pages->scratch && pages->is_writer && pages->twins)
         return 0;
     return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the tables of %zu shared pages",
@@ -274,9 +276,10 @@ void open_undo(struct rh_dsm_pages *pages)
     free(pages->pages);
     free(pages->direct);
     free(pages->vector);
-    free(pages->blocks);
+    free(pages->moving);
+    free(pages->reached);
     free(pages->scratch);
     free(pages->is_writer);
-    pthread_mutex_destroy(&pages->sync);
+    sync_close(pages);
     free(pages);
 }

@@ -73,11 +73,24 @@ bool pages_next_run(const _Atomic uint64_t *map, size_t count, size_t from, size
     return run->count > 0;
 }
 
+/* A call that was dropped returns at once, one to a rank that does not answer after its
+ * time-out. */
+bool pages_try_again(const struct rh_dsm_pages *pages, struct pages_patience *patience, int result)
+{
+    if (result != RH_ETIMEOUT && result != RH_EAGAIN)
+        return false;
+    int64_t taken_ns = rh_clock_ns(pages->job) - patience->since_ns;
+    patience->tries += result == RH_ETIMEOUT; /* a full queue may have room after any flush */
+    return patience->tries < PAGES_TRIES && taken_ns < pages->job->timeout_ns / 2;
+}
+
 int pages_pull(struct rh_dsm_pages *pages, struct rh_remote source, void *target, size_t length)
 {
-    int result = RH_ETIMEOUT;
-    for (int tries = 0; tries < PAGES_TRIES && result == RH_ETIMEOUT; tries++)
+    struct pages_patience patience = pages_patience(pages);
+    int result;
+    do {
         result = rh_pull(pages->job, source, target, length);
+    } while (pages_try_again(pages, &patience, result));
     return result;
 }
 
@@ -108,8 +121,9 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
     made->dsm = dsm;
     made->options = *options;
     made->count = (options->length + FAULTS_PAGE - 1) / FAULTS_PAGE;
-    pthread_mutex_init(&made->sync, NULL);
-    result = open_memory(made);
+    result = sync_open(made);
+    if (result == 0)
+        result = open_memory(made);
     if (result == 0)
         result = open_faults(made);
     if (result == 0)
@@ -128,7 +142,11 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
 int rh_dsm_pages_close(struct rh_dsm_pages *pages)
 {
     struct rh_set *all = pages->dsm->set;
-    int result = rh_barrier(pages->set, RH_TIMEOUT_DEFAULT);
+    int result = 0;
+    if (pages->stage != MEETING_APART) /* one that ran out of time: the others count on us */
+        result = rh_dsm_pages_barrier(pages, RH_TIMEOUT_DEFAULT);
+    if (result == 0)
+        result = rh_barrier(pages->set, RH_TIMEOUT_DEFAULT);
     if (result == 0)
         result = lock_close(pages);
     open_undo(pages);

@@ -11,6 +11,10 @@
  * the home's help. Where writes raise faults, the twin is made by the first write; where the kernel
  * notes them (async), by the fetch.
  *
+ * A copy whose `written` bit is set has a twin that is older than what its home has not got yet;
+ * the bit goes when the home has it. A home that cannot be reached keeps nobody from reaching
+ * others.
+ *
  * Write notices: every rank has a log, a ring of runs of pages that it has changed, in a segment of
  * its own. A position in all logs, a `vector` of one number per rank, says what has been learnt. A
  * lock carries the vector of its last holder, as the data that is bound to its variable; a barrier
@@ -27,11 +31,14 @@
  *   pages.c     open and close               fetch.c    faults: fetching, first touch, twins
  *   change.c    twins, and what differs      interval.c releases: finding changes, sending them
  *   notices.c   logs and vectors             drop.c     acquires: dropping and updating copies
- *   meeting.c   barrier, homes that move     lock.c     locks, conditions
+ *   meeting.c   barrier                      move.c     homes that move
+ *   lock.c      locks, conditions            sync.c     one release or acquire at a time
  *
  * Locks, in this order: `sync` (one release or acquire of a process at a time), then pages (`busy`,
  * a bit each, several only in ascending order or without waiting). The fault handler takes pages
- * only. Nothing here touches the view.
+ * only. A page's home changes only while the page is entered. Nobody waits for another rank's
+ * program with either of them, except that a barrier keeps `sync` while homes move, when all ranks
+ * are in it. Nothing here touches the view. The model is tests/model/pages.pml.
  */
 #ifndef DSM_PAGE_PAGES_H
 #define DSM_PAGE_PAGES_H
@@ -45,8 +52,9 @@
 #include <stdatomic.h>
 
 #define PAGES_HOME_UNKNOWN (-1)
-#define PAGES_TRIES        8  /* of what a lossy network may drop */
-#define PAGES_BATCH        32 /* pages that are moved, or lose access, at a time */
+#define PAGES_TRIES        8   /* of what a lossy network may drop */
+#define PAGES_BATCH        32  /* pages that are fetched, or lose access, at a time */
+#define PAGES_CLOSE_MAX    256 /* pages that a release sends at a time */
 
 struct page {
     _Atomic uint8_t busy;
@@ -66,9 +74,14 @@ struct page {
 #define PAGES_LOG_ENTRIES 8192u
 #define PAGES_MOVES_MAX   512u
 
-/* A run of pages in a log: the entry's place in the low bits tells whether it has been
- * overwritten. */
 #define PAGES_RUN_MAX 4095u
+
+/* A run of pages in a log, and where it stands in it: that tells who reads it whether it has been
+ * overwritten. Each word has a part of the place, for a reader may get an old one and a new one. */
+struct pages_entry {
+    _Atomic uint64_t first; /* page, 32 bits; the place's low 32 bits */
+    _Atomic uint64_t count; /* 12 bits; the place */
+};
 
 struct pages_layout {
     uint64_t generation; /* offset of the count of new sharers */
@@ -76,6 +89,7 @@ struct pages_layout {
     uint64_t shared;    /* bit per page: somebody has fetched it from here */
     uint64_t directory; /* first touch: home + 1 of every page that this rank looks after */
     uint64_t moves;     /* pages whose home this rank gives away: page, new home */
+    uint64_t blocks;    /* what the ranks bring to this barrier, and what to the last */
     uint64_t length;
 };
 
@@ -85,6 +99,24 @@ struct pages_move {
 };
 
 /* ---- A process's own ------------------------------------------------------------------------ */
+
+/* How far the barrier under way has got: after a time-out it is gone on with from there. */
+enum meeting_stage {
+    MEETING_APART,    /* none is under way */
+    MEETING_ARRIVED,  /* the others have what we bring */
+    MEETING_MET,      /* we have what they bring */
+    MEETING_PARTED,   /* we have let go of the pages that we give away; from here on with `sync` */
+    MEETING_FOLLOWED, /* we have those that we are given */
+};
+
+struct pages_sync {
+    pthread_mutex_t gate; /* of what follows; nobody waits inside */
+    pthread_cond_t changed;
+    unsigned waiters;
+    bool is_open, is_taken;
+    bool is_lost; /* a rank died while homes moved */
+    int dead;     /* that rank */
+};
 
 struct rh_dsm_pages {
     struct rh_dsm *dsm;
@@ -111,19 +143,20 @@ struct rh_dsm_pages {
     _Atomic uint64_t *announced; /* the home knows that we fetch it */
     _Atomic uint64_t *noted;     /* others have been told since the last barrier */
     _Atomic uint64_t *adopted;   /* at the home: it is known here that others fetch it */
+    _Atomic uint64_t *moving;    /* between two homes: faults wait */
 
     char *control;            /* own control segment */
-    _Atomic uint64_t *log;    /* in it */
+    struct pages_entry *log;  /* in it */
     uint64_t *vector;         /* what has been learnt of each rank's log; our own log's end */
     uint64_t generation_seen; /* of sharers */
-    uint64_t met;             /* our log's end at the last barrier */
-    uint32_t meeting;         /* number of the last barrier */
+    uint32_t meeting;         /* number of the last barrier at which all have met */
+    enum meeting_stage stage; /* of the next one */
     struct pages_move *moves; /* to be told at the next barrier, in control */
     size_t move_count;
 
-    pthread_mutex_t sync;
-    char *scratch;         /* PAGES_BATCH pages, of whoever holds sync */
-    void *blocks;          /* what a barrier brings, one per rank */
+    struct pages_sync sync;
+    char *scratch;         /* PAGES_CLOSE_MAX pages, of whoever holds sync */
+    int *reached;          /* by rank, of a release: 0, 1: something was sent there, or an error */
     uint64_t locks_offset; /* of the locks' vectors in dsm's heap */
     bool *is_writer;       /* by lock: held for writing here */
 
@@ -198,6 +231,21 @@ void pages_leave(struct rh_dsm_pages *pages, size_t page);
 /* Set the access of a run that is entered; all have had the same. */
 int pages_set_access(struct rh_dsm_pages *pages, struct faults_run run, enum faults_access to);
 
+/* Tries of what a lossy network may drop. Enough is when there were PAGES_TRIES, or when they have
+ * taken so long that the peer itself does not answer. */
+struct pages_patience {
+    int tries;
+    int64_t since_ns;
+};
+
+static inline struct pages_patience pages_patience(const struct rh_dsm_pages *pages)
+{
+    return (struct pages_patience){.since_ns = rh_clock_ns(pages->job)};
+}
+
+/* Whether a call that returned this should be made again. */
+bool pages_try_again(const struct rh_dsm_pages *pages, struct pages_patience *patience, int result);
+
 /* Pull that tries again when the network has dropped something. */
 int pages_pull(struct rh_dsm_pages *pages, struct rh_remote source, void *target, size_t length);
 
@@ -219,12 +267,13 @@ size_t change_copy(char *to, const char *now, const char *before, size_t length)
  * number of bytes. */
 int64_t change_send(struct rh_dsm_pages *pages, size_t page, const char *now, const char *before);
 
-/* What was sent to a home has arrived. */
+/* What was sent to a home has arrived, and it lives. */
 int change_complete(struct rh_dsm_pages *pages, int home);
 
 /* ---- interval.c ----------------------------------------------------------------------------- */
 
-/* Send all changes home and note them in the log. With `sync` held. */
+/* Send all changes home and note them in the log. What a home could not be given is kept for the
+ * next time; everything else is done all the same. With `sync` held. */
 int interval_close(struct rh_dsm_pages *pages);
 
 /* ---- notices.c ------------------------------------------------------------------------------ */
@@ -232,8 +281,14 @@ int interval_close(struct rh_dsm_pages *pages);
 /* Add a run to our log. With `sync` held. */
 void notices_add(struct rh_dsm_pages *pages, struct faults_run run);
 
+/* A run as one word, for barriers. */
+uint64_t notices_pack(struct faults_run run);
+
+/* The run that stands in our own log at a place, packed. */
+uint64_t notices_own(const struct rh_dsm_pages *pages, uint64_t place);
+
 /* Learn what rank's log has gained up to `end` and act on it; `given`, if not NULL, has its last
- * given_count entries. With `sync` held. */
+ * given_count runs, packed. With `sync` held. */
 struct notices_news {
     int rank;
     uint64_t end;
@@ -256,11 +311,39 @@ int drop_entered(struct rh_dsm_pages *pages, struct faults_run run);
 
 /* ---- meeting.c ------------------------------------------------------------------------------ */
 
-/* A remote rank has written one of our pages; perhaps it should be its home. */
-void meeting_note_writer(struct rh_dsm_pages *pages, size_t page, int writer);
+/* Room in the control segment that barriers need. */
+size_t meeting_length(int ranks);
 
-/* Room that a barrier needs per rank. */
-size_t meeting_block_length(void);
+/* ---- move.c --------------------------------------------------------------------------------- */
+
+/* A remote rank has written one of our pages; perhaps it should be its home. */
+void move_note_writer(struct rh_dsm_pages *pages, size_t page, int writer);
+
+/* After a barrier: decide which of our pages get another home at the next one. */
+void move_choose(struct rh_dsm_pages *pages);
+
+/* The steps of a move, with `sync` held; all ranks have done one before any does the next. Each may
+ * be called again after a time-out. */
+int move_part(struct rh_dsm_pages *pages);
+int move_follow(struct rh_dsm_pages *pages, int from, size_t count);
+
+/* ---- sync.c --------------------------------------------------------------------------------- */
+
+int sync_open(struct rh_dsm_pages *pages);
+void sync_close(struct rh_dsm_pages *pages);
+
+/* RH_ETIMEOUT, or RH_EDEAD after sync_lose(). */
+int sync_take(struct rh_dsm_pages *pages);
+void sync_give(struct rh_dsm_pages *pages);
+
+/* A rank died while homes moved: `sync` is not to be had any more. */
+void sync_lose(struct rh_dsm_pages *pages, int dead);
+
+/* No page moves any more. */
+void sync_settle(struct rh_dsm_pages *pages);
+
+/* Wait until a page, not entered, does not move any more. */
+int sync_await_settled(struct rh_dsm_pages *pages, size_t page);
 
 /* ---- lock.c --------------------------------------------------------------------------------- */
 

@@ -70,6 +70,48 @@ class Mount(harness.CacheTest):
         self.assertEqual((self.data / "new" / "f").stat().st_size, 5)
         self.assertEqual(sorted(os.listdir(self.data)), ["f", "folder", "new"])
 
+    def test_all_that_can_be_done(self):
+        """With the same outcome as in the folder itself, with the cache and without one."""
+        outcomes = []
+        for k in range(3):
+            shutil.rmtree(self.data)
+            self.data.mkdir()
+            script = [harness.PYTHON, harness.HERE / "folder_ops.py"]
+            if k == 0:
+                job = self.start_plain(*script, self.data)
+            elif k == 1:
+                job = self.start_mounted("--", *script, self.place)
+            else:
+                job = self.start([HELPER, "0", self.data, self.place, *script, self.place],
+                                 self.environment())
+            status, out, err = self.finish(job, 60)
+            self.assertEqual(status, 0, err)
+            outcomes.append(out.splitlines())
+        self.assertGreater(len(outcomes[0]), 40)
+        for outcome in outcomes[1:]:
+            for have, want in zip(outcome, outcomes[0]):
+                self.assertEqual(have, want)
+            self.assertEqual(len(outcome), len(outcomes[0]))
+
+    def test_a_writer_is_seen_by_others(self):
+        """Through the mount it is told of, from open to close."""
+        text = b"old old " * 1000
+        path = self.data / "f"
+        path.write_bytes(text)
+        self.settle()
+        script = "import os, sys\n" \
+                 "reader = os.open(sys.argv[1] + '/f', os.O_RDONLY)\n" \
+                 "print(os.pread(reader, 4, 0).decode())\n" \
+                 "for way in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):\n" \
+                 "    writer = os.open(sys.argv[2] + '/f', way)\n" \
+                 "    os.pwrite(writer, b'new%d' % (way & 3), 0)\n" \
+                 "    print(os.pread(reader, 4, 0).decode())\n" \
+                 "    os.close(writer)\n" \
+                 "    print(os.pread(reader, 4, 0).decode())\n"
+        job = self.start_mounted("--", harness.PYTHON, "-c", script, self.data, self.place)
+        status, out, err = self.finish(job, 60)
+        self.assertEqual((status, out.split()), (0, ["old"] + ["new1"] * 2 + ["new2"] * 2), err)
+
     def test_read_only(self):
         status, _, err = self.finish(self.start_mounted(
             "--", "sh", "-c", f"touch {self.place}/x", options=["--read-only"]))

@@ -191,6 +191,60 @@ static void threads(struct pages_member *me)
     pages_member_end(me);
 }
 
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static int odd_home(void *context, uint64_t page)
+{
+    const struct pages_member *me = context;
+    return page == 3 ? me->rank : 0;
+}
+
+static int no_home(void *context, uint64_t page)
+{
+    const struct pages_member *me = context;
+    return page == 3 && me->rank == 1 ? me->size : 0;
+}
+
+/* One rank wants something else: all are told which, and can go on. */
+static void terms(struct pages_member *me)
+{
+    struct rh_dsm_pages_options good = plain(4, RH_DSM_HOME_BLOCK), odd;
+    pages_member_start(me, 1, &good);
+    good.context = me;
+    bool is_odd = me->rank == me->size - 1;
+    char expected[64];
+    for (int way = 0; way < 7; way++) {
+        struct rh_dsm_pages *pages;
+        odd = good;
+        odd.first_variable = good.lock_count;
+        if (way == 0 && is_odd)
+            odd.length += PAGE;
+        if (way == 1 && is_odd)
+            odd.home = RH_DSM_HOME_TOUCH;
+        if (way == 2 && is_odd)
+            odd.is_settled = true;
+        if (way == 3 && is_odd)
+            odd.first_variable++;
+        if (way == 4 && is_odd)
+            odd.lock_count--;
+        if (way >= 5) {
+            odd.home = RH_DSM_HOME_GIVEN;
+            odd.home_of = way == 5 ? odd_home : no_home;
+        }
+        MEMBER_CODE(&me->member, rh_dsm_pages_open(&pages, me->dsm, &odd), RH_EINVALID);
+        snprintf(expected, sizeof(expected), "rank %d", me->size - 1);
+        if (way < 5) {
+            MEMBER_CHECK(&me->member, rh_error_rank() == me->size - 1);
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), expected) != NULL);
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), "rank 0") != NULL);
+        }
+        if (way == 0)
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), "length 16384") != NULL);
+        MEMBER_CHECK(&me->member, strstr(rh_error_text(), "home_of") != NULL || way < 5);
+    }
+    pages_member_end(me);
+}
+
 /* ---- Death ---------------------------------------------------------------------------------- */
 
 /* The home dies: calls say so with its rank; a fault ends the process (the last rank), which its
@@ -221,7 +275,7 @@ int main(int count, char **arguments)
         void (*run)(struct pages_member *me);
     } cases[] = {{"sharing", sharing},   {"homes", homes}, {"touch", touch},
                  {"overflow", overflow}, {"queue", queue}, {"death", death},
-                 {"threads", threads}};
+                 {"threads", threads},   {"terms", terms}};
     struct pages_member me = {.rank = -1};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && count > 1; i++) {
         if (strcmp(cases[i].name, arguments[1]) == 0) {

@@ -6,6 +6,11 @@
 #   make demo         show what it does
 #   make test         everything that a change must pass; ends with one line of counts
 #   make asan, tsan   only the tests under these sanitizers
+#   make hunt         every test 50 times, alone, beside load and beside a second copy of the suite;
+#                     HUNT="--count 5 --suite dsm"; tools/test --hunt --help says more
+#   make coverage     lines and branches that the tests reach, by room; fails below BRANCHES=85 of
+#                     all, ROOM_BRANCHES=75 of a room; tools/coverage --help says more
+#   make mutants      small mistakes, one by one: do the tests notice? ROOM=dsm for one list only
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
 #                     random programs on shared memory and its models, all mutants; then
 #                     100,000 random networks through router and checker; NETWORKS=100000;
@@ -36,6 +41,25 @@ demo: build
 test asan tsan:
 	@tools/setup test
 	@tools/test $(filter asan tsan,$@)
+
+hunt:
+	@tools/setup test
+	@mkdir -p build
+	@[ -e build/build.ninja ] || meson setup build -Dtests=enabled >build/setup.log || \
+	    { cat build/setup.log; exit 1; }
+	@ninja -C build
+	@tools/test --hunt $(HUNT)
+
+BRANCHES ?= 85
+ROOM_BRANCHES ?= 75
+
+coverage:
+	@tools/setup test
+	@tools/coverage --branches $(BRANCHES) --room-branches $(ROOM_BRANCHES)
+
+mutants:
+	@tools/setup test
+	@tools/mutants $(addprefix --room ,$(ROOM))
 
 MINUTES ?= 10
 NETWORKS ?= 100000
@@ -74,6 +98,7 @@ format:
 	@tools/format
 
 clean:
-	rm -rf build build-clang build-asan build-tsan
+	rm -rf build build-clang build-asan build-tsan build-coverage
 
-.PHONY: all build demo test asan tsan soak bench bench-peers bench-route install format clean
+.PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
+.PHONY: bench-route install format clean

@@ -104,7 +104,9 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock);
 /* ---- Sets of ranks, barrier and collectives ------------------------------------------------- */
 
 /* A set of ranks that act together. Every member makes the set with the same description; calls on
- * a set are made by all its members in the same order. */
+ * a set are made by all its members in the same order and with the same arguments. If they are not,
+ * all members get RH_EINVALID with the calls of two of them, no target is written, and the set is
+ * of no more use: destroy it. */
 struct rh_set;
 
 struct rh_set_spec {

@@ -91,7 +91,8 @@ int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length
 /* ---- Done flags ----------------------------------------------------------------------------- */
 
 /* The initiator's done flag: 0 while the operation is under way, 1 when it is complete at the
- * target, a negative error when it failed. Must stay in place until then. */
+ * target, a negative error when it failed. Must stay in place until then, or until it is
+ * withdrawn: also when a wait for it has ended with RH_ETIMEOUT or RH_EDEAD. */
 struct rh_done {
     int64_t state;
     int rank; /* the peer; set when the operation starts */
@@ -103,6 +104,12 @@ int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns);
 
 /* Look once, without waiting: RH_EAGAIN while under way, else the operation's result. */
 int rh_test_done(struct rh_job *job, struct rh_done *done);
+
+/* Give up an operation that is under way. When this returns neither the flag nor the local memory
+ * is used any more, whatever the peer does later. Returns the operation's result if it was over,
+ * else RH_ECANCELED: then the target may have been written, in part, or may still be. Needs no peer
+ * and so does not wait. */
+int rh_withdraw(struct rh_job *job, struct rh_done *done);
 
 /* ---- Push and pull -------------------------------------------------------------------------- */
 

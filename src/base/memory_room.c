@@ -5,7 +5,9 @@
  */
 #include "base/memory_room.h"
 
+#include "base/control_group.h"
 #include "base/error.h"
+#include "base/small_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,25 +25,10 @@
 #define HUGE_PAGE_LENGTH (2ULL << 20)
 #define SEALS            (F_SEAL_SHRINK | F_SEAL_GROW)
 
-static bool read_small_file(const char *path, char *text, size_t room)
+static bool read_number(const struct control_group *group, const char *file, uint64_t *value)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t got = read(fd, text, room - 1);
-    close(fd);
-    if (got <= 0)
-        return false;
-    text[got] = '\0';
-    return true;
-}
-
-static bool read_number_file(const char *folder, const char *file, uint64_t *value)
-{
-    char path[512];
     char text[64];
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
-    if (!read_small_file(path, text, sizeof(text)))
+    if (!control_group_text(group, file, text, sizeof(text)))
         return false;
     char *end;
     *value = strtoull(text, &end, 10);
@@ -52,7 +39,7 @@ static bool read_number_file(const char *folder, const char *file, uint64_t *val
 static uint64_t keyed_number(const char *path, const char *key)
 {
     char text[8192];
-    if (!read_small_file(path, text, sizeof(text)))
+    if (!small_file_read(AT_FDCWD, path, text, sizeof(text)))
         return 0;
     size_t length = strlen(key);
     for (char *line = text; line; line = strchr(line, '\n')) {
@@ -65,7 +52,6 @@ static uint64_t keyed_number(const char *path, const char *key)
 
 /* Where one version of control groups keeps what we need. */
 struct group_files {
-    const char *root;
     const char *limit;
     const char *usage;
     const char *cache_key;
@@ -73,77 +59,49 @@ struct group_files {
 };
 
 static const struct group_files group_v1 = {
-    .root = "/sys/fs/cgroup/memory",
     .limit = "memory.limit_in_bytes",
     .usage = "memory.usage_in_bytes",
     .cache_key = "total_inactive_file",
     .name = "the memory control group (memory.limit_in_bytes)",
 };
 static const struct group_files group_v2 = {
-    .root = "/sys/fs/cgroup",
     .limit = "memory.max",
     .usage = "memory.current",
     .cache_key = "inactive_file",
     .name = "the memory control group (memory.max)",
 };
 
-static void shrink_to_group(const struct group_files *files, const char *folder, uint64_t *room,
-                            const char **limit_name)
+struct room {
+    uint64_t bytes;
+    const char *limit;
+};
+
+static void shrink_to_group(void *context, const struct control_group *group)
 {
+    struct room *room = context;
+    const struct group_files *files = group->is_v2 ? &group_v2 : &group_v1;
     char stat_path[512];
     uint64_t limit, usage;
-    if (!read_number_file(folder, files->limit, &limit) ||
-        !read_number_file(folder, files->usage, &usage))
+    if (!read_number(group, files->limit, &limit) || !read_number(group, files->usage, &usage))
         return;
-    snprintf(stat_path, sizeof(stat_path), "%s/memory.stat", folder);
+    snprintf(stat_path, sizeof(stat_path), "%s/memory.stat", group->folder);
     uint64_t cache = keyed_number(stat_path, files->cache_key); /* the kernel can drop it */
     uint64_t used = usage > cache ? usage - cache : 0;
     uint64_t left = limit > used ? limit - used : 0;
-    if (left < *room) {
-        *room = left;
-        *limit_name = files->name;
-    }
-}
-
-/* Apply the limits of a group and all its parents. */
-static void shrink_to_groups(const struct group_files *files, const char *path, uint64_t *room,
-                             const char **limit_name)
-{
-    char folder[400];
-    int root_length = snprintf(folder, sizeof(folder), "%s", files->root);
-    snprintf(folder + root_length, sizeof(folder) - (size_t)root_length, "%s", path);
-    for (;;) {
-        shrink_to_group(files, folder, room, limit_name);
-        char *slash = strrchr(folder, '/');
-        if (!slash || slash < folder + root_length)
-            return;
-        *slash = '\0';
-    }
+    if (left < room->bytes)
+        *room = (struct room){left, files->name};
 }
 
 uint64_t memory_room(const char **limit)
 {
-    *limit = "this machine's available memory";
-    uint64_t room = 1024 * (keyed_number("/proc/meminfo", "MemAvailable:") +
-                            keyed_number("/proc/meminfo", "SwapFree:"));
-    if (room == 0)
-        room = UINT64_MAX; /* nobody tells us: the kernel will */
-    char groups[4096];
-    if (!read_small_file("/proc/self/cgroup", groups, sizeof(groups)))
-        return room;
-    char *rest;
-    for (char *line = strtok_r(groups, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *controllers = strchr(line, ':');
-        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        if (controllers[1] == '\0')
-            shrink_to_groups(&group_v2, path, &room, limit);
-        else if (strcmp(controllers + 1, "memory") == 0)
-            shrink_to_groups(&group_v1, path, &room, limit);
-    }
-    return room;
+    struct room room = {.limit = "this machine's available memory"};
+    room.bytes = 1024 * (keyed_number("/proc/meminfo", "MemAvailable:") +
+                         keyed_number("/proc/meminfo", "SwapFree:"));
+    if (room.bytes == 0)
+        room.bytes = UINT64_MAX; /* nobody tells us: the kernel will */
+    control_group_walk(&control_group_tree, "memory", shrink_to_group, &room);
+    *limit = room.limit;
+    return room.bytes;
 }
 
 static int no_room(const struct memory_shape *shape, uint64_t room, const char *limit)

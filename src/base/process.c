@@ -4,24 +4,14 @@
  */
 #include "base/process.h"
 
+#include "base/small_file.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static bool read_text(int folder, const char *name, char *text, size_t room)
-{
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = read(fd, text, room - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
 
 /* The letter that proc(5) explains, and whether the thread is the library's; 0 if it is gone. The
  * name may hold anything: it ends at the last ')'. */
@@ -30,7 +20,7 @@ static char thread_state(int folder, const char *number, bool *is_own)
     char path[64];
     char line[512];
     snprintf(path, sizeof(path), "%.20s/stat", number);
-    if (!read_text(folder, path, line, sizeof(line)))
+    if (!small_file_read(folder, path, line, sizeof(line)))
         return 0;
     const char *name = strchr(line, '(');
     const char *name_end = strrchr(line, ')');
@@ -86,7 +76,7 @@ struct process_look process_look(int pid)
     look_at_threads(pid, &look);
     snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
     if (look.state != PROCESS_SLEEPING ||
-        !read_text(AT_FDCWD, path, look.where, sizeof(look.where)))
+        !small_file_read(AT_FDCWD, path, look.where, sizeof(look.where)))
         look.where[0] = '\0';
     size_t length = 0;
     while (isalnum((unsigned char)look.where[length]) || look.where[length] == '_')

@@ -179,7 +179,7 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                             .kind = SETTING_TEXT,
                             .initial = "",
                             .help = "file cache: folders to cache, with a colon between them; "
-                                    "empty: all network file systems"},
+                                    "empty: all that nodes can share"},
     [SETTING_CACHE_BLOCK] = {.name = "RHINET_CACHE_BLOCK",
                              .kind = SETTING_TEXT,
                              .initial = "1M",

@@ -5,7 +5,6 @@
 #include "cache/loader.h"
 
 #include "base/clock.h"
-#include "cache/mounts.h"
 #include "cache/raw.h"
 
 #include <fcntl.h>
@@ -146,7 +145,7 @@ static struct loader_file *make_file(struct loader *loader, int fd)
     struct stat status;
     uint64_t file_system;
     if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-        !mounts_find(loader->control, status.st_dev, &file_system))
+        !mounts_find(loader->mounts, status.st_dev, &file_system))
         return NULL;
     struct loader_file *file = calloc(1, sizeof(*file));
     if (!file)

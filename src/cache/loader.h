@@ -8,6 +8,7 @@
 
 #include "cache/directory.h"
 #include "cache/key.h"
+#include "cache/mounts.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,6 +41,7 @@ struct loader {
     struct cache_control *control;
     const struct cache_shape *shape;
     struct directory *directory;
+    const struct mounts *mounts; /* NULL: there are no files to introduce */
     pthread_mutex_t lock;
     struct loader_file *files[LOADER_FILES];
     uint64_t clock;

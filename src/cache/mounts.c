@@ -7,33 +7,63 @@
 #include "base/error.h"
 #include "cache/key.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-/* A line of /proc/self/mountinfo. */
-struct mount {
-    char root[PATH_MAX]; /* what part of the file system */
-    char point[PATH_MAX];
-    char kind[64];
-    char source[PATH_MAX];
-};
+/* Inodes are the server's, for ever, and the same for every client; the source names the server and
+ * what it gives. Not here: what is told apart by the device of a host (gfs2, ocfs2), or names
+ * itself the same whatever it is (ceph-fuse, 9p), or may give out numbers of its own (cifs). */
+static const char *const shared_kinds[] = {"beegfs",   "ceph",   "fhgfs", "fuse.glusterfs",
+                                           "gpfs",     "lustre", "nfs",   "nfs4",
+                                           "orangefs", "panfs",  "pvfs2", "wekafs"};
 
-static const char *const network_kinds[] = {
-    "9p",        "afs",         "beegfs",         "ceph",         "cifs",      "fhgfs",
-    "fuse.ceph", "fuse.cvmfs2", "fuse.glusterfs", "fuse.juicefs", "fuse.s3fs", "fuse.sshfs",
-    "gfs2",      "gpfs",        "lustre",         "nfs",          "nfs4",      "ocfs2",
-    "orangefs",  "panfs",       "pvfs2",          "smb3",         "wekafs"};
+/* Numbers of files that mean nothing beyond a mount, or not even that. */
+static const char *const unnumbered_kinds[] = {"9p", "afs", "cifs", "smb3", "virtiofs"};
 
-static bool is_network(const char *kind)
+/* Where one source has several file systems, these tell which. */
+static const char *const telling_options[] = {"cfgFile=", "fs=", "fsid=", "mds_namespace="};
+
+static const char *const own_hosts[] = {"localhost:", "127.", "[::1]", "::1"};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static bool is_one_of(const char *text, const char *const *list, size_t count)
 {
-    for (size_t i = 0; i < sizeof(network_kinds) / sizeof(network_kinds[0]); i++) {
-        if (strcmp(kind, network_kinds[i]) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, list[i]) == 0)
             return true;
     }
     return false;
+}
+
+static bool begins_with_one_of(const char *text, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(text, list[i], strlen(list[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A server that every host calls itself (a tunnel, as with encrypted NFS) is another for each. */
+static bool is_shared(const struct mounts_line *line)
+{
+    return is_one_of(line->kind, shared_kinds, COUNT(shared_kinds)) &&
+           !begins_with_one_of(line->source, own_hosts, COUNT(own_hosts));
+}
+
+static bool is_unnumbered(const struct mounts_line *line)
+{
+    if (is_one_of(line->kind, shared_kinds, COUNT(shared_kinds)))
+        return false;
+    return strncmp(line->kind, "fuse", 4) == 0 ||
+           is_one_of(line->kind, unnumbered_kinds, COUNT(unnumbered_kinds));
 }
 
 /* \040 and the like. */
@@ -52,15 +82,16 @@ static void unescape(char *text)
 }
 
 /* 36 35 98:0 /root /point options... - kind source options */
-static bool parse_mount(const char *line, struct mount *mount)
+bool mounts_parse(const char *text, struct mounts_line *line)
 {
-    const char *dash = strstr(line, " - ");
-    if (!dash || sscanf(line, "%*s %*s %*s %4095s %4095s", mount->root, mount->point) != 2 ||
-        sscanf(dash + 3, "%63s %4095s", mount->kind, mount->source) != 2)
+    const char *dash = strstr(text, " - ");
+    line->options[0] = '\0';
+    if (!dash || sscanf(text, "%*s %*s %*s %4095s %4095s", line->root, line->point) != 2 ||
+        sscanf(dash + 3, "%63s %4095s %4095s", line->kind, line->source, line->options) < 2)
         return false;
-    unescape(mount->root);
-    unescape(mount->point);
-    unescape(mount->source);
+    unescape(line->root);
+    unescape(line->point);
+    unescape(line->source);
     return true;
 }
 
@@ -91,29 +122,51 @@ static uint64_t hash_of_host(void)
     return hash_text(1, text);
 }
 
-static uint64_t number_of(const struct mount *mount, uint64_t device)
+static uint64_t hash_options(uint64_t hash, const char *options)
 {
-    if (mount && is_network(mount->kind))
-        return hash_text(hash_text(2, mount->kind), mount->source) | 1;
+    for (const char *option = options; *option;) {
+        size_t length = strcspn(option, ",");
+        if (begins_with_one_of(option, telling_options, COUNT(telling_options))) {
+            for (size_t i = 0; i < length; i++)
+                hash = cache_mix2(hash, (unsigned char)option[i]);
+        }
+        option += length + (option[length] == ',');
+    }
+    return hash;
+}
+
+uint64_t mounts_number(const struct mounts_line *line, uint64_t device)
+{
+    if (line && is_unnumbered(line))
+        return 0;
+    if (line && is_shared(line))
+        return hash_options(hash_text(hash_text(2, line->kind), line->source), line->options) | 1;
     return cache_mix2(hash_of_host(), device) | 1;
 }
 
-bool mounts_find(const struct cache_control *control, uint64_t device, uint64_t *file_system)
+static struct mounts_device *find(const struct mounts *mounts, uint64_t device)
 {
-    for (int i = 0; i < CACHE_DEVICES_MOST; i++) {
-        if (atomic_load_explicit(&control->device[i].device, memory_order_acquire) != device)
-            continue;
-        *file_system = atomic_load_explicit(&control->device[i].file_system, memory_order_relaxed);
-        return true;
+    for (uint32_t i = 0; i < mounts->device_count; i++) {
+        if (mounts->device[i].device == device)
+            return (struct mounts_device *)&mounts->device[i];
     }
-    return false;
+    return NULL;
 }
 
-static void add_device(struct cache_control *control, uint64_t device, uint64_t number,
-                       bool is_part)
+bool mounts_find(const struct mounts *mounts, uint64_t device, uint64_t *file_system)
+{
+    const struct mounts_device *found = find(mounts, device);
+    if (!found || found->number == 0)
+        return false;
+    *file_system = found->number;
+    return true;
+}
+
+/* Show a device to the clients. */
+static void publish(struct cache_card *card, uint64_t device, uint64_t number, bool is_part)
 {
     for (int i = 0; i < CACHE_DEVICES_MOST; i++) {
-        struct cache_device *entry = &control->device[i];
+        struct cache_device *entry = &card->device[i];
         uint64_t known = atomic_load_explicit(&entry->device, memory_order_relaxed);
         if (known == device && !is_part)
             atomic_store_explicit(&entry->is_part, 0, memory_order_relaxed);
@@ -129,60 +182,92 @@ static void add_device(struct cache_control *control, uint64_t device, uint64_t 
     }
 }
 
+/* A file system that has files below a path. */
+static void add_device(struct mounts *mounts, struct cache_card *card, const char *path,
+                       const struct mounts_line *line, bool is_part)
+{
+    struct stat status;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) < 0 || mounts->device_count == CACHE_DEVICES_MOST) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    struct mounts_device *device = find(mounts, status.st_dev);
+    if (device) {
+        close(fd);
+    } else {
+        device = &mounts->device[mounts->device_count++];
+        *device = (struct mounts_device){
+            .device = status.st_dev, .number = mounts_number(line, status.st_dev), .hold_fd = fd};
+        if (device->number == 0) {
+            fprintf(stderr,
+                    "rhinet cache: files of %s are not cached: %s gives them numbers that need not "
+                    "mean the same file later, or elsewhere\n",
+                    path, line->kind);
+            close(fd); /* nothing depends on it */
+            device->hold_fd = -1;
+        }
+    }
+    if (device->number != 0)
+        publish(card, device->device, device->number, is_part);
+}
+
 /* The mount that a path is in, so far as lines have been read: the longest. */
 struct top {
-    uint64_t device;
-    struct mount mount;
+    struct mounts_line line;
     bool is_found, is_whole;
 };
 
-static void look_at_mount(struct cache_control *control, const struct mount *mount,
-                          struct top *tops)
+static void look_at_mount(struct mounts *mounts, struct cache_card *card,
+                          const struct mounts_line *line, struct top *tops)
 {
-    struct stat status;
-    for (uint32_t i = 0; i < control->path_count; i++) {
-        const char *path = control->path[i].text;
-        if (is_below(path, mount->point)) {
-            tops[i].mount = *mount; /* later lines are mounted over earlier ones */
+    for (uint32_t i = 0; i < mounts->path_count; i++) {
+        const char *path = mounts->path[i].text;
+        if (is_below(path, line->point)) {
+            tops[i].line = *line; /* later lines are mounted over earlier ones */
             tops[i].is_found = true;
-            tops[i].is_whole = strcmp(path, mount->point) == 0 && strcmp(mount->root, "/") == 0;
-        } else if (is_below(mount->point, path) && stat(mount->point, &status) == 0) {
-            add_device(control, status.st_dev, number_of(mount, status.st_dev),
-                       strcmp(mount->root, "/") != 0);
+            tops[i].is_whole = strcmp(path, line->point) == 0 && strcmp(line->root, "/") == 0;
+        } else if (is_below(line->point, path)) {
+            add_device(mounts, card, line->point, line, strcmp(line->root, "/") != 0);
         }
     }
 }
 
-int mounts_refresh(struct cache_control *control)
+void mounts_refresh(struct mounts *mounts, struct cache_card *card)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     struct top *tops = calloc(CACHE_PATHS_MOST, sizeof(*tops));
-    struct mount *mount = malloc(sizeof(*mount));
-    char *line = NULL;
+    struct mounts_line *line = malloc(sizeof(*line));
+    char *text = NULL;
     size_t room = 0;
-    while (file && tops && mount && getline(&line, &room, file) > 0) {
-        if (parse_mount(line, mount))
-            look_at_mount(control, mount, tops);
+    while (file && tops && line && getline(&text, &room, file) > 0) {
+        if (mounts_parse(text, line))
+            look_at_mount(mounts, card, line, tops);
     }
-    for (uint32_t i = 0; tops && i < control->path_count; i++) {
-        struct stat status;
-        if (stat(control->path[i].text, &status) == 0)
-            add_device(control, status.st_dev,
-                       number_of(tops[i].is_found ? &tops[i].mount : NULL, status.st_dev),
-                       !tops[i].is_whole);
-    }
+    for (uint32_t i = 0; tops && i < mounts->path_count; i++)
+        add_device(mounts, card, mounts->path[i].text, tops[i].is_found ? &tops[i].line : NULL,
+                   !tops[i].is_whole);
+    free(text);
     free(line);
-    free(mount);
     free(tops);
     if (file)
         fclose(file);
-    return 0;
 }
 
-int mounts_add_path(struct cache_control *control, const char *path)
+void mounts_close(struct mounts *mounts)
+{
+    for (uint32_t i = 0; i < mounts->device_count; i++) {
+        if (mounts->device[i].hold_fd >= 0)
+            close(mounts->device[i].hold_fd);
+    }
+    mounts->device_count = 0;
+}
+
+int mounts_add_path(struct mounts *mounts, const char *path)
 {
     char resolved[PATH_MAX];
-    if (control->path_count == CACHE_PATHS_MOST)
+    if (mounts->path_count == CACHE_PATHS_MOST)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "no more than %d paths can be cached",
                          CACHE_PATHS_MOST);
     if (!realpath(path, resolved))
@@ -192,29 +277,29 @@ int mounts_add_path(struct cache_control *control, const char *path)
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "cannot cache %s: no more than %d characters; name a folder above it",
                          path, CACHE_PATH_LENGTH - 1);
-    struct cache_path *entry = &control->path[control->path_count++];
+    struct cache_path *entry = &mounts->path[mounts->path_count++];
     memcpy(entry->text, resolved, length + 1);
     entry->length = (uint32_t)length;
     return 0;
 }
 
-int mounts_add_network(struct cache_control *control)
+int mounts_add_network(struct mounts *mounts)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
-    struct mount *mount = malloc(sizeof(*mount));
-    char *line = NULL;
+    struct mounts_line *line = malloc(sizeof(*line));
+    char *text = NULL;
     size_t room = 0;
-    while (file && mount && getline(&line, &room, file) > 0) {
-        if (parse_mount(line, mount) && is_network(mount->kind) &&
-            control->path_count < CACHE_PATHS_MOST)
-            mounts_add_path(control, mount->point);
+    while (file && line && getline(&text, &room, file) > 0) {
+        if (mounts_parse(text, line) && is_shared(line) && mounts->path_count < CACHE_PATHS_MOST)
+            mounts_add_path(mounts, line->point);
     }
+    free(text);
     free(line);
-    free(mount);
     if (file)
         fclose(file);
-    if (control->path_count > 0)
+    if (mounts->path_count > 0)
         return 0;
     return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "no network file system is mounted here; say what to cache with --path");
+                     "no file system that nodes can share is mounted here; say what to cache with "
+                     "--path");
 }

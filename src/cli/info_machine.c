@@ -2,6 +2,7 @@
  *
  * The facts of this machine that matter to rhinet, found by trying where trying is possible.
  */
+#include "base/cores.h"
 #include "base/memory_room.h"
 #include "base/text.h"
 #include "cli/info.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -99,9 +99,7 @@ void machine_read(struct machine *machine)
         snprintf(machine->system, sizeof(machine->system), "%.64s %.64s %.64s", name.sysname,
                  name.release, name.machine);
     proc_value("/proc/cpuinfo", "model name", machine->processor, sizeof(machine->processor));
-    cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof(usable), &usable) == 0)
-        machine->cores_usable = CPU_COUNT(&usable);
+    machine->cores_usable = (int)cores_allowed();
     machine->cores_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->memory_total = memory_value("MemTotal");
     machine->memory_room = memory_room(&machine->memory_limit);

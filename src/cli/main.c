@@ -15,7 +15,7 @@ const struct cli_command cli_commands[] = {
         "  -n, --ranks N          number of processes\n"
         "      --nic NAME         NIC to use: shm, fault(shm)\n"
         "      --timeout S        end the job after S seconds\n"
-        "      --bind core|none   pin each process to a core, or leave them to the kernel\n"
+        "      --bind WHAT        core: pin each process to one; none; auto: if there are enough\n"
         "      --label            put the rank before each line of output\n"
         "      --survive          the death of a rank ends only that rank\n"
         "      --env NAME=VALUE   set a variable for the processes\n"
@@ -58,6 +58,7 @@ const struct cli_command cli_commands[] = {
         "      --rounds N         how many rounds\n"
         "      --only NAME,...    only these measurements\n"
         "      --peers            msg: beside Open MPI, MPICH and UCX\n"
+        "      --nic NAME         dsm: by this NIC: shm, ofi or mixed\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "dsm", .run = cli_dsm,
      .help = "measure distributed shared memory",
@@ -97,13 +98,14 @@ const struct cli_command cli_commands[] = {
         "      --dot FILE         picture for Graphviz\n"
         "      --json FILE        the report as JSON, - for stdout\n"
         "      --threads N        threads to use\n"
+        "      --lane-limit N     virtual channels that there are; more fail the check\n"
         "      --no-check         do not prove the result\n"
         "check FABRIC LFT         is anybody's table complete and free of deadlock?\n"
+        "                         --json, --lane-limit as above\n"
         "      --paths FILE       check paths for each pair instead of a table\n"
         "      --lanes RULE       one, hop or branch\n"
         "compare FABRIC           all algorithms in one table\n"
         "repair OLD LFT NEW       mend a table after failures; --lft, --json, --no-check as above\n"
-        "      --stage FILE       table for the first of two stages, if needed\n"
         "      --full             compare with a new computation\n"
         "paper [PART]             the paper's evaluation: fig-20 fig-21 fig-24 table-2\n"
         "      --networks N       random networks of each size\n"},

@@ -96,6 +96,16 @@ int route_input_open(struct route_input *input, const char *path, const struct r
     memset(input, 0, sizeof(*input));
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
         return route_fail();
+    if (fabric_part_keep(input->fabric, &input->cut) < 0) {
+        route_input_close(input);
+        return route_fail();
+    }
+    if (input->cut.switches + input->cut.hosts > 0)
+        fprintf(stderr,
+                "rhinet route: %s: %u switches and %u hosts are cut off from the largest part, "
+                "'%s' first; they are left out. Check their cables, then discover the fabric "
+                "again\n",
+                path, input->cut.switches, input->cut.hosts, input->cut.first);
     snprintf(input->model, sizeof(input->model), "%.200s%s%c",
              view->traffic ? view->traffic : "auto", view->separator ? " by " : "",
              view->separator);
@@ -197,10 +207,11 @@ bool route_number(const char *option, const char *text, uint64_t least, uint64_t
     return false;
 }
 
-int route_check_run(const struct routing *routing, struct check_report *check)
+int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check)
 {
     struct lft_dump dump;
-    struct check_options options = {.lanes = (enum check_lanes)routing->algorithm->lanes};
+    struct check_options options = {.lanes = (enum check_lanes)routing->algorithm->lanes,
+                                    .lane_limit = lane_limit};
     int result = formats_lft_export(&dump, routing->lft);
     if (result == 0) {
         result = check_tables(routing->net->fabric, &dump, &options, check);

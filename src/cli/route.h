@@ -18,6 +18,7 @@ struct route_input {
     struct net *net;
     struct traffic *traffic;
     bool lids_given;              /* the file had none for some ports */
+    struct fabric_cut cut;        /* what cannot be routed with the rest, and was left out */
     char model[MEMO_TRAFFIC_MAX]; /* of the traffic, in words */
 };
 
@@ -70,15 +71,16 @@ void route_progress(void *context, double part);
 
 /* What a run reports, as text and as JSON. check may be NULL. */
 void route_report_text(FILE *out, const struct routing *routing, const struct check_report *check);
-int route_report_json(const char *path, const struct routing *routing,
-                      const struct check_report *check);
+int route_report_json(const char *path, const struct route_input *input,
+                      const struct routing *routing, const struct check_report *check);
+void route_cut_json(json_t *object, const struct fabric_cut *cut);
 void route_check_text(FILE *out, const struct check_report *check);
 json_t *route_check_json(const struct check_report *check);
 /* Writes an object to a file ("-": stdout) and frees it; says what is wrong and returns 1. */
 int route_json_write(json_t *object, const char *path);
 
 /* Checks a routing's tables through the independent checker. */
-int route_check_run(const struct routing *routing, struct check_report *check);
+int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check);
 
 /* Number of an option, within limits; prints what is wrong and returns false. */
 bool route_number(const char *option, const char *text, uint64_t least, uint64_t most,

@@ -12,14 +12,21 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { JSON = ROUTE_OWN, LANES, PATHS };
+enum { JSON = ROUTE_OWN, LANES, LANE_LIMIT, PATHS };
 
-static const struct option long_options[] = {
+static const struct option check_options[] = {
+    ROUTE_VIEW_OPTIONS,
+    {"json", required_argument, NULL, JSON},
+    {"lanes", required_argument, NULL, LANES},
+    {"lane-limit", required_argument, NULL, LANE_LIMIT},
+    {"paths", required_argument, NULL, PATHS},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct option compare_options[] = {
     ROUTE_VIEW_OPTIONS,
     {"algorithm", required_argument, NULL, 'a'},
     {"json", no_argument, NULL, JSON},
-    {"lanes", required_argument, NULL, LANES},
-    {"paths", required_argument, NULL, PATHS},
     {NULL, 0, NULL, 0},
 };
 
@@ -36,44 +43,44 @@ static bool lanes_parse(const char *text, enum check_lanes *lanes)
     return false;
 }
 
-/* Throughput of tables that passed or not, as far as they lead anywhere. */
-static int throughput_print(struct route_input *input, const struct lft_dump *dump)
-{
-    struct lft *lft = NULL;
-    struct load *load = NULL;
-    int result = formats_lft_import(&lft, input->net, dump);
-    if (result == 0)
-        result = load_create(&load, input->traffic);
-    if (result == 0)
-        result = load_of_table(load, lft);
-    for (uint32_t k = 0; result == 0 && k < input->traffic->class_count; k++)
-        printf("throughput%s: %.4f\n",
-               input->traffic->class_count < 2 ? ""
-               : k == 0                        ? " inside groups"
-                                               : " between groups",
-               load_throughput(load, k));
-    load_destroy(load);
-    lft_destroy(lft);
-    return result;
-}
-
 struct check_arguments {
     struct route_view view;
-    const char *fabric, *table, *paths;
+    const char *fabric, *table, *paths, *json;
     struct check_options options;
 };
+
+/* What was found out. */
+struct check_result {
+    struct check_report report;
+    double throughput[TRAFFIC_CLASSES];
+    uint32_t class_count; /* of throughput; 0: not known */
+};
+
+static bool option_take(struct check_arguments *arguments, int option)
+{
+    uint64_t limit;
+    if (option == PATHS)
+        arguments->paths = optarg;
+    else if (option == JSON)
+        arguments->json = optarg;
+    else if (option == LANES)
+        return lanes_parse(optarg, &arguments->options.lanes);
+    else if (option != LANE_LIMIT)
+        return route_view_take(&arguments->view, option);
+    else if (route_number("lane-limit", optarg, 1, CHECK_LANES_MAX, &limit))
+        arguments->options.lane_limit = (uint32_t)limit;
+    else
+        return false;
+    return true;
+}
 
 /* Returns false, having said why, if they make no sense. */
 static bool arguments_take(struct check_arguments *arguments, int argc, char **argv)
 {
     int option;
     optind = 1;
-    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == PATHS)
-            arguments->paths = optarg;
-        else if (!route_view_take(&arguments->view, option) && option != LANES)
-            return false;
-        else if (option == LANES && !lanes_parse(optarg, &arguments->options.lanes))
+    while ((option = getopt_long(argc, argv, "", check_options, NULL)) != -1) {
+        if (!option_take(arguments, option))
             return false;
     }
     if (argc - optind != (arguments->paths ? 1 : 2))
@@ -83,49 +90,92 @@ static bool arguments_take(struct check_arguments *arguments, int argc, char **a
     return true;
 }
 
+/* Throughput of tables that passed or not, as far as they lead anywhere. */
+static int throughput_find(struct route_input *input, const struct lft_dump *dump,
+                           struct check_result *check)
+{
+    struct lft *lft = NULL;
+    struct load *load = NULL;
+    int result = formats_lft_import(&lft, input->net, dump);
+    if (result == 0)
+        result = load_create(&load, input->traffic);
+    if (result == 0)
+        result = load_of_table(load, lft);
+    for (uint32_t k = 0; result == 0 && k < input->traffic->class_count; k++)
+        check->throughput[check->class_count++] = load_throughput(load, k);
+    load_destroy(load);
+    lft_destroy(lft);
+    return result;
+}
+
 static int table_check(struct route_input *input, const struct check_arguments *arguments,
-                       struct check_report *report)
+                       struct check_result *check)
 {
     struct lft_dump dump = {0};
     int result = formats_lft_read(&dump, input->fabric, arguments->table);
     if (result == 0)
-        result = check_tables(input->fabric, &dump, &arguments->options, report);
+        result = check_tables(input->fabric, &dump, &arguments->options, &check->report);
     if (result == 0)
-        route_check_text(stdout, report);
-    if (result == 0)
-        result = throughput_print(input, &dump);
+        result = throughput_find(input, &dump, check);
     formats_lft_free(&dump);
     return result;
 }
 
 static int paths_check(struct route_input *input, const struct check_arguments *arguments,
-                       struct check_report *report)
+                       struct check_result *check)
 {
     struct source source;
     int result = source_open(&source, arguments->paths);
     if (result < 0)
         return result;
-    result = check_paths(input->fabric, &source, &arguments->options, report);
+    result = check_paths(input->fabric, &source, &arguments->options, &check->report);
     source_close(&source);
-    if (result == 0)
-        route_check_text(stdout, report);
     return result;
+}
+
+static const char *class_name(const struct check_result *check, uint32_t class)
+{
+    return check->class_count < 2 ? "all" : class == 0 ? "inside" : "between";
+}
+
+static int check_print(const struct route_input *input, const struct check_result *check,
+                       const char *json)
+{
+    if (json) {
+        json_t *object = route_check_json(&check->report), *throughput = json_object();
+        route_cut_json(object, &input->cut);
+        for (uint32_t k = 0; k < check->class_count; k++)
+            json_put_real(throughput, class_name(check, k), check->throughput[k]);
+        json_object_set_new(object, "throughput", throughput);
+        return route_json_write(object, json);
+    }
+    route_check_text(stdout, &check->report);
+    for (uint32_t k = 0; k < check->class_count; k++)
+        printf("throughput%s%s: %.4f\n", check->class_count < 2 ? "" : " ",
+               check->class_count < 2 ? ""
+               : k == 0               ? "inside groups"
+                                      : "between groups",
+               check->throughput[k]);
+    return 0;
 }
 
 int cli_route_check(int argc, char **argv)
 {
     struct check_arguments arguments = {0};
     struct route_input input;
-    struct check_report report;
+    struct check_result check = {.class_count = 0};
     if (!arguments_take(&arguments, argc, argv))
         return cli_usage_error("route", "check needs a fabric file, and a table file or --paths "
                                         "FILE");
     int result = route_input_open(&input, arguments.fabric, &arguments.view);
     if (result != 0)
         return result;
-    result = arguments.paths ? paths_check(&input, &arguments, &report)
-                             : table_check(&input, &arguments, &report);
-    result = result < 0 ? route_fail() : !check_passed(&report);
+    result = arguments.paths ? paths_check(&input, &arguments, &check)
+                             : table_check(&input, &arguments, &check);
+    if (result < 0)
+        result = route_fail();
+    else if (check_print(&input, &check, arguments.json) != 0 || !check_passed(&check.report))
+        result = 1;
     route_input_close(&input);
     return result;
 }
@@ -190,7 +240,7 @@ static int compare_one(const struct route_input *input, const struct algorithm *
     }
     if (result < 0)
         return result;
-    result = route_check_run(routing, &check);
+    result = route_check_run(routing, 0, &check);
     if (result == 0) {
         row_add(table, routing, &check);
         row_json(rows, routing, &check);
@@ -207,7 +257,7 @@ int cli_route_compare(int argc, char **argv)
     bool json = false;
     int option;
     optind = 1;
-    while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "a:", compare_options, NULL)) != -1) {
         if (option == 'a')
             only = optarg;
         else if (option == JSON)

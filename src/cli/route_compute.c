@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOTS = ROUTE_OWN, LFT, PATHS, GUID2LID, DOT, JSON, THREADS, NO_CHECK };
+enum { ROOTS = ROUTE_OWN, LFT, PATHS, GUID2LID, DOT, JSON, THREADS, LANE_LIMIT, NO_CHECK };
 
 static const struct option long_options[] = {
     ROUTE_VIEW_OPTIONS,
@@ -24,6 +24,7 @@ static const struct option long_options[] = {
     {"dot", required_argument, NULL, DOT},
     {"json", required_argument, NULL, JSON},
     {"threads", required_argument, NULL, THREADS},
+    {"lane-limit", required_argument, NULL, LANE_LIMIT},
     {"no-check", no_argument, NULL, NO_CHECK},
     {NULL, 0, NULL, 0},
 };
@@ -31,6 +32,7 @@ static const struct option long_options[] = {
 struct compute_arguments {
     struct route_view view;
     const char *algorithm, *roots, *lft, *paths, *guid2lid, *dot, *json;
+    uint32_t lane_limit; /* 0: none */
     bool no_check;
 };
 
@@ -59,16 +61,20 @@ static const char **text_place(struct compute_arguments *arguments, int option)
 
 static bool option_take(struct compute_arguments *arguments, int option)
 {
-    uint64_t threads;
+    uint64_t number;
     const char **text = text_place(arguments, option);
     if (text) {
         *text = optarg;
     } else if (option == NO_CHECK) {
         arguments->no_check = true;
     } else if (option == THREADS) {
-        if (!route_number("threads", optarg, 1, 64, &threads))
+        if (!route_number("threads", optarg, 1, 64, &number))
             return false;
-        parallel_threads_set((uint32_t)threads);
+        parallel_threads_set((uint32_t)number);
+    } else if (option == LANE_LIMIT) {
+        if (!route_number("lane-limit", optarg, 1, CHECK_LANES_MAX, &number))
+            return false;
+        arguments->lane_limit = (uint32_t)number;
     } else {
         return route_view_take(&arguments->view, option);
     }
@@ -177,7 +183,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     free((void *)options.algorithm.roots);
     route_progress(options.progress_context, 1);
     if (result == 0 && !arguments->no_check)
-        result = route_check_run(routing, &check);
+        result = route_check_run(routing, arguments->lane_limit, &check);
     if (result < 0) {
         routing_destroy(routing);
         return route_fail();
@@ -187,7 +193,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     if (status == 0 && arguments->paths)
         status = paths_make(routing, arguments->paths);
     if (status == 0 && arguments->json)
-        status = route_report_json(arguments->json, routing, checked);
+        status = route_report_json(arguments->json, input, routing, checked);
     else if (status == 0)
         route_report_text(stdout, routing, checked);
     if (status == 0 && checked && !check_passed(checked))

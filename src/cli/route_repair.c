@@ -16,12 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LFT = ROUTE_OWN, STAGE, FULL, JSON, NO_CHECK };
+enum { LFT = ROUTE_OWN, FULL, JSON, NO_CHECK };
 
 static const struct option long_options[] = {
     ROUTE_VIEW_OPTIONS,
     {"lft", required_argument, NULL, LFT},
-    {"stage", required_argument, NULL, STAGE},
     {"full", no_argument, NULL, FULL},
     {"json", required_argument, NULL, JSON},
     {"no-check", no_argument, NULL, NO_CHECK},
@@ -53,7 +52,7 @@ static int replace_all(struct repair_work *work)
     work->result.mend_seconds = routing->turns_seconds + routing->tables_seconds;
     lft_destroy(work->lft);
     work->lft = made;
-    work->staged = true;
+    work->replaced = true;
     routing_destroy(routing);
     return 0;
 }
@@ -107,33 +106,13 @@ static int mend(struct repair_work *work)
     return result;
 }
 
-/* The first of two stages: what will change is dropped, what stays stays. */
-static int stage_write(const struct repair_work *work, const char *path)
-{
-    const struct net *net = work->input.net;
-    struct lft *old = NULL;
-    int result = formats_lft_import(&old, net, &work->old_dump);
-    if (result < 0)
-        return route_fail();
-    size_t size = (size_t)net->target_count * net->switch_count;
-    for (size_t i = 0; i < size; i++) {
-        if (old->next[i] != work->lft->next[i])
-            old->next[i] = LFT_NONE;
-    }
-    result = route_table_write(&(struct route_table){.lft = old}, path);
-    lft_destroy(old);
-    return result;
-}
-
-/* Proves the result, alone and beside the old table. */
+/* Proves the result by itself. */
 static int check(struct repair_work *work)
 {
     struct lft_dump dump;
     int result = formats_lft_export(&dump, work->lft);
     if (result == 0)
         result = check_tables(work->input.fabric, &dump, NULL, &work->check);
-    if (result == 0)
-        result = check_transition(work->input.fabric, &work->old_dump, &dump, &work->transition);
     formats_lft_free(&dump);
     work->checked = result == 0;
     return result;
@@ -177,9 +156,9 @@ static int outputs_write(struct repair_work *work, const struct repair_arguments
                                 .model = work->input.model,
                                 .before = work->memo};
     if (arguments->lft)
+        status = repair_stages_write(work, arguments->lft);
+    if (status == 0 && arguments->lft)
         status = route_table_write(&table, arguments->lft);
-    if (status == 0 && arguments->stage)
-        status = stage_write(work, arguments->stage);
     return status;
 }
 
@@ -195,6 +174,8 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     lap(&since_ns);
     if (!arguments->no_check && check(work) < 0)
         return route_fail();
+    if (repair_stages_find(work, !arguments->no_check) < 0)
+        return route_fail();
     work->phases.check = lap(&since_ns);
     if (measure(work, arguments) < 0)
         return route_fail();
@@ -202,8 +183,10 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     status = outputs_write(work, arguments);
     work->phases.write = lap(&since_ns);
     if (status == 0)
-        status = repair_report(work, arguments->json);
-    return status == 0 && work->checked && !check_passed(&work->check) ? 1 : status;
+        status = repair_report(work, arguments);
+    bool failed = work->checked &&
+                  (!check_passed(&work->check) || (!work->stages_safe && !work->old_unsafe));
+    return status == 0 && failed ? 1 : status;
 }
 
 static bool arguments_take(struct repair_arguments *arguments, int argc, char **argv)
@@ -213,8 +196,6 @@ static bool arguments_take(struct repair_arguments *arguments, int argc, char **
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (option == LFT)
             arguments->lft = optarg;
-        else if (option == STAGE)
-            arguments->stage = optarg;
         else if (option == JSON)
             arguments->json = optarg;
         else if (option == FULL)
@@ -241,6 +222,7 @@ int cli_route_repair(int argc, char **argv)
     struct repair_work work = {0};
     int status = repair(&work, &arguments);
     formats_lft_free(&work.old_dump);
+    stages_free(&work.stages);
     lft_destroy(work.lft);
     repair_room_free(&work.room);
     dead_list_destroy(&work.dead);

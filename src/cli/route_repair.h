@@ -6,7 +6,9 @@
 #define CLI_ROUTE_REPAIR_H
 
 #include "cli/route.h"
+#include "route/check_transition.h"
 #include "route/repair.h"
+#include "route/stages.h"
 
 /* Seconds. What repairing takes is dead, turns, load, and what struct repair_result has. */
 struct repair_phases {
@@ -30,18 +32,29 @@ struct repair_work {
     struct repair_result result;
     struct repair_phases phases;
     uint64_t unavoidable;
-    bool staged, checked;
-    struct check_report check, transition;
+    bool replaced, checked; /* replaced: every entry anew */
+    struct check_report check;
+    struct stages stages;
+    bool stages_safe; /* each step is proved */
+    bool old_unsafe;  /* so the first step cannot be: the table in use is unsafe by itself */
+    struct transition_report transition; /* of the last step that was checked */
     struct routing *anew; /* a full computation, to compare with; NULL unless asked for */
 };
 
 struct repair_arguments {
     struct route_view view;
-    const char *old_fabric, *table, *new_fabric, *lft, *stage, *json;
+    const char *old_fabric, *table, *new_fabric, *lft, *json;
     bool full, no_check;
 };
 
-/* As text, or as JSON to a file ("-": stdout). */
-int repair_report(const struct repair_work *work, const char *json);
+/* Finds the stages of the change; with `check` each step is proved, and those without need are
+ * spared. */
+int repair_stages_find(struct repair_work *work, bool check);
+/* All but the last, into files beside the table; files of more stages, from before, go. */
+int repair_stages_write(const struct repair_work *work, const char *path);
+void repair_stage_path(char *path, size_t size, const char *table, uint32_t stage);
+
+/* As text, or as JSON. */
+int repair_report(const struct repair_work *work, const struct repair_arguments *arguments);
 
 #endif

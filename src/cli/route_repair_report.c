@@ -32,7 +32,36 @@ static void throughput_print(const struct repair_work *work)
     }
 }
 
-static void text_print(const struct repair_work *work)
+/* What to do with the tables. */
+static void stages_print(const struct repair_work *work, const char *table)
+{
+    const struct stages *stages = &work->stages;
+    const char *proof = !work->checked      ? "not checked"
+                        : work->stages_safe ? "each step checked"
+                                            : "NOT PROVED";
+    if (stages->count == 1) {
+        printf("transition: 1 stage (%s): switches may change in any order\n", proof);
+    } else {
+        printf("transition: %u stages (%s); %" PRIu64
+               " working entries drop packets until their stage comes\n",
+               stages->count, proof, stages->dropped);
+        for (uint32_t i = 1; i <= stages->count && table; i++) {
+            char file[4096];
+            repair_stage_path(file, sizeof(file), table, i);
+            printf("  %u. load %s%s\n", i, i < stages->count ? file : table,
+                   i < stages->count ? ", and wait until all switches have it and packets of "
+                                       "older ways are gone"
+                                     : "");
+        }
+    }
+    if (work->old_unsafe)
+        printf("  the table in use is unsafe by itself, so the first step is too: %s%s\n",
+               work->transition.circle, work->transition.witness);
+    else if (work->checked && !work->stages_safe)
+        printf("  what is wrong: %s%s\n", work->transition.circle, work->transition.witness);
+}
+
+static void text_print(const struct repair_work *work, const char *table)
 {
     const struct repair_phases *phases = &work->phases;
     const struct repair_result *result = &work->result;
@@ -48,14 +77,9 @@ static void text_print(const struct repair_work *work)
     printf("besides: %.2f s to read%s, %.2f s to check, %.2f s to write\n", phases->read,
            work->memo ? "" : " (no memo beside the table)", phases->check, phases->write);
     throughput_print(work);
-    if (!work->checked)
-        return;
-    route_check_text(stdout, &work->check);
-    printf("transition: %s\n",
-           work->transition.loop_free
-               ? "old and new ways together have no cycle, switches may change in any order"
-               : "old and new ways together have a cycle: load the --stage table first, wait until "
-                 "packets of the old ways are gone, then load the new one");
+    if (work->checked)
+        route_check_text(stdout, &work->check);
+    stages_print(work, table);
 }
 
 static json_t *phases_json(const struct repair_work *work)
@@ -80,7 +104,10 @@ static int json_print(const struct repair_work *work, const char *path)
     json_put_number(object, "entries_dead", work->result.entries_forced);
     json_put_number(object, "entries_unavoidable", work->unavoidable);
     json_put_number(object, "targets_changed", work->result.targets_changed);
-    json_put_flag(object, "staged", work->staged);
+    route_cut_json(object, &work->input.cut);
+    json_put_flag(object, "replaced", work->replaced);
+    json_put_number(object, "stages", work->stages.count);
+    json_put_number(object, "entries_dropped_meanwhile", work->stages.dropped);
     json_put_flag(object, "memo", work->memo != NULL);
     json_put_real(object, "repair_seconds", repair_seconds(work));
     json_put_real(object, "processor_seconds", work->phases.cpu);
@@ -96,15 +123,16 @@ static int json_print(const struct repair_work *work, const char *path)
     json_decref(anew);
     if (work->checked) {
         json_object_set_new(object, "check", route_check_json(&work->check));
-        json_put_flag(object, "transition_loop_free", work->transition.loop_free);
+        json_put_flag(object, "transition_safe", work->stages_safe);
+        json_put_flag(object, "old_table_unsafe", work->old_unsafe);
     }
     return route_json_write(object, path);
 }
 
-int repair_report(const struct repair_work *work, const char *json)
+int repair_report(const struct repair_work *work, const struct repair_arguments *arguments)
 {
-    if (json)
-        return json_print(work, json);
-    text_print(work);
+    if (arguments->json)
+        return json_print(work, arguments->json);
+    text_print(work, arguments->lft);
     return 0;
 }

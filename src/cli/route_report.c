@@ -110,13 +110,19 @@ void route_check_text(FILE *out, const struct check_report *check)
             check->entries_missing, check->entries_unused);
     fprintf(out, "  switches passed           %.2f on average, %u at most\n", check->hops_mean,
             check->hops_most);
-    fprintf(out, "  virtual channels          %u\n", check->lanes_used);
+    fprintf(out, "  virtual channels          %u%s\n", check->lanes_used,
+            check->lanes_fit ? "" : ", MORE THAN THERE ARE");
     fprintf(out, "  channel dependencies      %" PRIu64 ", %s\n", check->dependencies,
             !check->loop_free ? "WITH A CYCLE: this can deadlock"
             : !check->loop_free_strict
                 ? "no cycle for traffic between hosts (there is one with what "
                   "switches send and receive)"
                 : "no cycle");
+    if (check->lids_unknown > 0)
+        fprintf(out,
+                "  LIDs of no port           %u, %u first, have entries that were not checked; if "
+                "ports have an LMC, read the fabric from ibnetdiscover, which tells it\n",
+                check->lids_unknown, check->lid_unknown);
     if (check->problem[0])
         fprintf(out, "  first problem             %s\n", check->problem);
     if (check->witness[0])
@@ -179,9 +185,11 @@ json_t *route_check_json(const struct check_report *check)
     json_put_number(object, "pairs_connected", check->pairs_connected);
     json_put_number(object, "entries_missing", check->entries_missing);
     json_put_number(object, "entries_unused", check->entries_unused);
+    json_put_number(object, "lids_unknown", check->lids_unknown);
     json_put_number(object, "switches_passed_most", check->hops_most);
     json_put_real(object, "switches_passed_mean", check->hops_mean);
     json_put_number(object, "virtual_channels", check->lanes_used);
+    json_put_flag(object, "virtual_channels_fit", check->lanes_fit);
     json_put_number(object, "dependencies", check->dependencies);
     json_put_flag(object, "loop_free", check->loop_free);
     json_put_flag(object, "loop_free_strict", check->loop_free_strict);
@@ -215,8 +223,14 @@ int route_json_write(json_t *object, const char *path)
     return result;
 }
 
-int route_report_json(const char *path, const struct routing *routing,
-                      const struct check_report *check)
+void route_cut_json(json_t *object, const struct fabric_cut *cut)
+{
+    json_put_number(object, "cut_off_switches", cut->switches);
+    json_put_number(object, "cut_off_hosts", cut->hosts);
+}
+
+int route_report_json(const char *path, const struct route_input *input,
+                      const struct routing *routing, const struct check_report *check)
 {
     static const char *const names[TRAFFIC_CLASSES] = {"inside", "between"};
     struct turn_counts turns = turns_count(routing);
@@ -224,6 +238,7 @@ int route_report_json(const char *path, const struct routing *routing,
     json_put_number(object, "switches", routing->net->switch_count);
     json_put_number(object, "hosts", routing->net->host_count);
     json_put_number(object, "cables", routing->net->channel_count / 2);
+    route_cut_json(object, &input->cut);
     json_put_text(object, "algorithm", routing->algorithm->name);
     json_put_number(object, "virtual_channels", routing->lane_count);
     json_put_number(object, "turns", turns.total);

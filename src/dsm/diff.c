@@ -62,9 +62,9 @@ static uint64_t count_blocks(const struct dsm_binding *binding)
     return walk.index + 1;
 }
 
-static uint32_t *stamps_of(const struct rh_dsm *dsm, rh_dsm_variable variable)
+static uint64_t *stamps_of(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return (uint32_t *)(void *)(dsm->heap + dsm->bindings[variable].stamps);
+    return (uint64_t *)(void *)(dsm->heap + dsm->bindings[variable].stamps);
 }
 
 static bool bit_is_set(const uint64_t *map, uint64_t index)
@@ -126,6 +126,10 @@ int rh_dsm_wrote(struct rh_dsm *dsm, rh_dsm_variable variable, const void *start
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
     uint64_t first = rh_dsm_offset(dsm, start);
+    if (first > dsm->heap_length || length > dsm->heap_length - first)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "variable %u: %llu bytes at %p do not lie in shared memory", variable,
+                         (unsigned long long)length, start);
     if (dsm->bindings[variable].stamps == 0 || !own->has_map)
         return 0; /* all travels anyway */
     while (walk_next(&walk)) {
@@ -140,8 +144,8 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
-    uint32_t *stamps = stamps_of(dsm, variable);
-    uint32_t version = (uint32_t)dsm->nodes[variable].version + 1;
+    uint64_t *stamps = stamps_of(dsm, variable);
+    uint64_t version = dsm->nodes[variable].version + 1; /* never ends: see docs/counters.md */
     const char *twin = own->twin;
     uint64_t changed_count = 0;
     while (walk_next(&walk)) {
@@ -165,7 +169,7 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 static int move_stamps(struct dsm_batch *batch, const struct dsm_binding *binding)
 {
-    int result = dsm_batch_add(batch, binding->stamps, count_blocks(binding) * sizeof(uint32_t));
+    int result = dsm_batch_add(batch, binding->stamps, count_blocks(binding) * sizeof(uint64_t));
     return result < 0 ? result : dsm_batch_flush(batch);
 }
 
@@ -173,7 +177,7 @@ static int move_stamps(struct dsm_batch *batch, const struct dsm_binding *bindin
 static int move_newer(struct dsm_batch *batch, rh_dsm_variable variable, uint64_t version)
 {
     struct walk walk = WALK(&batch->dsm->bindings[variable]);
-    const uint32_t *stamps = stamps_of(batch->dsm, variable);
+    const uint64_t *stamps = stamps_of(batch->dsm, variable);
     int result = 0;
     while (result == 0 && walk_next(&walk)) {
         if (stamps[walk.index] > version)
@@ -182,36 +186,34 @@ static int move_newer(struct dsm_batch *batch, rh_dsm_variable variable, uint64_
     return result < 0 ? result : dsm_batch_flush(batch);
 }
 
-int dsm_diff_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length)
+int dsm_diff_pull(struct dsm_batch *batch, rh_dsm_variable variable)
 {
-    struct dsm_batch batch = {.dsm = dsm, .move = dsm->bulk->pull, .rank = rank};
+    struct rh_dsm *dsm = batch->dsm;
     uint64_t *own_version = &dsm->nodes[variable].version, version = *own_version, newest;
-    int result = dsm_load(dsm, rank, variable, DSM_VERSION, &newest);
+    int result = dsm_load(dsm, batch->rank, variable, DSM_VERSION, &newest);
     *own_version = 0; /* until all is here */
     if (result == 0)
-        result = move_stamps(&batch, &dsm->bindings[variable]);
+        result = move_stamps(batch, &dsm->bindings[variable]);
     if (result == 0)
-        result = move_newer(&batch, variable, version);
+        result = move_newer(batch, variable, version);
     if (result == 0)
         __atomic_store_n(own_version, newest, __ATOMIC_SEQ_CST);
-    *length = batch.length;
     return result;
 }
 
-int dsm_diff_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length)
+int dsm_diff_push(struct dsm_batch *batch, rh_dsm_variable variable)
 {
-    struct dsm_batch batch = {.dsm = dsm, .move = dsm->bulk->push, .rank = rank};
+    struct rh_dsm *dsm = batch->dsm;
     uint64_t version = 0;
-    int result = dsm_load(dsm, rank, variable, DSM_VERSION, &version);
+    int result = dsm_load(dsm, batch->rank, variable, DSM_VERSION, &version);
     if (result == 0)
-        result = dsm_post(dsm, rank, variable, DSM_VERSION, 0);
+        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, 0);
     if (result == 0)
-        result = move_newer(&batch, variable, version);
+        result = move_newer(batch, variable, version);
     if (result == 0)
-        result = move_stamps(&batch, &dsm->bindings[variable]);
+        result = move_stamps(batch, &dsm->bindings[variable]);
     if (result == 0)
-        result = dsm_post(dsm, rank, variable, DSM_VERSION, dsm->nodes[variable].version);
-    *length = batch.length;
+        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, dsm->nodes[variable].version);
     return result;
 }
 
@@ -221,7 +223,7 @@ int dsm_diff_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64
 static int begin_anew(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
-    uint32_t *stamps = stamps_of(dsm, variable);
+    uint64_t *stamps = stamps_of(dsm, variable);
     for (uint64_t i = 0, count = count_blocks(binding); i < count; i++)
         stamps[i] = 1;
     for (int rank = 0; rank < dsm->size; rank++) {
@@ -247,7 +249,7 @@ int dsm_diff_choose(struct rh_dsm *dsm, rh_dsm_variable variable)
     own->was_told = own->has_twin = own->has_map = false; /* all counts as changed */
     if (!is_wanted)
         return 0;
-    int result = rh_dsm_alloc(dsm, count_blocks(binding) * sizeof(uint32_t), &binding->stamps);
+    int result = rh_dsm_alloc(dsm, count_blocks(binding) * sizeof(uint64_t), &binding->stamps);
     if (result < 0)
         binding->stamps = 0;
     return result < 0 ? result : begin_anew(dsm, variable);

@@ -4,8 +4,8 @@
  *
  * Each rank has two segments: the heap, where an object has the same offset on all ranks, and the
  * control memory, with one node per variable. A node's word (word.h) says what this rank is to the
- * variable. All steps are atomic operations on words, one's own or a peer's, so nobody serves
- * requests and nobody is disturbed:
+ * variable. All steps are atomic operations on words, one's own or a peer's, so no program serves
+ * requests; where the NIC is shm, no other processor does, either (docs/dsm.md, for each NIC):
  *
  *   - Reading what is valid here: one more reader in the own word.
  *   - Fetching: say so in the own word (FETCHING), put oneself among the copies in the owner's
@@ -82,7 +82,7 @@ struct dsm_binding {
     alignas(64) uint32_t region_count;
     uint32_t mode;
     uint64_t length; /* of all regions together */
-    uint64_t stamps; /* RH_DSM_DIFF: offset of one uint32_t per block: version of its last change */
+    uint64_t stamps; /* RH_DSM_DIFF: offset of one uint64_t per block: version of its last change */
     struct rh_dsm_region region[RH_DSM_REGIONS_MAX];
 };
 _Static_assert(sizeof(struct dsm_binding) == 320, "shared layout");
@@ -178,6 +178,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */
 struct dsm_patience {
+    const char *purpose; /* what the time is for, as in "read" */
     int64_t timeout_ns;
     int64_t deadline_ns; /* 0: not asked for yet */
     int naps;            /* taken by one who has no time to wait */
@@ -223,9 +224,13 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
 void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Add the waiters of a node that has just lost ownership to us to our own. */
 void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
-void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
+
+/* When the patience is over, by the NIC's clock, and how long it is until then. */
+int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience);
+int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns);
 
 /* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
  * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
@@ -255,9 +260,11 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
 /* Bring the data here from a rank that has it and does not change it meanwhile. */
-int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 /* Write it to a rank's heap. */
-int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 
 /* ---- diff.c --------------------------------------------------------------------------------- */
 

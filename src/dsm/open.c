@@ -14,12 +14,24 @@
 
 #define SET_ID 65535 /* of the set of all ranks; programs choose theirs from below */
 
+/* So that no sum of lengths in the heap, nor of what is kept for it, overflows. */
+#define HEAP_MAX      (1ULL << 48)
+#define VARIABLES_MAX (1u << 30)
+
 static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
 {
     if (options && options->struct_size != sizeof(*options))
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "struct_size of the options is %zu, not %zu; set it to sizeof",
                          options->struct_size, sizeof(*options));
+    if (options && options->heap_length > HEAP_MAX)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "a heap of %llu bytes is more than the %llu that there can be",
+                         (unsigned long long)options->heap_length, (unsigned long long)HEAP_MAX);
+    if (options && options->variable_count > VARIABLES_MAX)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "%u variables are more than the %u that there can be",
+                         options->variable_count, VARIABLES_MAX);
     if (job->world.size > WORD_RANKS_MAX)
         return error_set(RH_EUNSUP, ERROR_NO_RANK,
                          "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,

@@ -3,23 +3,26 @@
  * Releasing what others wait for: all waiting readers get to read, then the next writer becomes the
  * owner. Ranks take turns, beginning after this one, so nobody waits for ever.
  *
- * While a thread serves, the own word is SERVING, and nobody else begins anything with it.
+ * While a thread serves, the own word is SERVING, and nobody else begins anything with it. A rank
+ * that does not answer ends it, so that releasing takes no longer than one time-out: who is not
+ * served looks for itself before long.
  */
 #include "dsm/reach.h"
 
-void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     /* never the same twice, whoever signals */
     uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
-    if (!dsm_is_gone(dsm, rank))
-        dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
+    if (dsm_is_gone(dsm, rank))
+        return RH_EDEAD;
+    return dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
 }
 
 static void signal_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
-        if (waiters & dsm_bit(rank))
-            dsm_signal(dsm, variable, rank);
+        if ((waiters & dsm_bit(rank)) && dsm_signal(dsm, variable, rank) == RH_ETIMEOUT)
+            return;
     }
 }
 
@@ -56,7 +59,7 @@ static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint6
 /* ---- Readers -------------------------------------------------------------------------------- */
 
 /* Let a waiting rank read: among the copies first, so that no writer can miss it. */
-static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     uint64_t word, next;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
@@ -72,23 +75,61 @@ static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
     }
     if (result > 0)
         rh_wake(dsm->job, rank);
+    return result;
 }
 
 static void serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
-        if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank))
-            grant_read(dsm, variable, rank);
+        if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank) &&
+            grant_read(dsm, variable, rank) == RH_ETIMEOUT)
+            return;
     }
 }
 
 /* ---- Writers -------------------------------------------------------------------------------- */
 
-/* Make a waiting rank of this process the writer. The word stays that of the owner. */
-static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
+/* Whether a rank other than this one that has the same bit stands in a queue to write. Who stood in
+ * the waiters that were taken has said so in its word before; whoever has come since sets the bit
+ * again. */
+static bool others_share(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
+    uint64_t word;
+    for (int same = rank & 63; same < dsm->size; same += 64) {
+        if (same == rank || dsm_is_gone(dsm, same))
+            continue;
+        int result = dsm_load(dsm, same, variable, DSM_WORD, &word);
+        if (result == RH_EDEAD || (result == 0 && !(word & WORD_WAIT_WRITE)))
+            continue;
+        return true; /* or no answer: better one question too many */
+    }
+    return false;
+}
+
+/* Who else waits when a rank is let in. */
+static uint64_t all_but(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters, int rank)
+{
+    if (likely(dsm->size <= 64) || !others_share(dsm, variable, rank))
+        return waiters & ~dsm_bit(rank);
+    return waiters;
+}
+
+static bool may_write_here(uint64_t word)
+{
+    return (word & WORD_WAIT_WRITE) && !(word & WORD_READERS);
+}
+
+/* Make a waiting thread of this rank the writer. The word stays that of the owner. */
+static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+{
+    struct dsm_node *node = &dsm->nodes[variable];
     uint64_t word = dsm_own_word(dsm, variable);
-    while ((word & WORD_WAIT_WRITE) && !(word & WORD_READERS)) {
+    uint64_t others = may_write_here(word) ? all_but(dsm, variable, waiters, dsm->rank) : 0;
+    if (others != 0) {
+        __atomic_fetch_or(&node->waiters_write, others, __ATOMIC_SEQ_CST);
+        word = __atomic_or_fetch(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+    }
+    while (may_write_here(word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_SERVING);
         next = word_with_hint(next | WORD_WRITER, dsm->rank);
         if (dsm_own_swap_if(dsm, variable, &word, next)) {
@@ -99,13 +140,15 @@ static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable)
     return false;
 }
 
-/* Make another waiting rank the owner, with what others wait for. */
-static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t others)
+/* Make another waiting rank the owner, with what others wait for. 1: done. */
+static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters)
 {
-    uint64_t own = dsm_own_word(dsm, variable), word, old;
+    uint64_t own = dsm_own_word(dsm, variable), others = 0, word, old;
     uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
-    if (result == 0 && (word & WORD_WAIT_WRITE) && others != 0)
+    if (result == 0 && (word & WORD_WAIT_WRITE))
+        others = all_but(dsm, variable, waiters, rank);
+    if (result == 0 && others != 0)
         result = dsm_or(dsm, rank, variable, DSM_WAITERS_WRITE, others, &old);
     while (result == 0 && (word & WORD_WAIT_WRITE) && is_out(dsm, variable, rank, word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_FRESH | WORD_COPIES);
@@ -113,7 +156,7 @@ static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int ran
         next = word_with_hint(next, dsm->rank);
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
     }
-    return result > 0 && !dsm_is_gone(dsm, rank);
+    return dsm_is_gone(dsm, rank) ? 0 : result;
 }
 
 /* The other rank owns it now; this one is a reader at most. */
@@ -138,26 +181,17 @@ static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
         int rank = (dsm->rank + i) % dsm->size;
         if (!(waiters & dsm_bit(rank)))
             continue;
-        uint64_t others = waiters & ~dsm_bit(rank);
-        if (dsm->size > 64) /* there may be others of the same bit */
-            others = waiters;
-        else
-            waiters = others;
-        if (dsm_is_gone(dsm, rank))
-            continue;
-        if (rank != dsm->rank) {
-            if (grant_write_to(dsm, variable, rank, others)) {
-                step_down(dsm, variable, rank);
-                return true;
-            }
-            continue;
-        }
-        if (others != 0) {
-            __atomic_fetch_or(&dsm->nodes[variable].waiters_write, others, __ATOMIC_SEQ_CST);
-            __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WANTED, __ATOMIC_SEQ_CST);
-        }
-        if (grant_write_here(dsm, variable))
-            return true;
+        int result = 0;
+        if (rank == dsm->rank)
+            result = grant_write_here(dsm, variable, waiters);
+        else if (!dsm_is_gone(dsm, rank))
+            result = grant_write_to(dsm, variable, rank, waiters);
+        if (result > 0 && rank != dsm->rank)
+            step_down(dsm, variable, rank);
+        if (result > 0 || result == RH_ETIMEOUT)
+            return result > 0;
+        if (likely(dsm->size <= 64)) /* else there may be others of the same bit */
+            waiters &= ~dsm_bit(rank);
     }
     return false;
 }

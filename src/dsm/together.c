@@ -8,6 +8,7 @@
  */
 #include "dsm/check.h"
 #include "dsm/reach.h"
+#include "rma/rma.h"
 
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
@@ -18,11 +19,11 @@ static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 /* ---- Barrier and prefetch ------------------------------------------------------------------- */
 
 /* An owner writes the copies of all who have read the variable before. */
-static int refresh(struct rh_dsm *dsm, rh_dsm_variable variable)
+static int refresh(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     if (!(dsm_own_word(dsm, variable) & WORD_OWNER))
         return 0;
-    int result = dsm_acquire(dsm, variable, RH_DSM_READ, RH_TIMEOUT_DEFAULT);
+    int result = dsm_acquire(dsm, variable, RH_DSM_READ, timeout_ns);
     if (result < 0)
         return result;
     if (dsm_own_word(dsm, variable) & WORD_OWNER)
@@ -30,15 +31,24 @@ static int refresh(struct rh_dsm *dsm, rh_dsm_variable variable)
     return dsm_release(dsm, variable);
 }
 
+/* What is left for the next part of a call, which is to say of itself that time is over. */
+static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
+{
+    int64_t left = dsm_left_ns(dsm, dsm_deadline_ns(dsm, patience));
+    return left > 0 || patience->timeout_ns == 0 ? left : 1;
+}
+
 int rh_dsm_barrier(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count,
                    int64_t timeout_ns)
 {
+    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, timeout_ns)};
     for (size_t i = 0; i < count; i++) {
         if (variables[i] >= dsm->variable_count)
             return refuse_number(dsm, variables[i]);
-        int result = refresh(dsm, variables[i]);
+        int result = refresh(dsm, variables[i], left_ns(dsm, &patience));
         if (result < 0)
             return result;
+        timeout_ns = left_ns(dsm, &patience);
     }
     return unlikely(dsm->check != NULL) ? dsm_check_barrier(dsm, timeout_ns)
                                         : rh_barrier(dsm->set, timeout_ns);
@@ -68,7 +78,13 @@ static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t se
                            .value = seen,
                            .from = RH_ANY_RANK,
                            .timeout_ns = timeout_ns};
-    return rh_wait_word(dsm->job, &wait);
+    int result = rh_wait_word(dsm->job, &wait);
+    if (result != RH_ETIMEOUT)
+        return result;
+    return error_set(RH_ETIMEOUT, RH_ANY_RANK,
+                     "waited %.3g s for somebody to signal variable %u; rh_dsm_signal() and "
+                     "rh_dsm_broadcast() do",
+                     (double)rma_timeout(dsm->job, timeout_ns) / 1e9, variable);
 }
 
 int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)

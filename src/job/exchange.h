@@ -8,7 +8,12 @@
 #include "job/job.h"
 #include "job/protocol.h"
 
-/* One request and its answer. The manager's refusal is returned with its text. */
+void line_open(struct manager_line *line, int fd);
+void line_close(struct manager_line *line);
+
+/* One request and its answer, within the job's time-out. The manager's refusal is returned with its
+ * text; RH_ETIMEOUT: it has not answered, and may still do what was asked; RH_EREFUSED: it is gone.
+ * No point of cancellation. */
 struct exchange {
     struct request request;
     int send_fd;  /* or -1 */

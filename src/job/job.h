@@ -12,6 +12,16 @@
 #include "nic/nic.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+
+/* The connection to the task manager; used by one thread at a time (broker.c). */
+struct manager_line {
+    int fd;                   /* -1 in a job of one */
+    uint32_t asked, answered; /* numbers of the last request, and of the last that was answered */
+    bool is_taken;
+    pthread_mutex_t lock; /* over is_taken only: never held while waiting for the manager */
+    pthread_cond_t is_free;
+};
 
 struct rh_job {
     struct nic *nic; /* first: every operation starts here */
@@ -22,9 +32,8 @@ struct rh_job {
     struct nic_broker broker;
     struct settings settings;
     struct job_memory memory;
-    int manager_fd;         /* -1 in a job of one */
+    struct manager_line line;
     struct starter starter; /* ops is NULL unless there still is one */
-    pthread_mutex_t manager_lock;
 };
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "job/job_memory.h"
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/memory_room.h"
 
@@ -47,6 +48,7 @@ static void fill(struct roster *roster, uint32_t size, uint64_t job_id)
     roster->launcher_pid = getpid();
     roster->node_count = 1;
     roster->own_node = 0;
+    atomic_init(&roster->cores, cores_allowed());
     gethostname(roster_nodes(roster)->host, sizeof(roster_nodes(roster)->host) - 1);
 }
 

@@ -25,7 +25,6 @@ static int join_alone(struct rh_job *job)
     uint32_t number = 0;
     if (getrandom(&number, sizeof(number), 0) != sizeof(number))
         number = (uint32_t)getpid();
-    job->manager_fd = -1;
     int result = job_memory_create(&job->memory, 1, number | 0x10000000u);
     if (result < 0)
         return result;
@@ -57,7 +56,7 @@ static int join_manager(struct rh_job *job, int fd)
     int result = check_manager_socket(fd);
     if (result < 0)
         return result;
-    job->manager_fd = fd;
+    job->line.fd = fd;
     struct exchange hello = {.request = {.kind = REQUEST_HELLO}, .send_fd = -1, .fd_count = 2};
     result = job_exchange(job, &hello);
     if (result < 0)
@@ -131,16 +130,14 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
 static void say_goodbye(struct rh_job *job)
 {
     struct exchange leave = {.request = {.kind = REQUEST_LEAVE}, .send_fd = -1};
-    if (job->manager_fd < 0)
-        return;
-    job_exchange(job, &leave); /* a lost launcher changes nothing any more */
-    close(job->manager_fd);
+    if (job->line.fd >= 0)
+        job_exchange(job, &leave); /* a lost launcher changes nothing any more */
 }
 
 static void job_free(struct rh_job *job)
 {
     job_memory_release(&job->memory);
-    pthread_mutex_destroy(&job->manager_lock);
+    line_close(&job->line);
     free(job);
 }
 
@@ -152,13 +149,10 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job");
-    made->manager_fd = -1;
+    line_open(&made->line, -1);
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
-    pthread_mutex_init(&made->manager_lock, NULL);
     int result = settle(made, options);
     if (result < 0) {
-        if (made->manager_fd >= 0)
-            close(made->manager_fd);
         starter_release(&made->starter, true);
         job_free(made);
         return result;

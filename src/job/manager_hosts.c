@@ -310,7 +310,7 @@ int manager_hosts_open(struct manager *manager, const struct manager_options *op
     int result = mesh_create(&manager->mesh, &mesh_options);
     if (result < 0)
         return result;
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = MANAGER_MESH};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_MESH};
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, mesh_poll_fd(manager->mesh), &event) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch the other hosts: %s",
                          strerror(errno));

@@ -47,6 +47,20 @@ static struct offer *find_offer(struct member *member, uint32_t sid)
     return NULL;
 }
 
+/* Another launcher may have bound each member, and us, to a core of its own: what they share is all
+ * these cores together. */
+static void share_cores(struct manager *manager, int pid)
+{
+    struct core_set theirs;
+    if (!manager->adopts || pid <= 0 || cores_of(pid, &theirs) < 0)
+        return;
+    CPU_OR_S(sizeof(theirs), manager->cores.part, manager->cores.part, theirs.part);
+    unsigned count = (unsigned)CPU_COUNT_S(sizeof(theirs), manager->cores.part);
+    unsigned quota = cores_of_quota(&control_group_tree);
+    atomic_store_explicit(&manager->memory.roster->cores, quota < count ? quota : count,
+                          memory_order_relaxed);
+}
+
 static void hello(struct manager *manager, int rank, const struct descriptor_message *message,
                   struct answer *answer)
 {
@@ -70,6 +84,8 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     give(answer, manager->memory.board_fd, false);
     if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
         atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
+    share_cores(manager, message->sender_pid);
+    manager_watch_process(manager, rank, message->sender_pid);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
     manager_tell_state(manager, rank);
 }
@@ -110,11 +126,10 @@ static void publish(struct member *member, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer)
 {
     uint64_t length;
+    struct offer *offer = find_offer(member, request->sid); /* of a request that was given up */
     if (message->fd_count != 1 || !memory_is_sealed(message->fd[0], &length))
         refuse(answer, RH_EINVALID, "a segment is one sealed memory descriptor");
-    else if (find_offer(member, request->sid))
-        refuse(answer, RH_EEXIST, "SID %u is published already", request->sid);
-    else if (member->offer_count >= OFFERS_MAX || !offers_grow(member))
+    else if (!offer && (member->offer_count >= OFFERS_MAX || !offers_grow(member)))
         refuse(answer, RH_ENOSPACE, "the task manager has no room for more than %zu segments",
                member->offer_count);
     else {
@@ -124,8 +139,11 @@ static void publish(struct member *member, const struct request *request,
                    "the task manager has no descriptor left: %s; raise ulimit -n", strerror(errno));
             return;
         }
-        member->offers[member->offer_count++] = (struct offer){
-            .sid = request->sid, .rights = request->rights, .fd = fd};
+        if (offer)
+            close(offer->fd);
+        else
+            offer = &member->offers[member->offer_count++];
+        *offer = (struct offer){.sid = request->sid, .rights = request->rights, .fd = fd};
     }
 }
 
@@ -185,11 +203,11 @@ static void fetch(struct manager *manager, const struct request *request, struct
 static void agent_line(struct member *member, struct answer *answer)
 {
     int pair[2];
-    if (member->agent_fd >= 0) {
-        refuse(answer, RH_EEXIST, "this member has its agent line already");
-    } else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         refuse(answer, RH_ENOSPACE, "cannot make an agent line: %s", strerror(errno));
     } else {
+        if (member->agent_fd >= 0)
+            close(member->agent_fd);
         member->agent_fd = pair[0];
         give(answer, pair[1], true);
     }
@@ -275,7 +293,7 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
                     const struct descriptor_message *message, struct answer *answer)
 {
     struct member *member = &manager->members[rank];
-    *answer = (struct answer){.reply = {.version = PROTOCOL_VERSION}};
+    *answer = (struct answer){.reply = {.version = PROTOCOL_VERSION, .number = request->number}};
     if (request->version != PROTOCOL_VERSION) {
         refuse(answer, RH_EREFUSED,
                "the program speaks version %u, this launcher %u; use the same rhinet for both",

@@ -6,6 +6,7 @@
 #ifndef JOB_MANAGER_STATE_H
 #define JOB_MANAGER_STATE_H
 
+#include "base/cores.h"
 #include "base/descriptor.h"
 #include "job/job_memory.h"
 #include "job/manager.h"
@@ -19,9 +20,10 @@ struct offer {
 };
 
 struct member {
-    int fd;       /* our end */
-    int child_fd; /* its end, until its process has it */
-    int agent_fd; /* our end of its agent line, or -1 */
+    int fd;         /* our end */
+    int child_fd;   /* its end, until its process has it */
+    int agent_fd;   /* our end of its agent line, or -1 */
+    int process_fd; /* a pidfd, where the launcher would not tell us that it ended, or -1 */
     int started_pid;
     bool has_come; /* adopted: once */
     bool has_joined;
@@ -33,7 +35,9 @@ struct member {
     size_t offer_room;
 };
 
-#define MANAGER_MESH UINT32_MAX /* among the ranks in the epoll set */
+/* What stands in the epoll set: a rank's socket by its number, and besides */
+#define MANAGER_MESH    UINT32_MAX
+#define MANAGER_PROCESS (1ULL << 32) /* + rank: its process */
 
 struct manager_events {
     struct manager_event *event;
@@ -51,6 +55,7 @@ struct manager {
     struct mesh *mesh;
     struct manager_events events;
     bool adopts;
+    struct core_set cores; /* adopted members bring their own: all of these together */
     char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
 };
 
@@ -64,6 +69,9 @@ struct answer {
 };
 void manager_answer(struct manager *manager, int rank, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer);
+
+/* A member has joined: be told when its process ends, even if somebody else holds its socket. */
+void manager_watch_process(struct manager *manager, int rank, int pid);
 
 /* Write into the roster how a rank ended. Nobody is told twice that it died. */
 struct rank_end {

@@ -53,8 +53,6 @@ static int populate(struct mesh *mesh, const struct mesh_options *options)
     mesh->listen_fd = address_listen(&mesh->own, options->interface, options->ports);
     if (mesh->listen_fd < 0)
         return mesh->listen_fd;
-    for (int seat = 0; seat < mesh->seat_count; seat++)
-        mesh->seats[seat].accuser = -1;
     mesh->seats[mesh->seat].addresses = mesh->own;
     mesh->seats[mesh->seat].is_known = true;
     if (options->judge) {
@@ -121,6 +119,7 @@ void mesh_destroy(struct mesh *mesh)
             close(fds[i]);
     }
     free(mesh->seats);
+    free(mesh->complaints.one);
     explicit_bzero(mesh, sizeof(*mesh));
     free(mesh);
 }
@@ -134,7 +133,7 @@ static void tick(struct mesh *mesh)
 {
     int64_t now_ns = clock_now_ns();
     for (struct mesh_link *link = mesh->links; link; link = link->next) {
-        if (link->phase != LINK_UP && now_ns >= link->deadline_ns)
+        if ((link->phase != LINK_UP || link->is_probe) && now_ns >= link->deadline_ns)
             link_close(mesh, link, "it does not answer");
     }
     wireup_tick(mesh, now_ns);

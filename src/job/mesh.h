@@ -5,12 +5,14 @@
  * Every manager has a seat, a number. Seat 0, the judge, brings the others together and decides who
  * is out. The rules, so that no two managers ever disagree for long:
  *
- *  - A manager that hears nothing of the judge for the host time-out, or loses its link to it, is
- *    out: it must end its ranks.
+ *  - A manager that hears nothing of the judge for the host time-out and a little more, or loses
+ *    its link to it, is out: it must end its ranks.
  *  - Whom the judge does not hear for that time, or whose link breaks, is lost: the judge tells all
  *    the others, who cut their links to it, and the lost one, if that still hears.
- *  - Two that lost only each other tell the judge. If the judge has not heard the accused for a
- *    while either, the accused is lost, else that of the two with the higher seat.
+ *  - Whoever hears the judge but not another tells the judge, which gives up those in whom most
+ *    such complaints meet (mesh_complaint.c), of two the one with the higher seat.
+ *  - An outage shorter than the host time-out loses nobody: links that are stuck are probed at each
+ *    beat (mesh_probe.c), and the little more is what hearing of each other then takes.
  *  - Who is lost stays lost: it is told so when it comes back.
  *
  * Links are proved with the job's secret, both ways, before anything is said, and everything after
@@ -26,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MESH_VERSION  1u /* of what goes over the links */
+#define MESH_VERSION  2u /* of what goes over the links */
 #define MESH_DATA_MAX 528
 #define MESH_HOST_MAX 64
 #define MESH_TEXT_MAX 512

@@ -17,10 +17,11 @@ static const char *host_of(const struct mesh *mesh, int seat)
     return mesh->owner.host(mesh->owner.context, seat);
 }
 
-/* So that with what the judge needs to decide, all is over when the time-out is. */
+/* An outage of silence_ns may begin just before a beat and end just after a probe; one beat more is
+ * for what the probe takes. */
 static int64_t patience_ns(const struct mesh *mesh)
 {
-    return mesh->silence_ns - 3 * mesh->beat_ns;
+    return mesh->silence_ns + 3 * mesh->beat_ns;
 }
 
 void judge_cut(struct mesh *mesh, const char *format, ...)
@@ -103,13 +104,12 @@ void judge_link_broke(struct mesh *mesh, int seat, const char *why)
 
 void judge_accused(struct mesh *mesh, int accuser, int accused)
 {
-    struct mesh_seat *one = &mesh->seats[accused];
-    if (mesh->seat == 0 && accused == 0)
-        declare(mesh, accuser, "it does not hear the first launcher");
-    if (mesh->seat != 0 || accused == 0 || one->state != SEAT_UP || one->accuser >= 0)
+    if (mesh->seat != 0)
         return;
-    one->accuser = accuser;
-    one->accused_ns = clock_now_ns();
+    if (accused == 0)
+        declare(mesh, accuser, "it does not hear the first launcher");
+    else if (accused != accuser)
+        complaint_add(mesh, accuser, accused);
 }
 
 void judge_told_lost(struct mesh *mesh, int seat, const char *why)
@@ -143,31 +143,16 @@ void judge_turn_away(struct mesh *mesh, struct mesh_link *link)
     link_finish(mesh, link);
 }
 
-/* The judge decides between two who do not hear each other, one beat after the first complaint: if
- * a host has died, its link to us has broken meanwhile, or we have not heard it either. */
-static void decide(struct mesh *mesh, int seat, int64_t now_ns)
-{
-    struct mesh_seat *one = &mesh->seats[seat];
-    char text[MESH_TEXT_MAX];
-    if (one->accuser < 0 || one->state != SEAT_UP || now_ns - one->accused_ns < mesh->beat_ns)
-        return;
-    int accuser = one->accuser;
-    one->accuser = -1;
-    if (mesh->seats[accuser].state != SEAT_UP)
-        return;
-    bool is_silent = now_ns - one->link->heard_ns > mesh->silence_ns / 2;
-    int out = is_silent || seat > accuser ? seat : accuser;
-    int other = out == seat ? accuser : seat;
-    snprintf(text, sizeof(text), "it and host %s do not hear each other", host_of(mesh, other));
-    declare(mesh, out, is_silent ? "it does not answer" : text);
-}
-
 static void check_silence(struct mesh *mesh, int seat, int64_t now_ns)
 {
     struct mesh_seat *one = &mesh->seats[seat];
     char text[MESH_TEXT_MAX];
-    if (one->state != SEAT_UP || !one->link)
+    if (one->state != SEAT_UP || seat == mesh->seat)
         return;
+    if (!one->link) { /* it broke, of which the judge has been told, but may not have heard */
+        accuse(mesh, seat);
+        return;
+    }
     int64_t silent_ns = now_ns - one->link->heard_ns;
     if (silent_ns < patience_ns(mesh))
         return;
@@ -184,11 +169,13 @@ static void check_silence(struct mesh *mesh, int seat, int64_t now_ns)
     }
 }
 
-/* If we were stopped or starved ourselves, our clock says nothing about the others. */
-static void forgive(struct mesh *mesh, int64_t now_ns)
+/* While we were stopped or starved ourselves we could not hear anybody, and what was complained of
+ * then is stale. */
+static void forgive(struct mesh *mesh, int64_t absent_ns, int64_t now_ns)
 {
     for (struct mesh_link *link = mesh->links; link; link = link->next)
-        link->heard_ns = now_ns;
+        link->heard_ns = link->heard_ns + absent_ns < now_ns ? link->heard_ns + absent_ns : now_ns;
+    mesh->complaints.count = 0;
 }
 
 void judge_tick(struct mesh *mesh, int64_t now_ns)
@@ -197,15 +184,18 @@ void judge_tick(struct mesh *mesh, int64_t now_ns)
     int64_t since_ns = now_ns - mesh->last_beat_ns;
     if (since_ns < mesh->beat_ns * 9 / 10)
         return;
-    if (mesh->last_beat_ns > 0 && since_ns > mesh->silence_ns / 2)
-        forgive(mesh, now_ns);
+    if (mesh->last_beat_ns > 0 && since_ns > 2 * mesh->beat_ns)
+        forgive(mesh, since_ns - mesh->beat_ns, now_ns);
     mesh->last_beat_ns = now_ns;
-    if (mesh->is_cut)
+    if (mesh->is_cut || mesh->is_leaving)
         return;
+    if (!mesh->is_paused)
+        probe_tick(mesh, now_ns);
     mesh_send_all(mesh, &beat);
-    for (int seat = 0; seat < mesh->seat_count && !mesh->is_paused; seat++) {
+    if (mesh->is_paused)
+        return;
+    for (int seat = 0; seat < mesh->seat_count; seat++)
         check_silence(mesh, seat, now_ns);
-        if (mesh->seat == 0)
-            decide(mesh, seat, now_ns);
-    }
+    if (mesh->seat == 0)
+        complaint_tick(mesh, now_ns);
 }

@@ -47,6 +47,9 @@ struct mesh_link *link_open(struct mesh *mesh, int fd, int seat, bool is_caller)
     }
     int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    /* We decide who is lost, not TCP, which would give up after a quarter of an hour. */
+    unsigned patience_ms = (unsigned)(3 * mesh->silence_ns / NS_PER_MS + HANDSHAKE_NS / NS_PER_MS);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof(patience_ms));
     link->fd = fd;
     link->seat = seat;
     link->is_caller = is_caller;
@@ -71,6 +74,27 @@ void link_free(struct mesh_link *link)
     free(link);
 }
 
+/* The seat has no link any more, if this was it. */
+static void leave_seat(struct mesh *mesh, const struct mesh_link *link)
+{
+    if (mesh->seats[link->seat].link == link)
+        mesh->seats[link->seat].link = NULL;
+}
+
+/* A probe that was given up before it said anything is no stranger, who would be counted. */
+static bool is_silent_friend(const struct mesh *mesh, const struct mesh_link *link,
+                             enum link_phase phase)
+{
+    if (link->is_probe)
+        return true;
+    for (int seat = 0; seat < mesh->seat_count && phase == LINK_HELLO && link->in_used == 0;
+         seat++) {
+        if (mesh->is_ready && strcmp(mesh->seats[seat].address, link->from) == 0)
+            return true;
+    }
+    return false;
+}
+
 void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
 {
     enum link_phase before = link->phase;
@@ -82,15 +106,15 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
     epoll_ctl(mesh->poll_fd, EPOLL_CTL_DEL, link->fd, NULL);
     close(link->fd);
     link->fd = -1;
-    if (before == LINK_CLOSING)
+    if (before == LINK_CLOSING || (link->is_probe && link->is_caller))
         return;
     if (before == LINK_UP) {
-        mesh->seats[link->seat].link = NULL;
+        leave_seat(mesh, link);
         judge_link_broke(mesh, link->seat, why);
     } else if (link->is_caller) {
-        mesh->seats[link->seat].link = NULL;
+        leave_seat(mesh, link);
         dial_failed(mesh, link, why);
-    } else if (before < LINK_CONFIRM) {
+    } else if (before < LINK_CONFIRM && !is_silent_friend(mesh, link, before)) {
         dial_refuse(mesh, link, why);
     } /* else it was one of us, who has changed its mind and calls again */
 }
@@ -165,7 +189,7 @@ void link_finish(struct mesh *mesh, struct mesh_link *link)
 {
     if (link->phase != LINK_UP)
         return;
-    mesh->seats[link->seat].link = NULL;
+    leave_seat(mesh, link);
     link->phase = LINK_CLOSING;
     link->deadline_ns = clock_now_ns() + CLOSING_NS;
     flush(mesh, link);
@@ -199,7 +223,7 @@ static void connected(struct mesh *mesh, struct mesh_link *link)
 static bool is_expected(const struct mesh *mesh, const struct mesh_link *link)
 {
     const struct mesh_hello *theirs = &link->theirs;
-    if (theirs->job_id != mesh->job_id)
+    if (theirs->job_id != mesh->job_id || theirs->purpose > MESH_PROBE)
         return false;
     if (link->is_caller)
         return theirs->seat == link->seat;
@@ -224,6 +248,8 @@ static void got_hello(struct mesh *mesh, struct mesh_link *link)
         return;
     }
     link->phase = LINK_PROOF;
+    if (!link->is_caller)
+        link->is_probe = link->theirs.purpose == MESH_PROBE;
     if (link->is_caller) {
         struct mesh_meeting meeting = meeting_of(mesh, link);
         seal_prove(&meeting, true, proof);
@@ -237,6 +263,7 @@ static void got_proof(struct mesh *mesh, struct mesh_link *link)
     struct mesh_meeting meeting = meeting_of(mesh, link);
     seal_prove(&meeting, !link->is_caller, proof);
     if (!seal_is_proof(link->in, proof)) {
+        link->is_probe = false; /* but a stranger */
         link_close(mesh, link, "it does not know the job's secret");
         return;
     }

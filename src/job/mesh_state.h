@@ -7,6 +7,8 @@
  *   mesh_dial.c    making links: listening, connecting
  *   mesh_wireup.c  how all get to know each other
  *   mesh_judge.c   who is out
+ *   mesh_complaint.c  who is out of those that the judge hears
+ *   mesh_probe.c   hearing each other while a link is stuck
  *   mesh_seal.c    proofs and encryption
  */
 #ifndef JOB_MESH_STATE_H
@@ -24,13 +26,15 @@ struct mesh_hello {
     uint32_t version; /* MESH_VERSION */
     char library[28]; /* RHINET_VERSION */
     int32_t seat;
-    uint32_t reserved;
+    uint32_t purpose; /* MESH_LINK or MESH_PROBE */
     uint64_t job_id;
     uint8_t nonce[32];
 };
 _Static_assert(sizeof(struct mesh_hello) == 88, "wire layout");
 _Static_assert(offsetof(struct mesh_hello, seat) == 40, "wire layout");
 #define MESH_MAGIC "RHmesh\r\n"
+
+enum mesh_purpose { MESH_LINK, MESH_PROBE };
 
 /* ---- mesh_seal.c ---------------------------------------------------------------------------- */
 
@@ -79,8 +83,9 @@ struct mesh_link {
     int seat;                /* theirs; -1: not known yet */
     char from[ADDRESS_TEXT]; /* of one who calls us */
     bool is_caller;
+    bool is_probe; /* not the seat's link: it only shows that both are there */
     enum link_phase phase;
-    int64_t deadline_ns; /* of all phases but LINK_UP */
+    int64_t deadline_ns; /* of all phases but LINK_UP, and of a probe in all */
     int64_t heard_ns;
     struct mesh_hello ours, theirs;
     struct mesh_keys keys;
@@ -101,9 +106,18 @@ struct mesh_seat {
     bool is_ready;
     int dial_count; /* attempts so far */
     char dial_error[ADDRESSES_MAX][96];
-    int accuser; /* -1: none */
-    int64_t accused_ns;
     char why[MESH_TEXT_MAX]; /* it is lost */
+};
+
+/* One that hears the judge does not hear another. */
+struct complaint {
+    int accuser, accused;
+    int64_t first_ns, last_ns;
+};
+
+struct complaints {
+    struct complaint *one;
+    size_t count, room;
 };
 
 struct mesh {
@@ -122,6 +136,7 @@ struct mesh {
     struct mesh_owner owner;
     struct mesh_link *links;
     struct mesh_seat *seats;
+    struct complaints complaints; /* the judge's */
 };
 
 /* ---- mesh_link.c ---------------------------------------------------------------------------- */
@@ -171,5 +186,20 @@ void judge_cut(struct mesh *mesh, const char *format, ...) __attribute__((format
 
 /* It has been lost before: tell the link's other end. */
 void judge_turn_away(struct mesh *mesh, struct mesh_link *link);
+
+/* ---- mesh_complaint.c ----------------------------------------------------------------------- */
+
+void complaint_add(struct mesh *mesh, int accuser, int accused);
+void complaint_tick(struct mesh *mesh, int64_t now_ns);
+
+/* The seat in most matters, of which there are so many; the highest of several, or -1. */
+int complaint_worst(const struct mesh *mesh, int *matters);
+
+/* ---- mesh_probe.c --------------------------------------------------------------------------- */
+
+void probe_tick(struct mesh *mesh, int64_t now_ns);
+
+/* That seat is there, whatever its link brings. */
+void probe_heard(struct mesh *mesh, int seat);
 
 #endif

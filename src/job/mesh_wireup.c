@@ -146,6 +146,13 @@ void wireup_link_is_up(struct mesh *mesh, struct mesh_link *link)
         judge_turn_away(mesh, link);
         return;
     }
+    if (link->is_probe) {
+        probe_heard(mesh, link->seat);
+        if (!link->is_caller)
+            link_finish(mesh, link); /* else when it ends it: it may have to tell us that we are
+                                        lost */
+        return;
+    }
     if (one->state == SEAT_UP || (one->link && one->link != link)) {
         link->phase = LINK_PROOF; /* it has proved itself, but that seat is taken */
         link_close(mesh, link, "its seat is taken");

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What members and their task manager say to each other: fixed-size request and reply on a
- * SOCK_SEQPACKET pair, strictly alternating, each with at most two descriptors.
+ * SOCK_SEQPACKET pair, each with at most two descriptors. Requests are numbered and answered in
+ * order, each exactly once and with its number: whoever has given up waiting for an answer knows it
+ * when it comes after all (model: tests/model/manager_request.pml). A request whose answer was
+ * given up takes effect nevertheless; asked again, it replaces what it did before.
  */
 #ifndef JOB_PROTOCOL_H
 #define JOB_PROTOCOL_H
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION  3u
+#define PROTOCOL_VERSION  4u
 #define PROTOCOL_CARD_MAX 512
 
 enum request_kind {
     REQUEST_HELLO = 1,     /* reply: identity; descriptors: roster (read-only), board */
     REQUEST_COMMON,        /* length; reply descriptor: the node's common memory */
-    REQUEST_PUBLISH,       /* sid, rights, descriptor */
+    REQUEST_PUBLISH,       /* sid, rights, descriptor; in place of an earlier one of that sid */
     REQUEST_WITHDRAW,      /* sid */
     REQUEST_FETCH,         /* rank, sid; reply descriptor: the segment */
-    REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line */
+    REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line; ends an earlier one */
     REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
     REQUEST_CARD_PUT,      /* length, card */
     REQUEST_CARD_GET,      /* rank; reply: its card */
@@ -31,7 +34,7 @@ struct request {
     int32_t rank;
     uint32_t sid;
     uint32_t rights;
-    uint32_t reserved;
+    uint32_t number; /* one more each time; may wrap, since few are unanswered at once */
     uint64_t length;
     uint8_t card[PROTOCOL_CARD_MAX];
 };
@@ -45,7 +48,7 @@ struct reply {
     uint8_t secret[32];
     char text[512];
     uint32_t card_length;
-    uint32_t reserved;
+    uint32_t number; /* the request's */
     uint8_t card[PROTOCOL_CARD_MAX];
 };
 

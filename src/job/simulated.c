@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "job/job.h"
+#include "job/exchange.h"
 #include "job/martini_network.h"
 #include "sim/cluster/cluster.h"
 
@@ -55,7 +55,6 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
         return error_set(RH_ENOSPACE, self->rank, "no memory for a job");
-    made->manager_fd = -1;
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     made->settings = simulated->settings;
     made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
@@ -68,11 +67,11 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
     made->world.settings = &made->settings;
     made->world.port = martini_port(simulated->world, self->rank);
     made->counters = &made->world.board->counters;
-    pthread_mutex_init(&made->manager_lock, NULL);
+    line_open(&made->line, -1);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", options->nic ? options->nic : "martini");
     int result = nic_open(&made->nic, made->nic_name, &made->world);
     if (result < 0) {
-        pthread_mutex_destroy(&made->manager_lock);
+        line_close(&made->line);
         free(made);
         return result;
     }

@@ -30,8 +30,8 @@ static bool has_result(const struct passage *passage)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
-/* How many have arrived, for a member that has found another one gone. */
-static int is_complete(struct passage *passage, bool *answer)
+/* Whether all have arrived, and called the same, for a member that has found another one gone. */
+static int is_complete(struct passage *passage, bool *complete, bool *same)
 {
     struct rh_set *set = passage->set;
     struct rh_remote remote;
@@ -39,10 +39,13 @@ static int is_complete(struct passage *passage, bool *answer)
     int result = set_remote(set, set->center, offsetof(struct set_front, counter),
                             passage->timeout_ns, &remote);
     if (result == 0)
-        result = rh_pull(set->job, remote, &counter, sizeof(counter));
-    if (result == 0)
-        *answer = counter >= (uint64_t)set->size * set->number;
-    return result;
+        result = set_pull(set, remote, &counter, sizeof(counter));
+    if (result < 0)
+        return result;
+    int32_t more = (int32_t)((uint32_t)counter - (uint32_t)set->expected);
+    *complete = more >= 0;
+    *same = more > 0 || counter == set->expected; /* who has gone on was released from this one */
+    return 0;
 }
 
 /* A slice of waiting for `from` was in vain. 0: wait on; 1: all have entered, and whoever should
@@ -50,7 +53,7 @@ static int is_complete(struct passage *passage, bool *answer)
 static int look_around(struct passage *passage, int from, int result)
 {
     struct rh_set *set = passage->set;
-    bool is_counter = set->way == SET_COUNTER, complete = false;
+    bool is_counter = set->way == SET_COUNTER, complete = false, same = false;
     int broken = set_check(set);
     if (broken < 0)
         return broken;
@@ -63,9 +66,11 @@ static int look_around(struct passage *passage, int from, int result)
     /* In a tree one who has left was released; whether we are is its children's and parent's care.
      * */
     int gone = set_find_gone(set, is_counter);
-    if (gone >= 0 && is_counter && is_complete(passage, &complete) == 0 && complete) {
+    if (gone >= 0 && is_counter && is_complete(passage, &complete, &same) == 0 && complete) {
         if (set_find_gone(set, false) < 0)
             gone = -1; /* our release is on its way */
+        else if (!same)
+            return set_differ(set, -1);
         else if (!has_result(passage))
             return 1;
     }
@@ -73,13 +78,13 @@ static int look_around(struct passage *passage, int from, int result)
         return set_break(set, gone);
     if (nic_now_ns(set->job->nic) < passage->deadline_ns)
         return 0;
-    return error_set(RH_ETIMEOUT, from, "set %u: waited in vain for rank %d", set->id, from);
+    return set_late_error(set, from, passage->timeout_ns);
 }
 
 static void describe(void *context, struct wait_note *note)
 {
     const struct passage *passage = context;
-    set_describe(passage->set, passage->exchange->is_barrier, -1, note);
+    set_describe(passage->set, -1, note);
 }
 
 /* The first slice was in vain: it may take long. */
@@ -101,26 +106,33 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
         result = mail_wait_word(set->hub->msg, wait, &vigil);
     }
     nic_vigil_end(&vigil);
+    if (result == 1) /* or a release that is late passes for that of the next exchange */
+        __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED);
     return result < 0 ? result : 0;
 }
 
-/* Wait until a word of ours reaches the number of this exchange. */
-static int await_number(struct passage *passage, const uint64_t *word, int from)
+/* Wait until a member changes a word of ours from what it was before to that of this exchange. */
+static int await_word(struct passage *passage, const uint64_t *word, uint64_t before, int member)
 {
     struct rh_set *set = passage->set;
     struct rh_wait wait = {.word = word,
-                           .when = RH_AT_LEAST,
-                           .value = set->number,
-                           .from = from,
+                           .when = RH_NOT_EQUAL,
+                           .value = before,
+                           .from = set->ranks[member],
                            .timeout_ns = passage->timeout_ns < SLICE_NS ? passage->timeout_ns
                                                                         : SLICE_NS};
     int result = rh_wait_word(set->job, &wait);
-    return likely(result == 0) ? 0 : await_longer(passage, &wait, result);
+    if (unlikely(result < 0))
+        result = await_longer(passage, &wait, result);
+    /* relaxed: the wait has seen it */
+    if (likely(result < 0 || __atomic_load_n(word, __ATOMIC_RELAXED) == set->words[0]))
+        return result;
+    return set_differ(set, member);
 }
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
-/* Write the number of this exchange, and data before it if there is any. */
+/* Write the word of this exchange, and data before it if there is any. */
 struct tidings {
     int member;
     uint64_t word_offset;
@@ -132,10 +144,10 @@ struct tidings {
 static int tell_once(struct rh_set *set, struct rh_remote word, const struct tidings *tidings)
 {
     if (tidings->length == 0)
-        return rh_push_inline(set->job, word, &set->number, sizeof(set->number));
+        return rh_push_inline(set->job, word, &set->words[0], sizeof(set->words[0]));
     struct rh_remote target = word;
     target.offset = tidings->data_offset;
-    struct rh_notice notice = {.word = word, .value = set->number};
+    struct rh_notice notice = {.word = word, .value = set->words[0]};
     return rh_push_notify(set->job, target, tidings->data, tidings->length, &notice);
 }
 
@@ -156,7 +168,7 @@ static int tell(struct passage *passage, const struct tidings *tidings)
 static int release(struct passage *passage, int member, const char *result)
 {
     struct tidings tidings = {.member = member,
-                              .word_offset = offsetof(struct set_front, release.number),
+                              .word_offset = offsetof(struct set_front, release.word),
                               .data_offset = offsetof(struct set_front, release.result),
                               .data = result,
                               .length = passage->exchange->result_length};
@@ -173,8 +185,13 @@ static int bring_gift(struct passage *passage)
     if (!exchange->gift || exchange->gift_length == 0)
         return 0;
     uint64_t offset = set->gifts_offset + (uint64_t)set->me * passage->stride;
-    int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote);
-    return result < 0 ? result : rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+    int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote), tries = 0;
+    if (result < 0)
+        return result;
+    do {
+        result = rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+    } while (set_try_again(result, &tries));
+    return result;
 }
 
 /* A call on a peer failed: if that is because it is gone, the set is broken. */
@@ -204,7 +221,7 @@ static int pass_pair(struct passage *passage)
     struct set_slot *slot = &set->front->pair[turn];
     uint64_t slot_offset = offsetof(struct set_front, pair) + turn * sizeof(*slot);
     struct tidings tidings = {.member = other,
-                              .word_offset = slot_offset + offsetof(struct set_slot, number),
+                              .word_offset = slot_offset + offsetof(struct set_slot, word),
                               .data_offset = slot_offset + offsetof(struct set_slot, gift),
                               .data = exchange->gift,
                               .length = exchange->gift ? exchange->gift_length : 0};
@@ -212,7 +229,7 @@ static int pass_pair(struct passage *passage)
     if (unlikely(result < 0))
         return judge(set, other, result);
     set->has_arrived = true;
-    result = await_number(passage, &slot->number, set->ranks[other]);
+    result = await_word(passage, &slot->word, set->words[2], other);
     if (result < 0 || !has_result(passage))
         return result;
     char made[SET_RESULT_MAX];
@@ -236,7 +253,7 @@ static int release_all(struct passage *passage)
         struct rh_remote gifts;
         result = set_remote(set, set->center, set->gifts_offset, passage->timeout_ns, &gifts);
         if (result == 0)
-            result = rh_pull(set->job, gifts, set->gifts, passage->stride * (size_t)set->size);
+            result = set_pull(set, gifts, set->gifts, passage->stride * (size_t)set->size);
         if (result < 0)
             return judge(set, set->center, result);
         exchange->make(exchange, set->gifts, passage->stride, set->size, made);
@@ -248,30 +265,42 @@ static int release_all(struct passage *passage)
     }
     if (set->me != set->center && result == 0)
         result = release(passage, set->center, made);
+    __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED); /* by ourselves */
     if (rh_flush(set->job, RH_ANY_RANK) < 0 && result == 0)
         result = set_check(set);
     return result;
 }
 
-static int pass_counter(struct passage *passage)
+/* Count ourselves in: 1 if we are the last, 0 if not. */
+static int count_in(struct passage *passage)
 {
     struct rh_set *set = passage->set;
     struct rh_remote counter;
-    if (!set->has_arrived) {
-        uint64_t before = 0;
-        int result = bring_gift(passage);
-        if (result == 0)
-            result = set_remote(set, set->center, offsetof(struct set_front, counter),
-                                passage->timeout_ns, &counter);
-        if (result == 0)
-            result = rh_fetch_add(set->job, counter, 1, &before);
-        if (unlikely(result < 0))
-            return judge(set, set->center, result);
-        set->has_arrived = true;
-        if (before + 1 == (uint64_t)set->size * set->number)
-            return release_all(passage);
+    uint64_t before = 0, arrival = 1 | (uint64_t)set->call_digest << 32;
+    int tries = 0, result = bring_gift(passage);
+    if (result == 0)
+        result = set_remote(set, set->center, offsetof(struct set_front, counter),
+                            passage->timeout_ns, &counter);
+    if (result == 0) {
+        do {
+            result = rh_fetch_add(set->job, counter, arrival, &before);
+        } while (set_try_again(result, &tries));
     }
-    int result = await_number(passage, &set->front->release.number, set->ranks[set->center]);
+    if (unlikely(result < 0))
+        return judge(set, set->center, result);
+    set->has_arrived = true;
+    if ((uint32_t)(before + arrival) != (uint32_t)set->expected)
+        return 0;
+    return likely(before + arrival == set->expected) ? 1 : set_differ(set, -1);
+}
+
+static int pass_counter(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    int result = set->has_arrived ? 0 : count_in(passage);
+    if (result != 0)
+        return result < 0 ? result : release_all(passage);
+    result = await_word(passage, &set->front->release.word, set->words[1], set->center);
     if (result == 0)
         keep_result(passage, set->front->release.result);
     return result;
@@ -283,7 +312,7 @@ static int await_children(struct passage *passage)
     struct set_slot *slots = (void *)(set->base + set->slots_offset);
     for (int i = 0; i < set->child_count; i++) {
         int child = set->children[i];
-        int result = await_number(passage, &slots[child].number, set->ranks[child]);
+        int result = await_word(passage, &slots[child].word, set->words[1], child);
         if (result < 0)
             return result;
     }
@@ -298,7 +327,7 @@ static int report(struct passage *passage)
     struct tidings tidings = {.member = parent,
                               .word_offset = set->slots_offset +
                                              (uint64_t)set->me * sizeof(struct set_slot) +
-                                             offsetof(struct set_slot, number)};
+                                             offsetof(struct set_slot, word)};
     int result = set->has_arrived ? 0 : bring_gift(passage);
     if (result < 0)
         return judge(set, set->center, result);
@@ -307,7 +336,7 @@ static int report(struct passage *passage)
     if (result < 0)
         return judge(set, parent, result);
     set->has_arrived = true;
-    return await_number(passage, &set->front->release.number, set->ranks[parent]);
+    return await_word(passage, &set->front->release.word, set->words[1], parent);
 }
 
 static int pass_tree(struct passage *passage)
@@ -347,6 +376,19 @@ static int pass_alone(struct passage *passage)
 
 /* ---- The exchange --------------------------------------------------------------------------- */
 
+static void enter(struct rh_set *set)
+{
+    set->number++;
+    set->has_entered = true;
+    set->has_arrived = false;
+    set->words[2] = set->words[1];
+    set->words[1] = set->words[0];
+    set->words[0] = set->number << 32 | set->call_digest;
+    set->expected += (uint64_t)set->size * (1 | (uint64_t)set->call_digest << 32);
+    set->front->call = set->call;
+    board_set_enter(set->board, set->number);
+}
+
 int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_t timeout_ns)
 {
     struct passage passage = {.set = set,
@@ -356,12 +398,8 @@ int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_
     int result = set_check(set);
     if (unlikely(result < 0))
         return result;
-    if (!set->has_entered) {
-        set->number++;
-        set->has_entered = true;
-        set->has_arrived = false;
-        board_set_enter(set->board, set->number);
-    }
+    if (!set->has_entered)
+        enter(set);
     switch (set->way) {
     case SET_PAIR:
         result = pass_pair(&passage);
@@ -406,8 +444,11 @@ int set_sync(struct rh_set *set)
 /* After RH_ETIMEOUT the next call waits on for the same barrier. */
 int rh_barrier(struct rh_set *set, int64_t timeout_ns)
 {
-    static const struct set_exchange nothing = {.is_barrier = true};
+    static const struct set_exchange nothing;
+    static const struct set_call call = {.kind = SET_CALL_BARRIER};
     if (unlikely(set->is_out_of_step))
         return set_enter(set);
+    if (likely(!set->has_entered) && set->call.kind != SET_CALL_BARRIER)
+        set_call_begin(set, &call);
     return set_exchange(set, &nothing, timeout_ns);
 }

@@ -9,18 +9,28 @@
 
 /* ---- Shared --------------------------------------------------------------------------------- */
 
-int collective_begin(struct rh_set *set, int root, size_t length)
+int collective_begin(struct rh_set *set, const struct set_call *call, size_t length)
 {
-    if (root < 0 || root >= set->size)
+    if (call->root < 0 || call->root >= set->size)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "set %u has no place %d; it has %d members",
-                         set->id, root, set->size);
+                         set->id, call->root, set->size);
     size_t all;
     if (__builtin_mul_overflow(length, (size_t)set->size, &all))
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "%zu bytes from each of %d members are too "
                          "many",
                          length, set->size);
-    return set_enter(set);
+    int result = set_enter(set);
+    if (likely(result == 0))
+        set_call_begin(set, call);
+    return result;
+}
+
+/* One of those that move `length` bytes. Also if that is 0: all must come all the same. */
+static int begin(struct rh_set *set, enum set_call_kind kind, int root, size_t length)
+{
+    struct set_call call = {.kind = (uint16_t)kind, .root = root, .length = length};
+    return collective_begin(set, &call, length);
 }
 
 int collective_pull(struct rh_set *set, int member, uint64_t offset, void *target, size_t length)
@@ -30,7 +40,7 @@ int collective_pull(struct rh_set *set, int member, uint64_t offset, void *targe
     if (result == 0 && member == set->me)
         memcpy(target, set->base + offset, length);
     else if (result == 0)
-        result = rh_pull(set->job, remote, target, length);
+        result = set_pull(set, remote, target, length);
     if (set_is_gone_code(result))
         result = set_break(set, set->ranks[member]);
     if (unlikely(result < 0))
@@ -79,8 +89,8 @@ static int broadcast_blocks(struct rh_set *set, int root, char *buffer, size_t l
 
 int rh_broadcast(struct rh_set *set, int root, void *buffer, size_t length)
 {
-    int result = collective_begin(set, root, length);
-    if (result < 0 || length == 0 || set->size == 1)
+    int result = begin(set, SET_CALL_BROADCAST, root, length);
+    if (result < 0 || set->size == 1)
         return result;
     if (length > SET_GIFT_MAX)
         return broadcast_blocks(set, root, buffer, length);
@@ -136,8 +146,8 @@ static int gather_blocks(struct rh_set *set, const char *source, char *target, s
 
 int rh_gather(struct rh_set *set, int root, const void *source, void *target, size_t length)
 {
-    int result = collective_begin(set, root, length);
-    if (result < 0 || length == 0)
+    int result = begin(set, SET_CALL_GATHER, root, length);
+    if (result < 0)
         return result;
     if (set->me != root)
         target = NULL;
@@ -147,8 +157,8 @@ int rh_gather(struct rh_set *set, int root, const void *source, void *target, si
 
 int rh_allgather(struct rh_set *set, const void *source, void *target, size_t length)
 {
-    int result = collective_begin(set, 0, length);
-    if (result < 0 || length == 0)
+    int result = begin(set, SET_CALL_ALLGATHER, 0, length);
+    if (result < 0)
         return result;
     return fits_exchange(set, length) ? gather_small(set, source, target, length)
                                       : gather_blocks(set, source, target, length);
@@ -167,8 +177,8 @@ static void stage_parts(struct rh_set *set, uint64_t offset, const char *source,
 
 int rh_scatter(struct rh_set *set, int root, const void *source, void *target, size_t length)
 {
-    int result = collective_begin(set, root, length);
-    if (result < 0 || length == 0)
+    int result = begin(set, SET_CALL_SCATTER, root, length);
+    if (result < 0)
         return result;
     size_t part = collective_part(set);
     unsigned stage = 0;
@@ -187,8 +197,8 @@ int rh_scatter(struct rh_set *set, int root, const void *source, void *target, s
 
 int rh_alltoall(struct rh_set *set, const void *source, void *target, size_t length)
 {
-    int result = collective_begin(set, 0, length);
-    if (result < 0 || length == 0)
+    int result = begin(set, SET_CALL_ALLTOALL, 0, length);
+    if (result < 0)
         return result;
     size_t part = collective_part(set);
     unsigned stage = 0;

@@ -18,8 +18,8 @@ static inline uint64_t collective_stage(const struct rh_set *set, unsigned which
     return set->stage_offset + which * set->stage_length;
 }
 
-/* Before a collective with a root (0 where there is none). */
-int collective_begin(struct rh_set *set, int root, size_t length);
+/* Before a collective: check its root and that `length` bytes of each member can be counted. */
+int collective_begin(struct rh_set *set, const struct set_call *call, size_t length);
 
 /* Read from a member's memory; the set is out of step if that fails. */
 int collective_pull(struct rh_set *set, int member, uint64_t offset, void *target, size_t length);

@@ -96,7 +96,8 @@ static int reduce_to(struct rh_set *set, const void *source, void *target,
     return collective_exchange(set, &exchange);
 }
 
-static int check_reduction(struct rh_set *set, int root, const struct rh_reduction *reduction)
+static int begin(struct rh_set *set, enum set_call_kind kind, int root,
+                 const struct rh_reduction *reduction)
 {
     size_t width = reduce_width(reduction->type, reduction->operator_), length;
     if (width == 0)
@@ -105,14 +106,19 @@ static int check_reduction(struct rh_set *set, int root, const struct rh_reducti
                          (int)reduction->type, (int)reduction->operator_);
     if (__builtin_mul_overflow(reduction->count, width, &length))
         return error_set(RH_EINVALID, ERROR_NO_RANK, "%zu elements are too many", reduction->count);
-    return collective_begin(set, root, length);
+    struct set_call call = {.kind = (uint16_t)kind,
+                            .type = (uint8_t)reduction->type,
+                            .operator_ = (uint8_t)reduction->operator_,
+                            .root = root,
+                            .length = reduction->count};
+    return collective_begin(set, &call, length);
 }
 
 int rh_reduce(struct rh_set *set, int root, const void *source, void *target,
               const struct rh_reduction *reduction)
 {
-    int result = check_reduction(set, root, reduction);
-    if (result < 0 || reduction->count == 0)
+    int result = begin(set, SET_CALL_REDUCE, root, reduction);
+    if (result < 0)
         return result;
     return reduce_to(set, source, set->me == root ? target : NULL, reduction);
 }
@@ -120,8 +126,8 @@ int rh_reduce(struct rh_set *set, int root, const void *source, void *target,
 int rh_allreduce(struct rh_set *set, const void *source, void *target,
                  const struct rh_reduction *reduction)
 {
-    int result = check_reduction(set, 0, reduction);
-    if (result < 0 || reduction->count == 0)
+    int result = begin(set, SET_CALL_ALLREDUCE, 0, reduction);
+    if (result < 0)
         return result;
     return reduce_to(set, source, target, reduction);
 }

@@ -119,7 +119,7 @@ void joint_progress_out(struct mail *mail, struct rh_request *send)
         return; /* the receiver will say when it has its part, too */
     if (result == 1)
         result = push_claimed(mail, send);
-    if (result == RH_ETIMEOUT || result == RH_EAGAIN)
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE)
         return; /* the network did not take it; again, while somebody waits */
     if (result < 0) {
         progress_abort(mail, send, result);
@@ -154,8 +154,11 @@ bool joint_open(struct mail *mail, struct rh_request *receive)
     __atomic_store_n(&memory->pushed, stream->first_chunk, __ATOMIC_RELAXED);
     /* seq_cst: a late swap of an earlier sender comes before this or finds this number. */
     __atomic_store_n(&memory->claimed, stream->first_chunk, __ATOMIC_SEQ_CST);
+    if (!stream_tell_go_ahead(mail, stream)) {
+        stream_give_back(mail, stream); /* which closes the buffer, too */
+        return false;
+    }
     receive->state = STATE_STREAMING;
-    stream_tell_go_ahead(mail, stream);
     return true;
 }
 
@@ -184,8 +187,8 @@ void joint_progress_in(struct mail *mail, struct stream_in *stream)
     if (!stream->is_withdrawn && claim(mail, joint) == 1) {
         int result = pull_claimed(mail, stream);
         stream->is_withdrawn = is_gone_away(result); /* it says so, too, and that ends it */
-        if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_EDEAD ||
-            stream->is_withdrawn) /* a dead sender ends it elsewhere */
+        if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE ||
+            result == RH_EDEAD || stream->is_withdrawn) /* a dead sender ends it elsewhere */
             return;
         if (result < 0)
             progress_abort(mail, stream->receive, result);

@@ -8,6 +8,8 @@
 #include "base/turn.h"
 #include "msg/msg.h"
 
+#include <stdlib.h>
+
 /* ---- What travels --------------------------------------------------------------------------- */
 
 #define SLOT_INLINE   48 /* bytes of a message inside a slot */
@@ -102,6 +104,17 @@ struct list {
     struct rh_request *first, *last;
 };
 
+/* Which word of struct returns a receiver gives back. */
+enum return_field { RETURN_LANE, RETURN_INBOX, RETURN_BLOCKS, RETURN_FIELDS };
+
+/* A count on its way to a peer. */
+struct posted_word {
+    uint64_t value; /* what travels */
+    uint64_t known; /* what the peer has */
+    struct rh_done done;
+    bool is_underway;
+};
+
 /* A rank we exchange messages with. */
 struct peer {
     /* As receiver of ours. */
@@ -116,15 +129,19 @@ struct peer {
     struct rh_page *lane_page; /* the same, for the notices */
     uint64_t inbox_sent;       /* messages appended so far, for which we need credit */
     uint32_t sent;
-    struct list pending;  /* sends that could not start yet, in order */
-    struct list controls; /* the same for control slots, which go first */
+    struct list pending;           /* sends that could not start yet, in order */
+    struct list controls;          /* the same for control slots, which go first */
+    struct doubt *doubt;           /* an append that may have arrived or not, see post.c; or NULL */
+    struct nic_ticket lane_ticket; /* of a lane that was asked for and not answered yet */
+    int64_t patience_ns;           /* with the next block; 0: little */
     /* As sender to us. */
     int lane_in;             /* which of our lanes is its, or -1 */
     uint64_t inbox_taken;    /* messages received by the inbox, arrival order */
     uint64_t inbox_done;     /* of which consumed */
     uint64_t inbox_returned; /* of which the sender knows */
-    uint32_t held;           /* unexpected messages of its that we keep */
-    bool is_gone;            /* died or left, and what it did before has been looked at */
+    struct posted_word posted[RETURN_FIELDS];
+    uint32_t held; /* unexpected messages of its that we keep */
+    bool is_gone;  /* died or left, and what it did before has been looked at */
 };
 
 /* A lane as its receiver sees it. */
@@ -172,6 +189,7 @@ struct rh_request {
     uint32_t send_id;
     struct announcement announced; /* receive: what was matched */
     uint64_t arrival;              /* receive: the message's number, see struct unexpected */
+    struct unexpected *record;     /* receive: of the announced message, to put it back */
     uint32_t stream;
     uint64_t first_chunk; /* send: number of its first chunk in the stream */
     uint64_t chunk;       /* send: next to push */
@@ -217,7 +235,6 @@ struct mail {
     struct turn turn; /* one thread at a time */
     enum way way;
     int rank, size;
-    unsigned eager_looks; /* for a message that is about to come, before anything else is done */
     struct lanes *lanes;
     struct returns *returns;
     struct stream_memory *streams; /* STREAM_COUNT of them, made at the first large message */
@@ -236,7 +253,9 @@ struct mail {
     struct {
         int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
         uint32_t send_id;
+        bool is_untold; /* there was no memory to tell it */
     } withdrawn[SENDS_MOST];
+    uint32_t untold_count;
     bool owes_credit;  /* some inbox_done could not be told */
     uint64_t arrivals; /* messages that came, including own ones */
     uint64_t events;   /* completions and arrivals that somebody may wait for */
@@ -288,6 +307,10 @@ static inline void request_complete(struct rh_request *request, int result)
 {
     request->result = result;
     request->state = STATE_COMPLETE;
+    if (unlikely(request->record != NULL)) {
+        free(request->record);
+        request->record = NULL;
+    }
     request->msg->mail->events++;
 }
 
@@ -334,6 +357,19 @@ void wire_poll(struct mail *mail);
 /* The program has taken a message that came by the inbox: give credit back. */
 void wire_consumed(struct mail *mail, int source, bool by_inbox);
 
+/* ---- post.c: getting things to peers that may be stopped ------------------------------------ */
+
+/* Append a slot to a peer's inbox. 0: it is there, or will be; RH_EAGAIN: not now. */
+int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Go on with what could not be decided before; whether the inbox takes something else. */
+bool post_settle(struct mail *mail, int rank);
+/* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */
+int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length);
+/* Tell a sender how far we are. False if it must be tried again. */
+bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count);
+/* What was taken for sent gets its chance; the rest is withdrawn. */
+void post_close(struct mail *mail);
+
 /* ---- match.c: receives and unexpected messages ---------------------------------------------- */
 
 struct arrived {
@@ -345,8 +381,9 @@ struct arrived {
     size_t length;
 };
 
-/* A slot for us: a message, or news about one. */
-void match_arrival(struct mail *mail, struct arrived *arrived);
+/* A slot for us: a message, or news about one. False: there is no memory to deal with it now; it
+ * stays where it is, and so does what comes behind it. */
+bool match_arrival(struct mail *mail, struct arrived *arrived);
 
 /* Let a receive take a message that is there already; false if there is none, then it is posted. */
 bool match_receive(struct mail *mail, struct rh_request *receive);
@@ -361,7 +398,7 @@ void match_own(struct mail *mail, struct rh_request *send);
 void match_forget_own(struct mail *mail, const struct rh_request *send);
 
 /* A receive gives up before its announced message has begun to move: somebody else may have it. */
-void match_put_back(struct mail *mail, const struct rh_request *receive);
+void match_put_back(struct mail *mail, struct rh_request *receive);
 
 /* Forget announced messages of peers that are gone. */
 void match_drop_gone(struct mail *mail);
@@ -382,10 +419,10 @@ void stream_receive(struct mail *mail, struct rh_request *receive);
 /* A receive in STATE_STREAMING gives up: what still comes is dropped. */
 void stream_abandon(struct mail *mail, struct rh_request *receive);
 
-/* News for an announced send, or for its receiver. */
-void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
+/* News for an announced send, or for its receiver. False: not now, there is no memory to answer. */
+bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
 void stream_finished(struct mail *mail, int source, uint32_t send_id);
-void stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
+bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
@@ -397,7 +434,7 @@ void stream_end_gone(struct mail *mail);
 /* For joint.c: a free stream for this receive, NULL if there is none. */
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
-void stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
+bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
 void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way);
 /* The whole message is where it belongs, or nobody wants it. False: the sender cannot be told
  * now. */
@@ -421,8 +458,8 @@ uint64_t joint_moved(const struct joint *joint);
 
 /* Start a send: at once, or when there is room. */
 void progress_send(struct mail *mail, struct rh_request *send);
-/* Get a control slot to a peer, now or later. */
-void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Get a control slot to a peer, now or later. False: neither, there is no memory to remember it. */
+bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
 /* Everything that can go on without waiting. Also for whoever waits for something else
  * meanwhile. */
 void progress(struct mail *mail);

@@ -39,15 +39,19 @@ static void set_status(struct rh_request *receive, int source, int tag, size_t l
     receive->status = (struct rh_status){.source = source, .tag = tag, .length = length};
 }
 
-static void hand_over(struct mail *mail, struct rh_request *receive, const struct arrived *arrived)
+/* record: of an announced message, so that it can be put back without memory. Taken over. */
+static void hand_over(struct mail *mail, struct rh_request *receive, const struct arrived *arrived,
+                      struct unexpected *record)
 {
     set_status(receive, arrived->source, arrived->head->tag, arrived->length);
     if (arrived->head->kind == SLOT_ANNOUNCE) {
+        receive->record = record;
         memcpy(&receive->announced, arrived->data, sizeof(receive->announced));
         receive->status.length = receive->announced.length;
         receive->arrival = arrived->arrival;
         stream_receive(mail, receive);
     } else {
+        free(record);
         deliver(receive, arrived->data, arrived->length);
     }
     wire_consumed(mail, arrived->source, arrived->by_inbox);
@@ -64,14 +68,11 @@ static void keep(struct mail *mail, struct unexpected *message)
     counter_add(mail->counters, COUNTER_MSG_UNEXPECTED, 1);
 }
 
-static void hold(struct mail *mail, const struct arrived *arrived)
+static struct unexpected *make_record(const struct arrived *arrived)
 {
     struct unexpected *message = malloc(sizeof(*message) + arrived->length);
-    if (!message) { /* the one loss there can be, so it is said out loud */
-        error_set(RH_ENOSPACE, arrived->source, "no memory for a message of %zu bytes",
-                  arrived->length);
-        abort();
-    }
+    if (!message)
+        return NULL;
     *message = (struct unexpected){.arrival = arrived->arrival,
                                    .source = arrived->source,
                                    .by_inbox = arrived->by_inbox,
@@ -79,8 +80,18 @@ static void hold(struct mail *mail, const struct arrived *arrived)
                                    .length = arrived->length};
     if (arrived->length > 0)
         memcpy(message->data, arrived->data, arrived->length);
+    return message;
+}
+
+/* False: there is no memory for it. */
+static bool hold(struct mail *mail, const struct arrived *arrived)
+{
+    struct unexpected *message = make_record(arrived);
+    if (!message)
+        return false;
     mail->peer[arrived->source].held++;
     keep(mail, message);
+    return true;
 }
 
 static bool is_well_formed(const struct arrived *arrived)
@@ -100,38 +111,37 @@ static bool is_well_formed(const struct arrived *arrived)
     return false; /* a broken peer's; there is nobody to tell */
 }
 
-static void take_control(struct mail *mail, const struct arrived *arrived)
+static bool take_control(struct mail *mail, const struct arrived *arrived)
 {
     struct go_ahead go_ahead;
     uint32_t send_id;
     if (arrived->head->kind == SLOT_PROCEED) {
         memcpy(&go_ahead, arrived->data, sizeof(go_ahead));
-        stream_proceed(mail, arrived->source, &go_ahead);
-        return;
+        return stream_proceed(mail, arrived->source, &go_ahead);
     }
     memcpy(&send_id, arrived->data, sizeof(send_id));
-    if (arrived->head->kind == SLOT_FINISHED)
-        stream_finished(mail, arrived->source, send_id);
-    else
-        stream_withdrawn(mail, arrived->source, send_id);
+    if (arrived->head->kind == SLOT_WITHDRAWN)
+        return stream_withdrawn(mail, arrived->source, send_id);
+    stream_finished(mail, arrived->source, send_id);
+    return true;
 }
 
-void match_arrival(struct mail *mail, struct arrived *arrived)
+bool match_arrival(struct mail *mail, struct arrived *arrived)
 {
     if (!is_well_formed(arrived))
-        return;
-    if (arrived->head->kind >= SLOT_PROCEED) {
-        take_control(mail, arrived);
-        return;
-    }
+        return true;
+    if (arrived->head->kind >= SLOT_PROCEED)
+        return take_control(mail, arrived);
     arrived->arrival = mail->arrivals++;
     struct rh_request *receive = find_posted(mail, arrived->source, arrived->head->tag);
-    if (!receive) {
-        hold(mail, arrived);
-        return;
-    }
+    if (!receive)
+        return hold(mail, arrived);
+    struct unexpected *record = NULL;
+    if (arrived->head->kind == SLOT_ANNOUNCE && !(record = make_record(arrived)))
+        return false;
     list_remove(&mail->posted, receive);
-    hand_over(mail, receive, arrived);
+    hand_over(mail, receive, arrived, record);
+    return true;
 }
 
 static struct unexpected **find_unexpected(const struct mail *mail, int rank, int tag)
@@ -171,17 +181,23 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
     unlink_unexpected(mail, link);
     if (message->own_send) {
         take_own(mail, receive, message->own_send);
+        free(message);
     } else {
+        struct slot_head head = message->head;
         struct arrived arrived = {.source = message->source,
                                   .by_inbox = message->by_inbox,
                                   .arrival = message->arrival,
-                                  .head = &message->head,
+                                  .head = &head,
                                   .data = message->data,
                                   .length = message->length};
         mail->peer[message->source].held--;
-        hand_over(mail, receive, &arrived);
+        if (head.kind == SLOT_ANNOUNCE) {
+            hand_over(mail, receive, &arrived, message);
+        } else {
+            hand_over(mail, receive, &arrived, NULL);
+            free(message);
+        }
     }
-    free(message);
     return true;
 }
 
@@ -213,7 +229,10 @@ static void hold_own(struct mail *mail, struct rh_request *send)
                               .head = &head,
                               .data = send->buffer,
                               .length = send->length};
-    hold(mail, &arrived);
+    if (!hold(mail, &arrived)) {
+        request_complete(send, RH_ENOSPACE);
+        return;
+    }
     counter_add(mail->counters, send->length <= SLOT_INLINE ? COUNTER_MSG_INLINE : COUNTER_MSG_PUSH,
                 1);
     request_complete(send, 0);
@@ -246,31 +265,32 @@ void match_own(struct mail *mail, struct rh_request *send)
     keep(mail, message);
 }
 
-void match_put_back(struct mail *mail, const struct rh_request *receive)
+void match_put_back(struct mail *mail, struct rh_request *receive)
 {
+    struct unexpected *message = receive->record;
     struct arrived arrived = {
         .source = receive->status.source,
         .arrival = receive->arrival,
         .head = &(struct slot_head){.tag = receive->status.tag, .kind = SLOT_ANNOUNCE},
         .data = (const char *)&receive->announced,
         .length = sizeof(receive->announced)};
-    struct unexpected **end = mail->unexpected_end, **link = &mail->unexpected_first;
+    struct unexpected **link = &mail->unexpected_first;
+    receive->record = NULL;
     struct rh_request *other = find_posted(mail, arrived.source, receive->status.tag);
     if (other) {
         list_remove(&mail->posted, other);
-        hand_over(mail, other, &arrived);
+        hand_over(mail, other, &arrived, message);
         return;
     }
-    hold(mail, &arrived);
-    struct unexpected *message = *end; /* the last; now to its old place */
-    while (*link != message && (*link)->arrival < message->arrival)
+    message->by_inbox = false; /* its credit has been given back */
+    mail->peer[message->source].held++;
+    while (*link && (*link)->arrival < message->arrival)
         link = &(*link)->next;
-    if (*link == message)
-        return;
-    *end = NULL;
-    mail->unexpected_end = end;
     message->next = *link;
+    if (!message->next)
+        mail->unexpected_end = &message->next;
     *link = message;
+    mail->events++;
 }
 
 void match_forget_own(struct mail *mail, const struct rh_request *send)

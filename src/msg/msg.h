@@ -15,6 +15,7 @@
  * does not receive needs bounded memory.
  *
  *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
+ *   post.c      to peers that may be stopped
  *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
  *   joint.c     the same by both ends            request.c  the public calls
  *   progress.c  what arrives, what can go on

@@ -118,20 +118,21 @@ static bool try_control(struct mail *mail, int rank, const struct slot_head *hea
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }
 
-void progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
     struct list *controls = &mail->peer[rank].controls;
     if (!controls->first && try_control(mail, rank, head, data))
-        return;
+        return true;
     struct rh_request *control = calloc(1, sizeof(*control));
     if (!control)
-        abort(); /* the peer would wait for ever for what we cannot tell it */
+        return false;
     control->kind_of = REQUEST_CONTROL;
     control->rank = rank;
     control->control.head = *head;
     memcpy(control->control.data, data, head->length);
     list_append(controls, control);
     mail->pending_count++;
+    return true;
 }
 
 static void drop_control(struct mail *mail, struct rh_request *control)
@@ -238,6 +239,7 @@ static void look_for_ends(struct mail *mail)
 static void retry_all(struct mail *mail)
 {
     for (int rank = 0; rank < mail->size; rank++) {
+        post_settle(mail, rank);
         retry_controls(mail, rank);
         retry_pending(mail, rank);
     }
@@ -249,7 +251,8 @@ void progress(struct mail *mail)
     wire_poll(mail);
     if (unlikely(mail->pending_count > 0))
         retry_all(mail);
-    if (unlikely(mail->sending.first || mail->active_in > 0 || mail->matched.first))
+    if (unlikely(mail->sending.first || mail->active_in > 0 || mail->matched.first ||
+                 mail->untold_count > 0))
         stream_progress(mail);
     if (unlikely(++mail->looks % DEATHS_EVERY == 0))
         look_for_ends(mail);
@@ -269,7 +272,7 @@ static bool has_work(struct mail *mail)
 {
     mail_take(mail);
     bool has = mail->posted.first || mail->matched.first || mail->sending.first ||
-               mail->active_in > 0 || mail->pending_count > 0;
+               mail->active_in > 0 || mail->pending_count > 0 || mail->untold_count > 0;
     mail_give(mail);
     return has;
 }

@@ -282,6 +282,14 @@ static int find_all(struct rh_set *set)
     return result;
 }
 
+static int meet_to_part(struct rh_set *set)
+{
+    static const struct set_call call = {.kind = SET_CALL_DESTROY};
+    static const struct set_exchange nothing;
+    set_call_begin(set, &call);
+    return set_exchange(set, &nothing, RH_TIMEOUT_DEFAULT);
+}
+
 /* Between the two barriers nobody can be found any more, so that a set of the same description can
  * be made anew at once; after the second nobody uses the others' memory. Whoever is the last to
  * enter the second must know all others, hence the first step. */
@@ -289,10 +297,12 @@ int rh_set_destroy(struct rh_set *set)
 {
     bool is_sound = !set->is_out_of_step && set_check(set) == 0;
     int first = is_sound ? find_all(set) : 0;
+    if (is_sound && first == 0 && set->has_entered)
+        first = rh_barrier(set, RH_TIMEOUT_DEFAULT); /* that was given up */
     if (is_sound && first == 0)
-        first = rh_barrier(set, RH_TIMEOUT_DEFAULT);
+        first = meet_to_part(set);
     unpublish(set);
-    int second = is_sound && first == 0 ? rh_barrier(set, RH_TIMEOUT_DEFAULT) : 0;
+    int second = is_sound && first == 0 ? meet_to_part(set) : 0;
     board_set_close(set->board);
     free_set(set);
     if (first == RH_EDEAD)
@@ -319,7 +329,7 @@ static int look_up(struct rh_set *set, int member)
     uint64_t offset = offsetof(struct set_directory, name) + set->id % SET_BUCKETS * sizeof(bucket);
     struct rh_remote remote = rh_at(set->ranks[member], MSG_SID_SETS, offset);
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
-    if (result == RH_ENOSEG || result == RH_ETIMEOUT)
+    if (result == RH_ENOSEG || result == RH_ETIMEOUT || result == RH_ENOSPACE)
         return RH_EAGAIN;
     if (set_is_gone_code(result))
         return RH_EDEAD;
@@ -336,8 +346,9 @@ static int look_up(struct rh_set *set, int member)
     return RH_EAGAIN;
 }
 
-void set_describe(const struct rh_set *set, bool is_barrier, int peer, struct wait_note *note)
+void set_describe(const struct rh_set *set, int peer, struct wait_note *note)
 {
+    bool is_barrier = set->call.kind <= SET_CALL_DESTROY;
     *note = (struct wait_note){.call = is_barrier ? BOARD_BARRIER : BOARD_COLLECTIVE,
                                .peer = peer,
                                .number = set->id,
@@ -353,7 +364,7 @@ struct latecomer {
 static void describe_latecomer(void *context, struct wait_note *note)
 {
     const struct latecomer *latecomer = context;
-    set_describe(latecomer->set, latecomer->set->has_entered, latecomer->rank, note);
+    set_describe(latecomer->set, latecomer->rank, note);
 }
 
 static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
@@ -408,6 +419,15 @@ int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_
     return 0;
 }
 
+int set_pull(struct rh_set *set, struct rh_remote remote, void *target, size_t length)
+{
+    int result, tries = 0;
+    do {
+        result = rh_pull(set->job, remote, target, length);
+    } while (set_try_again(result, &tries));
+    return result;
+}
+
 /* ---- Members that are gone ------------------------------------------------------------------- */
 
 int set_check(struct rh_set *set)
@@ -416,6 +436,8 @@ int set_check(struct rh_set *set)
     uint64_t broken_by = __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE);
     if (likely(broken_by == 0))
         return 0;
+    if (broken_by & SET_QUARREL)
+        return set_quarrel_error(set, broken_by);
     int rank = (int)broken_by - 1;
     return error_set(RH_EDEAD, rank, "set %u: member rank %d is gone", set->id, rank);
 }

@@ -20,6 +20,11 @@
  *
  * A member that finds another one gone writes that into the others' memory before it returns, so
  * that all learn it, and the set stays unusable. Model: tests/model/barrier.pml.
+ *
+ * All members must make the same call with the same arguments. That costs nothing to check: every
+ * word that is written anyway carries, beside the number of the exchange, a digest of the call.
+ * Whoever finds another word than its own (pair and tree: from the other end; counter: the last one
+ * to arrive, in the sum) reads what was called there, tells all, and the set stays unusable, too.
  */
 #ifndef MSG_SET_H
 #define MSG_SET_H
@@ -58,21 +63,55 @@ struct set_hub {
 #define SET_GIFT_MAX   248
 #define SET_RESULT_MAX 1016
 
-/* A number that says for which exchange the rest is, then the rest. */
+/* A word that says for which exchange the rest is, then the rest. */
 struct set_slot {
-    alignas(64) uint64_t number;
+    alignas(64) uint64_t word;
     char gift[SET_GIFT_MAX];
 };
 _Static_assert(sizeof(struct set_slot) == 256, "shared layout");
 
+enum set_call_kind {
+    SET_CALL_NONE,
+    SET_CALL_BARRIER,
+    SET_CALL_DESTROY,
+    SET_CALL_BROADCAST,
+    SET_CALL_REDUCE,
+    SET_CALL_ALLREDUCE,
+    SET_CALL_GATHER,
+    SET_CALL_SCATTER,
+    SET_CALL_ALLGATHER,
+    SET_CALL_ALLTOALL,
+    SET_CALL_COUNT
+};
+
+/* What a member has called; what a call does not have is 0. */
+struct set_call {
+    uint16_t kind;
+    uint8_t type, operator_; /* of a reduction */
+    int32_t root;
+    uint64_t length; /* bytes, or elements of a reduction */
+};
+_Static_assert(sizeof(struct set_call) == 16, "shared layout");
+
+/* Two members called different things. */
+struct set_quarrel {
+    int32_t rank[2];
+    struct set_call call[2];
+    uint64_t digest; /* of the rest: two that write at once may mix their tales */
+};
+
+/* Words that name an exchange have its number in the upper half and the digest of the call in the
+ * lower one. They are compared for equality only, so that numbers may come again. */
 struct set_front {
     struct {
-        alignas(64) uint64_t number;
+        alignas(64) uint64_t word;
         char result[SET_RESULT_MAX];
     } release;
-    alignas(64) uint64_t broken_by; /* rank + 1 of a member that is gone, or 0 */
-    alignas(64) uint64_t counter;   /* arrivals so far, at the center */
-    struct set_slot pair[2];        /* from the other one; used in turn */
+    alignas(64) uint64_t broken_by; /* 0, rank + 1 of a member that is gone, or SET_QUARREL | … */
+    struct set_call call;           /* ours, for those who find that it is not theirs */
+    alignas(64) uint64_t counter;   /* at the center: arrivals so far | sum of digests << 32 */
+    alignas(64) struct set_quarrel quarrel;
+    struct set_slot pair[2]; /* from the other one; used in turn */
 };
 
 /* After the front: a slot per member, in which a child of the tree reports; gifts, packed, at the
@@ -96,8 +135,13 @@ struct rh_set {
     int center; /* whose memory has the counter and the gifts: the root, or member 0 */
     enum set_way way;
     rh_sid sid;
-    rh_sid *sids;        /* of the other members' segments; 0: not looked up yet */
-    uint64_t number;     /* of the last exchange that was begun */
+    rh_sid *sids;         /* of the other members' segments; 0: not looked up yet */
+    uint64_t number;      /* of the last exchange that was begun */
+    struct set_call call; /* that it is part of */
+    uint32_t call_digest;
+    uint64_t words[3];   /* that name it and the two before */
+    uint64_t expected;   /* in the counter, when all have arrived */
+    bool has_told;       /* of a quarrel, those who may not have heard of it */
     bool has_entered;    /* it has not been left yet, because a wait ended too early */
     bool has_arrived;    /* and our arrival has been told */
     bool is_out_of_step; /* a collective ended in the middle: no more use */
@@ -117,10 +161,13 @@ struct rh_set {
 int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,
                struct rh_remote *remote);
 
-/* What a wait of this set is about, for people; peer: who has not made the set, or -1. */
-void set_describe(const struct rh_set *set, bool is_barrier, int peer, struct wait_note *note);
+/* Read a member's memory. */
+int set_pull(struct rh_set *set, struct rh_remote remote, void *target, size_t length);
 
-/* The error of a set whose member is gone, or 0. */
+/* What a wait of this set is about, for people; peer: who has not made the set, or -1. */
+void set_describe(const struct rh_set *set, int peer, struct wait_note *note);
+
+/* The error of a set whose member is gone, or whose members have called different things, or 0. */
 int set_check(struct rh_set *set);
 /* Remember that a member is gone, and tell the others. Returns RH_EDEAD with its text. */
 int set_break(struct rh_set *set, int rank);
@@ -129,14 +176,33 @@ static inline bool set_is_gone_code(int result)
 {
     return result == RH_EDEAD || result == RH_ESTALE;
 }
+/* Without memory nothing has been done, and there may be some the next time: a collective cannot be
+ * begun anew by one member alone, so it is worth a few tries. */
+static inline bool set_try_again(int result, int *tries)
+{
+    return unlikely(result == RH_ENOSPACE) && (*tries)++ < 8;
+}
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
 int set_find_gone(const struct rh_set *set, bool left);
+
+/* ---- set_call.c ----------------------------------------------------------------------------- */
+
+#define SET_QUARREL (1ULL << 63) /* in broken_by: | a rank << 32 | another rank */
+
+/* From now on we are in this call. */
+void set_call_begin(struct rh_set *set, const struct set_call *call);
+/* A word that came is not ours: find out who called what, and tell all. member: who sent it, or -1:
+ * anybody may be the one. Returns RH_EINVALID with its text, or RH_EDEAD. */
+int set_differ(struct rh_set *set, int member);
+/* The error of a set with this quarrel in broken_by. Makes sure that all others hear of it. */
+int set_quarrel_error(struct rh_set *set, uint64_t broken_by);
+/* RH_ETIMEOUT, blaming the member that has not come; `from` is who should have written to us. */
+int set_late_error(struct rh_set *set, int from, int64_t timeout_ns);
 
 /* ---- barrier.c ------------------------------------------------------------------------------ */
 
 /* One exchange. A member without gift brings NULL; the length is the same on all. */
 struct set_exchange {
-    bool is_barrier; /* as the program calls it */
     const void *gift;
     size_t gift_length;
     size_t result_length;

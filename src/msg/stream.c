@@ -29,10 +29,11 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
     return left < STREAM_BLOCK ? (size_t)left : STREAM_BLOCK;
 }
 
-static void tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send_id)
+/* False: there is no memory to remember it until it can be told. */
+static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send_id)
 {
     struct slot_head head = {.kind = (uint16_t)kind, .length = sizeof(send_id)};
-    progress_control(mail, rank, &head, &send_id);
+    return progress_control(mail, rank, &head, &send_id);
 }
 
 /* ---- The sender ----------------------------------------------------------------------------- */
@@ -47,6 +48,8 @@ static uint32_t place_of(uint32_t send_id)
 static void give_place(struct mail *mail, uint32_t place)
 {
     mail->withdrawn[place].rank = 0;
+    mail->untold_count -= mail->withdrawn[place].is_untold;
+    mail->withdrawn[place].is_untold = false;
     mail->send_ids[place / 64] &= ~(1ULL << place % 64);
 }
 
@@ -141,8 +144,22 @@ void stream_withdraw(struct mail *mail, struct rh_request *send)
     mail->withdrawn[place_of(send->send_id)].rank = send->rank + 1;
     mail->withdrawn[place_of(send->send_id)].send_id = send->send_id;
     send->has_send_id = false;
-    if (send->state == STATE_STREAMING)
-        tell(mail, send->rank, SLOT_WITHDRAWN, send->send_id);
+    if (send->state == STATE_STREAMING && !tell(mail, send->rank, SLOT_WITHDRAWN, send->send_id)) {
+        mail->withdrawn[place_of(send->send_id)].is_untold = true;
+        mail->untold_count++;
+    }
+}
+
+static void tell_untold(struct mail *mail)
+{
+    for (uint32_t place = 0; place < SENDS_MOST && mail->untold_count > 0; place++) {
+        if (!mail->withdrawn[place].is_untold ||
+            !tell(mail, mail->withdrawn[place].rank - 1, SLOT_WITHDRAWN,
+                  mail->withdrawn[place].send_id))
+            continue;
+        mail->withdrawn[place].is_untold = false;
+        mail->untold_count--;
+    }
 }
 
 static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_id)
@@ -160,18 +177,19 @@ static bool is_withdrawn(const struct mail *mail, int rank, uint32_t send_id)
     return mail->withdrawn[place].rank == rank + 1 && mail->withdrawn[place].send_id == send_id;
 }
 
-void stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead)
+bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead)
 {
     struct rh_request *send = find_send(mail, source, go_ahead->send_id);
     if (is_withdrawn(mail, source, go_ahead->send_id))
-        tell(mail, source, SLOT_WITHDRAWN, go_ahead->send_id);
+        return tell(mail, source, SLOT_WITHDRAWN, go_ahead->send_id);
     if (!send || go_ahead->stream >= STREAM_COUNT)
-        return;
+        return true;
     send->stream = go_ahead->stream;
     send->first_chunk = go_ahead->first_chunk;
     send->state = STATE_STREAMING;
     if (go_ahead->is_joint)
         joint_proceed(send, go_ahead);
+    return true;
 }
 
 void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
@@ -208,8 +226,8 @@ static void progress_out(struct mail *mail, struct rh_request *send)
     uint64_t done = chunks_done(mail, send->send_id);
     while (send->chunk < total && send->chunk - done < STREAM_BLOCKS) {
         int result = push_chunk(mail, send);
-        if (result == RH_ETIMEOUT) /* the network did not take it; again, while somebody waits */
-            return;
+        if (result == RH_ETIMEOUT || result == RH_ENOSPACE)
+            return; /* the network did not take it; again, while somebody waits */
         if (result < 0) {
             progress_abort(mail, send, result);
             return;
@@ -259,11 +277,12 @@ static bool pull_whole(struct mail *mail, struct rh_request *receive)
     int source = receive->status.source;
     size_t part = announced->length < receive->length ? announced->length : receive->length;
     int result = rh_pull(mail->job, rh_at(source, announced->pull_sid, 0), receive->buffer, part);
-    if (result == RH_ETIMEOUT || result == RH_EAGAIN)
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE)
         return false;
     if (result == RH_ESTALE || result == RH_ENOSEG) {
         result = RH_ECANCELED; /* the sender has given up */
-        tell(mail, source, SLOT_FINISHED, announced->send_id);
+        if (!tell(mail, source, SLOT_FINISHED, announced->send_id))
+            return false;
     } else if (!tell_done(mail, source, announced->send_id, PULLED)) {
         return false;
     }
@@ -298,14 +317,14 @@ void stream_give_back(struct mail *mail, struct stream_in *stream)
     mail->active_in--;
 }
 
-void stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream)
+bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream)
 {
     struct go_ahead go_ahead = {.send_id = stream->announced.send_id,
                                 .stream = (uint32_t)(stream - mail->stream_in),
                                 .first_chunk = stream->first_chunk,
                                 .is_joint = stream->is_joint};
     struct slot_head head = {.kind = SLOT_PROCEED, .length = sizeof(go_ahead)};
-    progress_control(mail, stream->source, &head, &go_ahead);
+    return progress_control(mail, stream->source, &head, &go_ahead);
 }
 
 static bool open_stream(struct mail *mail, struct rh_request *receive)
@@ -313,8 +332,11 @@ static bool open_stream(struct mail *mail, struct rh_request *receive)
     struct stream_in *stream = stream_take(mail, receive, chunk_count(receive->announced.length));
     if (!stream)
         return false;
+    if (!stream_tell_go_ahead(mail, stream)) {
+        stream_give_back(mail, stream);
+        return false;
+    }
     receive->state = STATE_STREAMING;
-    stream_tell_go_ahead(mail, stream);
     return true;
 }
 
@@ -378,14 +400,14 @@ void stream_abandon(struct mail *mail, struct rh_request *receive)
         close_stream(mail, stream, 0);
 }
 
-void stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
+bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
 {
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
         if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
             close_stream(mail, stream, RH_ECANCELED);
     }
-    tell(mail, source, SLOT_FINISHED, send_id);
+    return tell(mail, source, SLOT_FINISHED, send_id);
 }
 
 /* False if the sender could not be told: then the chunk is taken once more. */
@@ -451,6 +473,8 @@ void stream_progress(struct mail *mail)
     }
     if (unlikely(mail->matched.first != NULL))
         start_matched(mail);
+    if (unlikely(mail->untold_count > 0))
+        tell_untold(mail);
 }
 
 uint64_t stream_moved(const struct mail *mail, const struct rh_request *request)

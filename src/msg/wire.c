@@ -7,6 +7,7 @@
  * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says
  * how many of the former there were, and is left alone until they have been taken.
  */
+#include "base/clock.h"
 #include "msg/mail.h"
 #include "rma/rma.h"
 
@@ -14,13 +15,15 @@
 #include <string.h>
 
 #define RETURN_EVERY (LANE_SLOTS / 2)
-
-/* Which word of struct returns a receiver gives back. */
-enum { RETURN_LANE = 0, RETURN_INBOX = 8, RETURN_BLOCKS = 16 };
+/* For a message that is about to come, before anything else is done. */
+#define EAGER_LOOKS         1024
+#define EAGER_LOOKS_CROWDED 16
+#define LANE_SOON_NS        (5 * NS_PER_MS)
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
-/* RH_ETIMEOUT of the NIC means that it wrote nothing: worth another try, while the caller waits. */
+/* RH_ETIMEOUT of a store or of an inline push means that the network did not take it: worth another
+ * try, while the caller waits. */
 static inline int or_again(int result)
 {
     return unlikely(result == RH_ETIMEOUT) ? RH_EAGAIN : result;
@@ -112,15 +115,21 @@ int wire_meet(struct mail *mail, int rank)
 static void ask_for_lane(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
+    struct nic *nic = mail->job->nic;
     uint64_t taken = LANE_COUNT;
-    int result = rh_fetch_add(mail->job, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
-                              1, &taken);
+    struct nic_atomic_operands one_more = {
+        .operation = NIC_FETCH_ADD, .operand = 1, .ticket = &peer->lane_ticket};
+    peer->lane_ticket.deadline_ns = nic_deadline_ns(nic, LANE_SOON_NS);
+    int result = nic->ops->atomic(nic, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
+                                  &one_more, &taken);
+    if (result == RH_ETIMEOUT && peer->lane_ticket.is_open)
+        return; /* it is asked on */
     peer->wants_no_lane = true;
     if (result < 0 || taken >= LANE_COUNT)
         return;
     uint64_t owner = (uint64_t)(uint32_t)(mail->rank + 1) | peer->inbox_sent << 32;
     uint64_t at = offsetof(struct lanes, info) + taken * sizeof(((struct lanes *)0)->info[0]);
-    result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), &owner, sizeof(owner));
+    result = rh_push_inline(mail->job, rh_at(rank, MSG_SID_LANES, at), &owner, sizeof(owner));
     if (result < 0)
         return;
     peer->lane = (int)taken;
@@ -136,6 +145,7 @@ void wire_close(struct mail *mail)
         if (mail->peer[rank].lane_page)
             rh_page_close(mail->peer[rank].lane_page);
     }
+    post_close(mail);
 }
 
 /* Before the first slot to a peer, and while it has no lane. */
@@ -150,16 +160,6 @@ static int prepare(struct mail *mail, int rank)
     return 0;
 }
 
-static int append(struct mail *mail, int rank, const struct slot_head *head, const void *data)
-{
-    char message[sizeof(*head) + INBOX_LENGTH];
-    memcpy(message, head, sizeof(*head));
-    if (head->length > 0)
-        memcpy(message + sizeof(*head), data, head->length);
-    return or_again(
-        rh_append_try(mail->job, rank, MSG_SID_INBOX, message, sizeof(*head) + head->length));
-}
-
 static int append_with_credit(struct mail *mail, int rank, const struct slot_head *head,
                               const void *data)
 {
@@ -167,7 +167,7 @@ static int append_with_credit(struct mail *mail, int rank, const struct slot_hea
     uint64_t done = __atomic_load_n(&mail->returns->peer[rank].inbox_done, __ATOMIC_ACQUIRE);
     if (peer->inbox_sent - done >= INBOX_CREDIT)
         return RH_EAGAIN;
-    int result = append(mail, rank, head, data);
+    int result = post_append(mail, rank, head, data);
     if (result == 0)
         peer->inbox_sent++;
     return result;
@@ -175,7 +175,7 @@ static int append_with_credit(struct mail *mail, int rank, const struct slot_hea
 
 int wire_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
-    return append(mail, rank, head, data);
+    return post_append(mail, rank, head, data);
 }
 
 int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data)
@@ -209,9 +209,9 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
     if (!lane_has_room(mail, rank) || !has_block(mail, rank))
         return RH_EAGAIN;
     uint64_t at = block_offset(peer->lane, peer->blocks_sent);
-    int result = rh_push(mail->job, rh_at(rank, MSG_SID_LANES, at), data, length);
+    int result = post_block(mail, rh_at(rank, MSG_SID_LANES, at), data, length);
     if (result < 0)
-        return or_again(result);
+        return result;
     result = wire_lane(mail, rank, &head, NULL);
     if (result == 0)
         peer->blocks_sent++;
@@ -220,27 +220,15 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
 
 /* ---- Receiving ------------------------------------------------------------------------------ */
 
-/* Tell a sender how far we are. False if it must be tried again; a sender that is gone, or has
- * closed its mailbox, needs no credit. */
-static bool give_back(struct mail *mail, int source, uint64_t field, uint64_t count)
-{
-    uint64_t at = offsetof(struct returns, peer) +
-                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field;
-    /* Not inline: a count that an older one overtakes may be the last for long, and the sender
-     * would wait for room that it has. */
-    int result = rh_push(mail->job, rh_at(source, MSG_SID_RETURNS, at), &count, sizeof(count));
-    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
-}
-
 static void return_lane(struct mail *mail, struct lane_in *lane)
 {
-    if (give_back(mail, lane->source, RETURN_LANE, lane->next))
+    if (post_count(mail, lane->source, RETURN_LANE, lane->next))
         lane->returned = lane->next;
 }
 
 static void return_blocks(struct mail *mail, struct lane_in *lane)
 {
-    if (give_back(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken))
+    if (post_count(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken))
         lane->blocks_returned = lane->blocks_taken;
 }
 
@@ -257,8 +245,10 @@ static bool take_from_lane(struct mail *mail, int index)
     size_t most = in_block ? BLOCK_LENGTH : SLOT_INLINE;
     arrived.length = head.length < most ? head.length : most;
     if (in_block)
-        arrived.data = mail->lanes->block[index][lane->blocks_taken++ % LANE_BLOCKS];
-    match_arrival(mail, &arrived);
+        arrived.data = mail->lanes->block[index][lane->blocks_taken % LANE_BLOCKS];
+    if (!match_arrival(mail, &arrived))
+        return false;
+    lane->blocks_taken += in_block;
     lane->next++;
     if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
         return_lane(mail, lane);
@@ -276,7 +266,10 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
         return false;
     struct lane_in *lane = &mail->lane_in[index];
     const struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
-    unsigned looks = mail->eager_looks;
+    const _Atomic bool *is_crowded = mail->job->nic->is_crowded;
+    unsigned looks = is_crowded && atomic_load_explicit(is_crowded, memory_order_relaxed)
+                         ? EAGER_LOOKS_CROWDED
+                         : EAGER_LOOKS;
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
         if (--looks == 0)
             return false;
@@ -337,9 +330,10 @@ static void poll_inbox(struct mail *mail)
                                       .head = &head,
                                       .data = (const char *)arrival.data + sizeof(head),
                                       .length = arrival.length - sizeof(head)};
+            if (!match_arrival(mail, &arrived))
+                return;
             if (arrived.by_inbox)
                 mail->peer[arrival.source].inbox_taken++;
-            match_arrival(mail, &arrived);
         }
         rh_queue_release(mail->inbox);
     }
@@ -348,7 +342,7 @@ static void poll_inbox(struct mail *mail)
 static void return_credit(struct mail *mail, int source)
 {
     struct peer *peer = &mail->peer[source];
-    if (give_back(mail, source, RETURN_INBOX, peer->inbox_done))
+    if (post_count(mail, source, RETURN_INBOX, peer->inbox_done))
         peer->inbox_returned = peer->inbox_done;
     else
         mail->owes_credit = true;

@@ -92,6 +92,9 @@ void diagnosis_add(struct diagnosis_text *line, const char *format, ...)
 
 const char *diagnosis_call_name(enum board_call call); /* a word, for JSON */
 
+/* The same as the next one, of which nothing but itself is known. */
+void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note);
+
 /* "lock 7, held by rank 2" */
 void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                         const struct diagnosis_wait *wait);

@@ -110,14 +110,28 @@ struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
+    bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
 };
 
 enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };
 
+/* For operations that must not happen twice. When one ends with RH_ETIMEOUT and its ticket is open,
+ * it is in doubt: it has been carried out, or will be, or not. It is continued, not repeated, by
+ * the same call with the same ticket, which then brings its result as if nothing had happened; only
+ * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
+ * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
+ * most once, and what it gave is never known. Zeroed to begin with. */
+struct nic_ticket {
+    bool is_open;
+    int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
+    void *handle;        /* the NIC's own */
+};
+
 struct nic_atomic_operands {
     enum nic_atomic operation;
-    uint64_t operand;  /* for NIC_COMPARE_SWAP the desired value */
-    uint64_t expected; /* NIC_COMPARE_SWAP only */
+    uint64_t operand;          /* for NIC_COMPARE_SWAP the desired value */
+    uint64_t expected;         /* NIC_COMPARE_SWAP only */
+    struct nic_ticket *ticket; /* or NULL */
 };
 
 /* What a wait is for: exactly one of word, done, queue and is_met. */
@@ -194,9 +208,14 @@ struct nic_ops {
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With
      * rights 0 this is only a question: a refusal is not counted. The view is plain memory of the
-     * caller, valid until close. May block for the manager on first contact. */
+     * caller, valid until view_release or close; one with rights 0 is not to be used. May block for
+     * the manager on first contact. */
     int (*view)(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
                 struct nic_view *view);
+
+    /* A view with rights, and its pointer, are not used any more: what is kept for it alone may go.
+     * Does not block. */
+    void (*view_release)(struct nic *nic, const struct nic_view *view);
 
     /* Copy local memory to remote memory. extra may be NULL. Needs RH_WRITE, as does the notice.
      * May block for the network. With a done flag or inline: returns at once; RH_EAGAIN if too many
@@ -225,6 +244,10 @@ struct nic_ops {
     int (*append)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                   int64_t timeout_ns);
 
+    /* The same with a ticket; RH_EAGAIN at once when the queue is full. */
+    int (*append_try)(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                      struct nic_ticket *ticket);
+
     /* Oldest message of an own queue (`queue` is the segment's base), without waiting but making
      * what progress that needs. RH_EAGAIN if
      * there is none. The data stays in place until release. */
@@ -239,6 +262,11 @@ struct nic_ops {
      * RH_EAGAIN when timeout_ns is 0; RH_EDEAD if `from` died or left, or for RH_ANY_RANK if a rank
      * died that the program has not acknowledged: but never if the condition holds. */
     int (*wait)(struct nic *nic, const struct nic_wait *wait);
+
+    /* Give up an operation with a done flag. When this returns neither the flag nor the operation's
+     * local memory is used any more; whether it is carried out at the target is open, as after a
+     * time-out. Does nothing if it is over. Never fails, does not wait for a peer's program. */
+    void (*withdraw)(struct nic *nic, struct rh_done *done);
 
     /* Wake a peer that may be asleep in wait, after plain stores through view.pointer. */
     int (*wake)(struct nic *nic, int rank);
@@ -255,6 +283,8 @@ struct nic {
     /* Attached memory moves only with its owner's help: better push through allocated memory.
      * NULL: it is not so. A wrapping NIC passes on what the inner one says. */
     const _Atomic bool *attached_is_slow;
+    /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
+    const _Atomic bool *is_crowded;
     struct nic_ops completed; /* nic_open()'s business */
 };
 
@@ -289,6 +319,10 @@ int nic_wait_check(struct nic *nic, int from);
 
 /* Fill what a nic_wait without `describe` is about. */
 void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
+
+/* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
+ * "". */
+int nic_wait_late(const struct nic_wait *wait, const char *hint);
 
 /* A wait is about to sleep, or to look again after it has. Neither fails nor blocks. */
 void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns);

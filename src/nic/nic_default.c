@@ -46,6 +46,14 @@ static int default_append(struct nic *nic, struct rh_remote queue, const void *d
     return refuse(nic, "append");
 }
 
+/* Right where appends are never in doubt. */
+static int default_append_try(struct nic *nic, struct rh_remote queue, const void *data,
+                              size_t length, struct nic_ticket *ticket)
+{
+    (void)ticket;
+    return nic->ops->append(nic, queue, data, length, 0);
+}
+
 static int default_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
 {
     (void)queue, (void)arrival;
@@ -57,11 +65,26 @@ static void default_queue_release(struct nic *nic, void *queue)
     (void)nic, (void)queue;
 }
 
+/* Right where a view needs nothing of its own. */
+static void default_view_release(struct nic *nic, const struct nic_view *view)
+{
+    (void)nic, (void)view;
+}
+
 /* Right where every operation has completed when it returns. */
 static int default_flush(struct nic *nic, int rank)
 {
     (void)nic, (void)rank;
     return 0;
+}
+
+/* Right where every transfer ends by itself, at its deadline at the latest. */
+static void default_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct nic_wait wait = {.done = done, .from = nic->world->rank, .timeout_ns = NS_PER_S};
+    /* acquire: pairs with the release of whoever sets the flag */
+    while (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0)
+        nic->ops->wait(nic, &wait);
 }
 
 /* Right where waiting needs no waking. */
@@ -79,6 +102,8 @@ static int64_t default_now_ns(struct nic *nic)
 
 void nic_ops_complete(struct nic_ops *ops)
 {
+    if (!ops->view_release)
+        ops->view_release = default_view_release;
     if (!ops->pull)
         ops->pull = default_pull;
     if (!ops->store)
@@ -87,12 +112,16 @@ void nic_ops_complete(struct nic_ops *ops)
         ops->atomic = default_atomic;
     if (!ops->append)
         ops->append = default_append;
+    if (!ops->append_try)
+        ops->append_try = default_append_try;
     if (!ops->queue_peek)
         ops->queue_peek = default_queue_peek;
     if (!ops->queue_release)
         ops->queue_release = default_queue_release;
     if (!ops->flush)
         ops->flush = default_flush;
+    if (!ops->withdraw)
+        ops->withdraw = default_withdraw;
     if (!ops->wake)
         ops->wake = default_wake;
     if (!ops->now_ns)

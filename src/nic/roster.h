@@ -57,7 +57,9 @@ struct roster {
     uint32_t node_count;          /* at least 1, at most size */
     int32_t own_node;             /* where this roster is; -1: no rank runs there */
     _Atomic uint32_t refused;     /* connections of strangers to the task manager */
-    uint32_t reserved[17];
+    _Atomic uint32_t cores;       /* of this host that its ranks share, as taskset, control groups
+                                     and launchers leave them; a rank may be bound to fewer */
+    uint32_t reserved[16];
     struct roster_peer peer[]; /* `size` of these, then room for as many nodes */
 };
 _Static_assert(sizeof(struct roster_peer) == 32, "shared layout");

@@ -14,7 +14,10 @@ static int check_range(struct rh_job *job, struct rh_remote remote, uint64_t len
     struct nic_view view;
     if (!rma_rank_is_valid(job, remote.rank))
         return rma_refuse_rank(job, remote.rank);
-    return job->nic->ops->view(job->nic, remote, length, rights, &view);
+    int result = job->nic->ops->view(job->nic, remote, length, rights, &view);
+    if (result == 0 && rights)
+        job->nic->ops->view_release(job->nic, &view);
+    return result;
 }
 
 /* ---- Multicast ------------------------------------------------------------------------------ */

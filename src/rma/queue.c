@@ -64,6 +64,15 @@ int rh_append_try(struct rh_job *job, int rank, rh_sid sid, const void *data, si
     return append(job, rh_at(rank, sid, 0), data, length, 0);
 }
 
+int rma_append_try(struct rh_job *job, struct rh_remote queue, const void *data, size_t length,
+                   struct nic_ticket *ticket)
+{
+    int result = job->nic->ops->append_try(job->nic, queue, data, length, ticket);
+    if (result == 0)
+        counter_add(job->counters, COUNTER_APPEND, 1);
+    return result;
+}
+
 static void describe(void *context, struct wait_note *note)
 {
     const struct rh_queue *queue = context;

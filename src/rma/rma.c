@@ -94,7 +94,7 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice)
 {
-    struct nic_extra extra = {.notice = notice, .is_inline = true};
+    struct nic_extra extra = {.notice = notice, .is_inline = true, .is_hasty = true};
     return push(job, target, source, length, &extra);
 }
 
@@ -141,6 +141,9 @@ int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
 
 void rh_page_close(struct rh_page *page)
 {
+    if (!page)
+        return;
+    page->job->nic->ops->view_release(page->job->nic, &page->view);
     free(page);
 }
 
@@ -184,6 +187,8 @@ void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length
     }
     if (job->nic->ops->view(job->nic, target, length, RH_READ, &view) < 0)
         return NULL;
+    if (!view.pointer) /* else it is the program's for good, also when the peer detaches */
+        job->nic->ops->view_release(job->nic, &view);
     return view.pointer;
 }
 
@@ -333,6 +338,17 @@ int rh_test_done(struct rh_job *job, struct rh_done *done)
         return rma_refuse_rank(job, done->rank);
     int result = job->nic->ops->wait(job->nic, &request);
     return result < 0 ? result : done_result(done);
+}
+
+int rh_withdraw(struct rh_job *job, struct rh_done *done)
+{
+    if (!rma_rank_is_valid(job, done->rank))
+        return rma_refuse_rank(job, done->rank);
+    job->nic->ops->withdraw(job->nic, done);
+    if (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0) /* pairs with whoever sets it */
+        done->state = error_set(RH_ECANCELED, done->rank, "a transfer with rank %d was withdrawn",
+                                done->rank);
+    return done_result(done);
 }
 
 /* ---- Counters ------------------------------------------------------------------------------- */

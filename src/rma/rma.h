@@ -30,10 +30,15 @@ typedef void (*rma_describe)(void *context, struct wait_note *note);
 int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil);
 int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describe describe);
 
-/* rh_push_notify() that takes the source now and does not wait for the target, for up to
- * RH_INLINE_MAX bytes. The notice does not overtake its data; rh_flush() waits for both. */
+/* rh_push_notify() that takes the source now and does not wait, neither for the target nor for room
+ * in the network (RH_EAGAIN), for up to RH_INLINE_MAX bytes. The notice does not overtake its data;
+ * rh_flush() waits for both. */
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice);
+
+/* rh_append_try() with a ticket, see nic/nic.h. */
+int rma_append_try(struct rh_job *job, struct rh_remote queue, const void *data, size_t length,
+                   struct nic_ticket *ticket);
 
 /* rh_segment_create() for allocated memory that other processes of the host are to map as well: *fd
  * (may be NULL) is its descriptor, the NIC's, good until the segment is detached. */

@@ -25,8 +25,8 @@ struct walk {
     uint64_t *lanes; /* switch -> lanes on which traffic leaves it */
     uint32_t lid, root, root_port;
     uint64_t hops_sum;
-    bool strict;      /* with what switches send and receive themselves */
-    bool to_switches; /* with what hosts send to switches */
+    bool strict;    /* with what switches send and receive themselves */
+    bool first_lid; /* of the port at hand */
 };
 
 static void walk_free(struct walk *walk)
@@ -165,7 +165,7 @@ static uint32_t order_fill(struct walk *walk)
 /* Sends traffic down the tree, lane by lane, and notes which channel waits for which. */
 static void dependencies_note(struct walk *walk)
 {
-    if (walk->root_port == 0 && !walk->strict && !walk->to_switches)
+    if (walk->root_port == 0 && !walk->strict)
         return;
     uint32_t count = order_fill(walk);
     for (uint32_t i = 0; i < count; i++) {
@@ -184,6 +184,7 @@ static void dependencies_note(struct walk *walk)
         bool raise = check_loop_raises(walk->loop, to);
         if (raise && lanes >> (CHECK_LANES_MAX - 1)) {
             problem_note(walk, to, "more than 64 virtual channels would be needed");
+            walk->report->lanes_used = CHECK_LANES_MAX + 1;
             lanes &= ~(1ull << (CHECK_LANES_MAX - 1));
         }
         check_loop_add(walk->loop, to, cable->peer_port, port_at(walk, to), lanes);
@@ -207,7 +208,7 @@ static void counts_add(struct walk *walk)
             report->entries_missing++;
         else if (!arrives)
             report->entries_unused++;
-        if (!to_host || !walk->hosts[s])
+        if (!to_host || !walk->hosts[s] || !walk->first_lid)
             continue;
         uint32_t sources = walk->hosts[s] - (s == walk->root);
         report->pairs += sources;
@@ -240,6 +241,16 @@ static void lid_check(struct walk *walk, bool count)
         dependencies_note(walk);
 }
 
+/* All LIDs of a port. Pairs of ports count once, whatever number of LIDs they have. */
+static void port_check(struct walk *walk, const struct fabric_port *port, bool count)
+{
+    for (uint32_t i = 0; i < fabric_lid_count(port); i++) {
+        walk->lid = port->lid + i;
+        walk->first_lid = i == 0;
+        lid_check(walk, count);
+    }
+}
+
 static void lids_check(struct walk *walk, bool count)
 {
     const struct fabric *fabric = walk->fabric;
@@ -247,17 +258,44 @@ static void lids_check(struct walk *walk, bool count)
         const struct fabric_node *node = &fabric->nodes[walk->node[s]];
         walk->root = s;
         walk->root_port = 0;
-        walk->lid = node->ports[0].lid;
-        lid_check(walk, count);
+        port_check(walk, &node->ports[0], count);
         for (uint32_t p = 1; p <= node->port_count; p++) {
             uint32_t peer = node->ports[p].peer_node;
             if (peer == FABRIC_NONE || fabric->nodes[peer].kind != FABRIC_HOST)
                 continue;
             walk->root_port = p;
-            walk->lid = fabric->nodes[peer].ports[node->ports[p].peer_port].lid;
-            lid_check(walk, count);
+            port_check(walk, &fabric->nodes[peer].ports[node->ports[p].peer_port], count);
         }
     }
+}
+
+/* LIDs with an entry somewhere that no port has. */
+static int unknown_count(struct walk *walk)
+{
+    const struct lft_dump *dump = walk->dump;
+    struct check_report *report = walk->report;
+    uint8_t *known = calloc(dump->lid_count + 1u, 1);
+    if (!known)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", dump->lid_count);
+    for (uint32_t i = 0; i < walk->fabric->node_count; i++) {
+        const struct fabric_node *node = &walk->fabric->nodes[i];
+        for (uint32_t p = 0; p <= node->port_count; p++) {
+            uint32_t lid = node->ports[p].lid, end = lid + fabric_lid_count(&node->ports[p]);
+            for (; lid < end && lid < dump->lid_count; lid++)
+                known[lid] = 1;
+        }
+    }
+    report->lids_unknown = dump->lids_beyond;
+    report->lid_unknown = dump->lid_beyond;
+    for (uint32_t lid = dump->lid_count; lid-- > 1;) {
+        bool any = false;
+        for (uint32_t s = 0; s < dump->switch_count && !known[lid] && !any; s++)
+            any = dump->port[(size_t)s * dump->lid_count + lid] != 255;
+        report->lids_unknown += any;
+        report->lid_unknown = any ? lid : report->lid_unknown;
+    }
+    free(known);
+    return 0;
 }
 
 /* One full pass with or without the switches' own traffic; says whether there is no cycle. */
@@ -278,6 +316,16 @@ static int pass(struct walk *walk, const struct check_options *options, bool str
     return result;
 }
 
+void check_lanes_limit(struct check_report *report, const struct check_options *options)
+{
+    uint32_t limit = options->lane_limit ? options->lane_limit : CHECK_LANES_MAX;
+    report->lanes_fit = report->lanes_used <= limit;
+    if (!report->lanes_fit && report->problem[0] == '\0')
+        snprintf(report->problem, sizeof(report->problem),
+                 "%u virtual channels are used, there are %u; choose an algorithm that needs fewer",
+                 report->lanes_used, limit);
+}
+
 int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
                  const struct check_options *options, struct check_report *report)
 {
@@ -292,51 +340,20 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
                            dump->switch_count);
     if (result == 0) {
         switches_index(&walk);
-        result = pass(&walk, options, false, &report->loop_free);
+        result = unknown_count(&walk);
     }
+    if (result == 0)
+        result = pass(&walk, options, false, &report->loop_free);
     if (result == 0) {
         report->hops_mean = report->pairs_connected
                                 ? (double)walk.hops_sum / (double)report->pairs_connected
                                 : 0;
-        if (options->lane_limit && report->lanes_used > options->lane_limit &&
-            report->problem[0] == '\0')
-            snprintf(report->problem, sizeof(report->problem),
-                     "%u virtual channels are used, the limit is %u", report->lanes_used,
-                     options->lane_limit);
+        check_lanes_limit(report, options);
     }
     if (result == 0 && report->loop_free)
         result = pass(&walk, options, true, &report->loop_free_strict);
     if (report->loop_free)
         report->witness[0] = '\0'; /* a cycle of the switches' own traffic only is not shown */
     walk_free(&walk);
-    return result;
-}
-
-int check_transition(const struct fabric *fabric, const struct lft_dump *before,
-                     const struct lft_dump *after, struct check_report *report)
-{
-    static const struct check_loop_options plain = {.raise_always = false};
-    const struct lft_dump *const dumps[2] = {before, after};
-    struct check_loop *loop = NULL;
-    memset(report, 0, sizeof(*report));
-    int result = check_loop_create(&loop, fabric, before->switch_count, &plain);
-    for (int i = 0; i < 2 && result == 0; i++) {
-        struct walk walk = {.fabric = fabric,
-                            .dump = dumps[i],
-                            .report = report,
-                            .loop = loop,
-                            .to_switches = true};
-        if (!walk_allocate(&walk)) {
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check two tables");
-        } else {
-            switches_index(&walk);
-            lids_check(&walk, i == 1);
-        }
-        walk_free(&walk);
-    }
-    if (result == 0)
-        result = check_loop_find(loop, report, &report->loop_free);
-    report->problem[0] = '\0'; /* the old table's broken ways are why we are here */
-    check_loop_destroy(loop);
     return result;
 }

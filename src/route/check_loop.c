@@ -107,6 +107,16 @@ void check_loop_destroy(struct check_loop *loop)
     free(loop);
 }
 
+uint32_t check_loop_node(const struct check_loop *loop, uint32_t at)
+{
+    return loop->node[at];
+}
+
+uint32_t check_loop_index(const struct check_loop *loop, uint32_t node)
+{
+    return loop->index[node];
+}
+
 bool check_loop_raises(const struct check_loop *loop, uint32_t at)
 {
     return loop->raises[at];

@@ -20,6 +20,10 @@ int check_loop_create(struct check_loop **loop, const struct fabric *fabric, uin
                       const struct check_loop_options *options);
 void check_loop_destroy(struct check_loop *loop);
 
+/* Switches are counted in node order: the fabric's node of a switch, and the switch of a node. */
+uint32_t check_loop_node(const struct check_loop *loop, uint32_t at);
+uint32_t check_loop_index(const struct check_loop *loop, uint32_t node);
+
 /* Does a packet change to the next lane at this switch? */
 bool check_loop_raises(const struct check_loop *loop, uint32_t at);
 

@@ -190,6 +190,7 @@ int check_paths(const struct fabric *fabric, struct source *source,
         hosts_count(&follow);
         pairs_total(&follow);
         result = lines_follow(&follow);
+        check_lanes_limit(report, options);
     }
     check_loop_destroy(follow.loop);
     free(follow.index);

@@ -64,6 +64,13 @@ uint32_t fabric_node_find(const struct fabric *fabric, const char *name)
     return *hash_slot(fabric, name);
 }
 
+void fabric_names_index(struct fabric *fabric)
+{
+    memset(fabric->hash, 0xff, fabric->hash_size * sizeof(*fabric->hash));
+    for (uint32_t i = 0; i < fabric->node_count; i++)
+        *hash_slot(fabric, fabric->nodes[i].name) = i;
+}
+
 static int hash_grow(struct fabric *fabric)
 {
     uint32_t *old = fabric->hash;
@@ -71,11 +78,9 @@ static int hash_grow(struct fabric *fabric)
     uint32_t *hash = malloc(size * sizeof(*hash));
     if (!hash)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u node names", size);
-    memset(hash, 0xff, size * sizeof(*hash));
     fabric->hash = hash;
     fabric->hash_size = size;
-    for (uint32_t i = 0; i < fabric->node_count; i++)
-        *hash_slot(fabric, fabric->nodes[i].name) = i;
+    fabric_names_index(fabric);
     free(old);
     return 0;
 }

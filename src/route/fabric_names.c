@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers and groups that a fabric file may leave out: LIDs, GUIDs, and which part of the fabric a
- * node belongs to. All are functions of the file alone, so that two runs agree.
+ * What a fabric file may leave out: GUIDs, and which part of the fabric a node belongs to. All are
+ * functions of the file alone, so that two runs agree.
  */
 #include "route/fabric.h"
-
-#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 #define GUID_SWITCH 0x0002c90200000000ull
 #define GUID_HOST   0x0002c90300000000ull
 
-static void guids_assign(struct fabric *fabric)
+void fabric_guids_assign(struct fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         struct fabric_node *node = &fabric->nodes[i];
@@ -29,64 +27,6 @@ static void guids_assign(struct fabric *fabric)
                 node->ports[p].guid = node->guid + p;
         }
     }
-}
-
-/* Calls visit for each port that needs a LID: switches' port 0, cabled ports of hosts. */
-static struct fabric_port *port_next(const struct fabric *fabric, uint32_t *node, uint32_t *port)
-{
-    for (; *node < fabric->node_count; (*node)++, *port = 0) {
-        struct fabric_node *at = &fabric->nodes[*node];
-        if (at->kind == FABRIC_SWITCH && *port == 0) {
-            (*port)++;
-            return &at->ports[0];
-        }
-        if (at->kind == FABRIC_SWITCH)
-            continue;
-        for (uint32_t p = *port + 1; p <= at->port_count; p++) {
-            *port = p;
-            if (at->ports[p].peer_node != FABRIC_NONE)
-                return &at->ports[p];
-        }
-    }
-    return NULL;
-}
-
-bool fabric_lids_fit(const struct fabric *fabric)
-{
-    struct fabric_port *port;
-    for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
-        if (port->lid == 0 || port->lid > FABRIC_LID_MAX)
-            return false;
-    }
-    return true;
-}
-
-int fabric_lids_assign(struct fabric *fabric)
-{
-    guids_assign(fabric);
-    uint32_t needed = 0, free_lid = 1;
-    int given = 0;
-    struct fabric_port *port;
-    for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;)
-        needed++;
-    /* with as many marks as addresses are needed, a free one is always found among them */
-    uint8_t *used = calloc(1, needed + 2);
-    if (!used)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", needed);
-    for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
-        if (port->lid <= needed)
-            used[port->lid] = 1;
-    }
-    for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
-        if (port->lid != 0)
-            continue;
-        while (used[free_lid])
-            free_lid++;
-        port->lid = free_lid++;
-        given++;
-    }
-    free(used);
-    return given;
 }
 
 #define GROUPS_MAX 256

@@ -47,6 +47,10 @@ struct lft_dump {
     uint32_t switch_count; /* switches of the fabric, in node order */
     uint8_t *port;         /* [switch * lid_count + lid], 255: no entry */
     uint64_t fingerprint;  /* of the file that it was read from, all switches in it */
+    uint32_t
+        lids_beyond; /* entries of the first switch for LIDs that no port of the fabric has, and
+                              that are not kept; lid_beyond is the lowest */
+    uint32_t lid_beyond;
 };
 
 /* A fingerprint is the sum over switches of what their entries, in the order of the file, make of
@@ -56,6 +60,8 @@ static inline uint64_t formats_fingerprint_add(uint64_t print, uint32_t lid, uin
     return (print ^ ((uint64_t)lid << 8 | port)) * 0x9e3779b97f4a7c15ull;
 }
 
+int formats_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
+                       uint64_t *fingerprint);
 int formats_lft_read(struct lft_dump *dump, const struct fabric *fabric, const char *path);
 int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source);
 void formats_lft_free(struct lft_dump *dump);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static int guid_compare(const void *a, const void *b)
@@ -27,6 +28,16 @@ int guids_create(struct guids *guids, const struct fabric *fabric)
         }
     }
     qsort(guids->sorted, guids->count, sizeof(*guids->sorted), guid_compare);
+    for (uint32_t i = 1; i < guids->count; i++) {
+        uint64_t guid = guids->sorted[i].guid;
+        if (guid == 0 || guid != guids->sorted[i - 1].guid)
+            continue;
+        guids_destroy(guids);
+        return error_set(-EEXIST, ERROR_NO_RANK,
+                         "two switches have the GUID 0x%016" PRIx64
+                         ", so that tables cannot tell them apart; correct the fabric file",
+                         guid);
+    }
     return 0;
 }
 

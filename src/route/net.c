@@ -55,10 +55,11 @@ static bool arrays_allocate(struct net *net, const struct fabric *fabric)
     net->target_switch = calloc(targets, sizeof(*net->target_switch));
     net->target_node = calloc(targets, sizeof(*net->target_node));
     net->target_lid = calloc(targets, sizeof(*net->target_lid));
+    net->target_lmc = calloc(targets, sizeof(*net->target_lmc));
     net->target_port = calloc(targets, sizeof(*net->target_port));
     return net->first && net->host_first && net->node && net->switch_index && net->head &&
            net->tail && net->reverse && net->port && net->target_switch && net->target_node &&
-           net->target_lid && net->target_port;
+           net->target_lid && net->target_lmc && net->target_port;
 }
 
 static void switches_number(struct net *net, const struct fabric *fabric)
@@ -90,6 +91,7 @@ static void ports_fill(struct net *net, const struct fabric *fabric)
                 net->target_switch[target] = s;
                 net->target_node[target] = port->peer_node;
                 net->target_lid[target] = fabric->nodes[port->peer_node].ports[port->peer_port].lid;
+                net->target_lmc[target] = fabric->nodes[port->peer_node].ports[port->peer_port].lmc;
                 net->target_port[target++] = (uint8_t)p;
             }
         }
@@ -102,6 +104,7 @@ static void ports_fill(struct net *net, const struct fabric *fabric)
         net->target_switch[target] = s;
         net->target_node[target] = net->node[s];
         net->target_lid[target] = fabric->nodes[net->node[s]].ports[0].lid;
+        net->target_lmc[target] = fabric->nodes[net->node[s]].ports[0].lmc;
     }
 }
 
@@ -215,6 +218,7 @@ void net_destroy(struct net *net)
     free(net->target_node);
     free(net->target_port);
     free(net->target_lid);
+    free(net->target_lmc);
     free(net->switch_index);
     free(net);
 }

@@ -4,8 +4,9 @@
  */
 #include "route/parallel.h"
 
+#include "base/cores.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -30,11 +31,8 @@ uint32_t parallel_threads(void)
     uint32_t wanted = atomic_load(&threads_wanted);
     if (wanted != 0)
         return wanted;
-    cpu_set_t mine;
-    if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
-        return 1;
-    int count = CPU_COUNT(&mine);
-    return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (uint32_t)count;
+    unsigned cores = cores_allowed();
+    return cores > THREADS_MAX ? THREADS_MAX : cores;
 }
 
 static void *worker(void *argument)

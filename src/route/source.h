@@ -44,9 +44,9 @@ bool source_take(const char **at, const char *word);
 bool source_take_number(const char **at, uint32_t *value); /* decimal */
 bool source_take_hex(const char **at, uint64_t *value);    /* with or without 0x */
 int source_hex_digit(char digit);                          /* its value, -1 if it is none */
-/* A "quoted" word, or one up to a blank; cut to size. */
+/* A "quoted" word, or one up to a blank. False too if it is longer than there is room. */
 bool source_take_word(const char **at, char *word, size_t size);
-/* What stands between this character and the next of it, or the matching bracket. */
+/* What stands between this character and the next of it, or the matching bracket; cut to size. */
 bool source_take_between(const char **at, char open, char close, char *word, size_t size);
 
 #endif

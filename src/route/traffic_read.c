@@ -55,6 +55,14 @@ struct measured {
     double *sent, *received; /* by target */
 };
 
+static int line_end(struct source *source, const char *at)
+{
+    source_skip_blanks(&at);
+    if (*at != '\0' && *at != '#')
+        return source_error(source, "the line should end before this: '%.40s'", at);
+    return 0;
+}
+
 static int matrix_line(struct measured *measured, struct source *source)
 {
     const struct net *net = measured->traffic->net;
@@ -66,6 +74,8 @@ static int matrix_line(struct measured *measured, struct source *source)
         result = host_take(net, measured->index, source, &at, &to);
     if (result == 0)
         result = amount_take(source, &at, &amount);
+    if (result == 0)
+        result = line_end(source, at);
     if (result < 0 || from == to)
         return result;
     measured->traffic->matrix[(size_t)to * net->switch_count + net->target_switch[from]] +=
@@ -85,6 +95,8 @@ static int counters_line(struct measured *measured, struct source *source)
         result = amount_take(source, &at, &sent);
     if (result == 0)
         result = amount_take(source, &at, &received);
+    if (result == 0)
+        result = line_end(source, at);
     if (result == 0) {
         measured->sent[host] = sent;
         measured->received[host] = received;

@@ -179,17 +179,64 @@ class Cut(Hosts):
                 self.assertRegex(job.err, "it and host n2 do not hear each other")
                 self.mend()
 
-    def test_short_cut_is_forgiven(self):
-        job = self.start_run("--hosts", "n1,n2", MEMBER, "idle", environment={
-            "RHINET_HOST_TIMEOUT": "4s"})
-        self.wait_ready(job, 2)
-        self.change("cut", "n2")
-        wait_until(lambda: False, 1)
-        self.change("mend", "n2")
-        wait_until(lambda: False, 4.5)
+    def check_nobody_is_lost(self, job, rest_s):
+        wait_until(lambda: job.process.poll() is not None, rest_s)
         self.assertIsNone(job.process.poll(), job.err)
+        self.assertNotIn("lost", job.err)
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
+
+    def test_an_outage_shorter_than_the_limit_loses_nobody(self):
+        # TCP alone would come back twice as long after the cut as the cut was.
+        for words, outage_s in ((("n2",), 2), (("n1",), 3.2), (("n2", "n3"), 3.2),
+                                (("n3", "n1", "one-way"), 3.2), (("n1", "n3", "one-way"), 3.2)):
+            with self.subTest(cut=words, outage_s=outage_s):
+                job = self.start_run("--hosts", "n1,n2,n3", MEMBER, "idle", environment={
+                    "RHINET_HOST_TIMEOUT": "4s"})
+                self.wait_ready(job, 3)
+                self.change("cut", *words)
+                wait_until(lambda: False, outage_s)
+                self.mend()
+                self.check_nobody_is_lost(job, 5)
+
+    def test_outage_after_outage(self):
+        # Silences must not add up.
+        job = self.start_run("--hosts", "n1,n2", MEMBER, "idle", environment={
+            "RHINET_HOST_TIMEOUT": "3s"})
+        self.wait_ready(job, 2)
+        for _ in range(3):
+            self.change("cut", "n2")
+            wait_until(lambda: False, 2)
+            self.mend()
+            wait_until(lambda: False, 1)
+        self.check_nobody_is_lost(job, 4)
+
+    def test_one_that_lost_several_is_given_up(self):
+        for lonely, ranks in (("n2", "1"), ("n3", "2")):
+            with self.subTest(lonely=lonely):
+                job = self.start_run("--hosts", "n1,n2,n3,n4", "--survive", MEMBER, "watch", 1,
+                                     environment=SHORT)
+                self.wait_ready(job, 4)
+                for other in {"n2", "n3", "n4"} - {lonely}:
+                    self.change("cut", lonely, other)
+                status, _, err = self.finish(job)
+                self.assertEqual((status, err.count("is lost")), (1, 1), err)
+                self.assertRegex(err, rf"host {lonely} \(rank {ranks}\) is lost: it and 2 other "
+                                      r"hosts, among them n\d, do not hear each other")
+                self.mend()
+
+    def test_managers_that_are_all_stopped_lose_nobody(self):
+        job = self.start_run("--hosts", "n1,n2,n3", MEMBER, "idle", environment=SHORT)
+        self.wait_ready(job, 3)
+        managers = [job.pid, *job.nodes()]
+        self.assertEqual(len(managers), 3)
+        for pid in managers:
+            os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: False, 3)
+        for pid in managers:  # the judge first: it has heard nobody for long
+            os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: False, 0.2)
+        self.check_nobody_is_lost(job, 3)
 
     def test_lost_host_is_not_let_in_again(self):
         job = self.begin(deaths=3)  # so that the survivors stay

@@ -4,8 +4,10 @@
  */
 #include "conformance.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void identity(struct test *test)
 {
@@ -310,11 +312,52 @@ static void attach_overlapping(struct test *test)
     CHECK(memory[1006] == 'w');
 }
 
+static uint64_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL);
+    CHECK(fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Pages of segments that come and go, some of them closed after the segment went: what was kept for
+ * them goes, too. */
+static void page_again(struct test *test)
+{
+    enum { ROUNDS = 300, WARM = 50 };
+    uint64_t length = 256 << 10, at_first = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct rh_page *page;
+        uint64_t *base = test_alloc(test, 3, length);
+        test_barrier(test);
+        CHECK_OK(rh_page_open(test->job, rh_at(test_next(test), 3, 0), 64, &page));
+        CHECK_OK(rh_store(page, 8, (uint64_t)round, 8));
+        if (round % 2 == 0)
+            rh_page_close(page);
+        CHECK_OK(rh_flush(test->job, test_next(test)));
+        test_barrier(test);
+        CHECK_U64(base[1], (uint64_t)round);
+        test_detach(test, 3);
+        test_barrier(test);
+        if (round % 2 == 1) {
+            CHECK_CODE(rh_store(page, 8, 0, 8), RH_ESTALE);
+            rh_page_close(page);
+        }
+        if (round == WARM)
+            at_first = address_space();
+    }
+    if (!test->is_thread) /* there a detached segment's own addresses stay taken */
+        CHECK(address_space() < at_first + (ROUNDS - WARM) * length / 3);
+}
+
 const struct test_case life_cases[] = {
     {.name = "life-identity", .run = identity},
     {.name = "life-peer-state", .run = peer_state},
     {.name = "life-create-detach", .run = create_detach},
     {.name = "life-recreate", .run = recreate},
+    {.name = "life-page-again", .run = page_again},
     {.name = "life-recreate-in-use", .run = recreate_in_use, .flags = CASE_LATE},
     {.name = "life-many-segments", .run = many_segments},
     {.name = "life-segment-wait", .run = segment_wait},

@@ -7,63 +7,17 @@
  *   condition  one produces, the others consume, with waits and signals in between
  *   barrier    what is named at a barrier is valid everywhere afterwards, without a fetch
  *   diff       of a large region of which little changes, little travels
+ *   late       the same when so much has been written that versions do not fit 32 bits any more
+ *   crowd      more ranks than the waiters of a variable have bits, all of which want the same one
  *   errors     wrong numbers, wrong holders, deadlines
- *   death      one rank dies somewhere in a fight for variables; the others are told its rank,
- *   adopt
- *              what it had, and go on; whatever is held stays whole
- *   steps      the same, but the rank is killed from outside: by the fault NIC, at a step of its
- *   own adopt      the owner dies; what others have a copy of is adopted, what they have not is
- *   lost
  */
-#include "../msg/member.h"
+#include "dsm/dsm.h"
+#include "dsm_member.h"
 
-#include <rhinet/dsm.h>
-#include <signal.h>
+#include <sched.h>
 
-#define VARIABLES 4
-#define ROUNDS    400
-
-struct pair {
-    uint64_t first;
-    char between[500];
-    uint64_t second;
-};
-
-struct dsm_test {
-    struct member member;
-    struct rh_dsm *dsm;
-    struct pair *pairs[VARIABLES];
-};
-
-static void start(struct dsm_test *test, uint64_t seed)
-{
-    struct member *member = &test->member;
-    member_start(member, seed);
-    struct rh_dsm_options options = {.struct_size = sizeof(options),
-                                     .heap_length = 1 << 20,
-                                     .variable_count = 16,
-                                     .msg = member->msg};
-    MEMBER_OK(member, rh_dsm_open(&test->dsm, member->job, &options));
-    for (unsigned i = 0; i < VARIABLES; i++) {
-        uint64_t offset;
-        MEMBER_OK(member, rh_dsm_alloc_named(test->dsm, i, sizeof(struct pair), &offset));
-        test->pairs[i] = rh_dsm_ptr(test->dsm, offset);
-        if (rh_dsm_owner(test->dsm, i) != member->rank)
-            continue;
-        struct rh_dsm_region region = {.offset = offset, .length = sizeof(struct pair)};
-        MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
-        MEMBER_OK(member, rh_dsm_bind(test->dsm, i, &region, 1));
-        memset(test->pairs[i], 0, sizeof(struct pair));
-        MEMBER_OK(member, rh_dsm_release(test->dsm, i));
-    }
-    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
-}
-
-static void finish(struct dsm_test *test)
-{
-    MEMBER_OK(&test->member, rh_dsm_close(test->dsm));
-    member_end(&test->member);
-}
+#define ROUNDS       400
+#define CROWD_ROUNDS 4
 
 static void test_count(struct dsm_test *test)
 {
@@ -88,6 +42,39 @@ static void test_count(struct dsm_test *test)
             MEMBER_FAIL(member, "variable %u: %llu", i, (unsigned long long)test->pairs[i]->first);
         MEMBER_OK(member, rh_dsm_release(test->dsm, i));
     }
+}
+
+/* All write and read one variable, so that ranks which share a bit wait for it together; then one
+ * of them writes it alone, and finds nothing left of the others' waiting. */
+static void test_crowd(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct pair *pair = test->pairs[0];
+    for (uint64_t i = 0; i < CROWD_ROUNDS; i++) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_CHECK(member, pair->first == pair->second);
+        pair->first++;
+        sched_yield(); /* let others come and wait */
+        pair->second++;
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+        MEMBER_CHECK(member, pair->first == pair->second && pair->first > i);
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_CHECK(member, pair->first == CROWD_ROUNDS * (uint64_t)member->size);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank != member->size - 1)
+        return;
+    for (int i = 0; i < 2; i++) { /* the first hands on, or forgets, whatever was left */
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+    const struct dsm_node *node = &test->dsm->nodes[0];
+    MEMBER_CHECK(member, (node->word & (WORD_WANTED | WORD_OWNER)) == WORD_OWNER);
+    MEMBER_CHECK(member, node->waiters_write == 0);
 }
 
 /* ---- Heap ----------------------------------------------------------------------------------- */
@@ -202,6 +189,7 @@ static void test_condition(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
     test->pairs[1]->first += taken;
     MEMBER_CODE(member, rh_dsm_wait(test->dsm, 1, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_CHECK(member, strstr(rh_error_text(), "to signal variable 1"));
     MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
     MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
@@ -281,7 +269,117 @@ static void test_diff(struct dsm_test *test)
         MEMBER_FAIL(member, "%llu bytes fetched", (unsigned long long)stat.fetched_bytes);
 }
 
+/* Rank 0 has written 4294967290 times, and goes on; each time all others must see it, also those
+ * that have read before and fetch what is newer. */
+static void test_late(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    unsigned modes[] = {RH_DSM_PULL | RH_DSM_DIFF, RH_DSM_PUSH | RH_DSM_DIFF};
+    for (unsigned i = 0; i < 2; i++) {
+        if (member->rank == 0) {
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+            MEMBER_OK(member, rh_dsm_mode(test->dsm, i, modes[i]));
+            MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            __atomic_store_n(&test->dsm->nodes[i].version, UINT32_MAX - 5, __ATOMIC_SEQ_CST);
+        }
+        for (uint64_t writing = 1; writing < 12; writing++) {
+            if (member->rank == 0) {
+                MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+                test->pairs[i]->first = test->pairs[i]->second = writing;
+                MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            }
+            MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+            MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+            if (test->pairs[i]->first != writing || test->pairs[i]->second != writing)
+                MEMBER_FAIL(member, "mode %u, writing %llu: found %llu and %llu", modes[i],
+                            (unsigned long long)writing, (unsigned long long)test->pairs[i]->first,
+                            (unsigned long long)test->pairs[i]->second);
+            MEMBER_OK(member, rh_dsm_release(test->dsm, i));
+            MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+        }
+    }
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
+
+/* Lengths at which sums overflow, and around that of the heap: nothing is given out twice. */
+static void test_sizes(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t heap = test->dsm->heap_length, offset = 7, own[2];
+    const uint64_t lengths[] = {UINT64_MAX,      UINT64_MAX - 1, UINT64_MAX - 62, UINT64_MAX - 63,
+                                UINT64_MAX - 64, INT64_MAX,      1ULL << 63,      1ULL << 32,
+                                heap + 1,        heap,           heap - 1,        0};
+    for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        int expected = lengths[i] == 0 ? RH_EINVALID : RH_ENOSPACE;
+        MEMBER_CODE(member, rh_dsm_alloc(test->dsm, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_alloc_named(test->dsm, 70 + i, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_free(test->dsm, lengths[i]), RH_EINVALID);
+    }
+    MEMBER_CHECK(member, offset == 7);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_alloc(test->dsm, 65, &own[i]));
+    MEMBER_CHECK(member, own[0] + 128 <= own[1] || own[1] + 128 <= own[0]);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_free(test->dsm, own[i]));
+    struct rh_dsm *none = NULL;
+    struct rh_dsm_options options = {.struct_size = sizeof(options), .heap_length = UINT64_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    options = (struct rh_dsm_options){.struct_size = sizeof(options), .variable_count = UINT32_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    MEMBER_CHECK(member, none == NULL);
+}
+
+/* Regions at the edges of what there is. Rank 0 has the variable. */
+static void test_regions(struct dsm_test *test)
+{
+    uint64_t heap = test->dsm->heap_length;
+    const struct rh_dsm_region wrong[] = {
+        {.offset = UINT64_MAX, .length = 1},
+        {.offset = heap, .length = 1},
+        {.offset = heap - 1, .length = 2},
+        {.offset = 1, .length = UINT64_MAX},
+        {.offset = 0, .length = 0},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = 7},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = heap},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = UINT64_MAX},
+        {.offset = 0, .length = 8, .block_count = UINT32_MAX, .stride = 1ULL << 33},
+    };
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, &wrong[i], 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, wrong, RH_DSM_REGIONS_MAX + 1),
+                RH_EINVALID);
+    void *data = test->pairs[3];
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, data, UINT64_MAX), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, &heap, 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 2, data, 1), RH_EINVALID);
+    MEMBER_OK(&test->member, rh_dsm_wrote(test->dsm, 3, data, 1));
+    MEMBER_CHECK(&test->member, rh_dsm_bound(test->dsm, 3, NULL, 0) == 1);
+}
+
+static void expect_text(struct dsm_test *test, const char *text)
+{
+    if (!strstr(rh_error_text(), text))
+        MEMBER_FAIL(&test->member, "expected a text with \"%s\"", text);
+}
+
+/* Rank 0 has variable 3 for writing. What is told says what for, and who: also to rank 0. */
+static void test_texts(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    const char *has = member->rank == 0 ? "a thread of this rank itself has" : "rank 0 has";
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to read variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to write variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
+    expect_text(test, "cannot write variable 3 at once");
+    expect_text(test, has);
+    MEMBER_CHECK(member, rh_error_rank() == 0);
+}
 
 static void test_errors(struct dsm_test *test)
 {
@@ -299,15 +397,18 @@ static void test_errors(struct dsm_test *test)
         MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, false), RH_EINVALID);
     uint64_t offset = 7;
     MEMBER_CODE(member, rh_dsm_alloc(dsm, 1 << 20, &offset), RH_ENOSPACE);
+    test_sizes(test);
     MEMBER_CODE(member, rh_dsm_alloc_named(dsm, 0, 3, &offset), RH_EINVALID);
     MEMBER_CHECK(member, offset == 7);
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     if (member->rank == 0) {
         MEMBER_OK(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
         MEMBER_CODE(member, rh_dsm_bind(dsm, 3, &region, 1), RH_EINVALID);
+        test_regions(test);
         MEMBER_CODE(member, rh_dsm_mode(dsm, 3, RH_DSM_PULL | RH_DSM_PUSH), RH_EINVALID);
     }
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    test_texts(test);
     if (member->rank != 0) {
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_TIMEOUT_NONE), RH_EAGAIN);
@@ -322,134 +423,11 @@ static void test_errors(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_release(dsm, 3));
 }
 
-/* ---- Death ---------------------------------------------------------------------------------- */
-
-#define DEATH_MS 350
-#define AFTER_MS 200
-
-/* The last rank dies. */
-static bool is_victim(const struct dsm_test *test)
-{
-    return test->member.rank == test->member.size - 1;
-}
-
-/* An acquire failed because of the dead: adopt, or let another do so. */
-static void recover(struct dsm_test *test, unsigned variable, int code)
-{
-    struct member *member = &test->member;
-    if (code != RH_EDEAD)
-        MEMBER_FAIL(member, "variable %u: %d", variable, code);
-    if (rh_error_rank() != member->size - 1)
-        MEMBER_FAIL(member, "rank %d is blamed", rh_error_rank());
-    rh_deaths_acknowledge(member->job);
-    int result = rh_dsm_adopt(test->dsm, variable, true);
-    if (result == RH_OWNER_DIED) /* a write may have been under way */
-        test->pairs[variable]->second = test->pairs[variable]->first;
-    if (result >= 0)
-        MEMBER_OK(member, rh_dsm_release(test->dsm, variable));
-    else if (result != RH_EINVALID && result != RH_EAGAIN) /* another has adopted it, or is at it */
-        MEMBER_FAIL(member, "adopt variable %u: %d", variable, result);
-}
-
-/* Until the victim is dead and the survivors have seen a bit of life without it. */
-static bool goes_on(const struct dsm_test *test, int64_t *end_ms)
-{
-    bool is_dead = rh_peer_state(test->member.job, test->member.size - 1) >= RH_PEER_LEFT;
-    if (!is_dead)
-        *end_ms = member_now_ms() + AFTER_MS;
-    return member_now_ms() < *end_ms;
-}
-
-static void fight(struct dsm_test *test)
-{
-    struct member *member = &test->member;
-    int64_t end_ms = 0;
-    uint64_t held = 0;
-    while (goes_on(test, &end_ms)) {
-        unsigned which = (unsigned)(member_next(&member->random) % VARIABLES);
-        bool writes = member_next(&member->random) % 2;
-        int result = rh_dsm_acquire(test->dsm, which, writes ? RH_DSM_WRITE : RH_DSM_READ,
-                                    RH_TIMEOUT_DEFAULT);
-        if (result < 0) {
-            recover(test, which, result);
-            continue;
-        }
-        held++;
-        if (test->pairs[which]->first != test->pairs[which]->second)
-            MEMBER_FAIL(member, "variable %u: halves %llu and %llu", which,
-                        (unsigned long long)test->pairs[which]->first,
-                        (unsigned long long)test->pairs[which]->second);
-        if (writes) {
-            test->pairs[which]->first++;
-            test->pairs[which]->second++;
-        }
-        MEMBER_OK(member, rh_dsm_release(test->dsm, which));
-    }
-    MEMBER_CHECK(member, held > 0);
-}
-
-static void test_death(struct dsm_test *test)
-{
-    if (is_victim(test))
-        member_die_soon(&test->member, DEATH_MS * 1000);
-    fight(test);
-}
-
-static void test_adopt(struct dsm_test *test)
-{
-    struct member *member = &test->member;
-    struct rh_dsm *dsm = test->dsm;
-    for (unsigned i = 0; is_victim(test) && i < 2; i++) {
-        MEMBER_OK(member, rh_dsm_acquire(dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
-        test->pairs[i]->first = test->pairs[i]->second = 41 + i;
-        MEMBER_OK(member, rh_dsm_release(dsm, i));
-    }
-    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
-    if (member->rank == 0) {
-        MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
-        MEMBER_OK(member, rh_dsm_release(dsm, 0));
-    }
-    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
-    if (is_victim(test))
-        raise(SIGALRM);
-    while (rh_peer_state(member->job, member->size - 1) < RH_PEER_LEFT)
-        member_sleep_us(1000);
-    rh_deaths_acknowledge(member->job);
-    if (member->rank != 0) {
-        member_sleep_us(1000);
-        return;
-    }
-    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT), RH_EDEAD);
-    MEMBER_CHECK(member, rh_error_rank() == member->size - 1);
-    MEMBER_OK(member, rh_dsm_adopt(dsm, 0, false));
-    MEMBER_CHECK(member, test->pairs[0]->first == 41);
-    MEMBER_OK(member, rh_dsm_release(dsm, 0));
-    MEMBER_CODE(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_EDEAD);
-    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, false), RH_ENOSEG);
-    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, true), RH_OWNER_DIED);
-    MEMBER_OK(member, rh_dsm_release(dsm, 1));
-    MEMBER_OK(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
-    MEMBER_OK(member, rh_dsm_release(dsm, 1));
-}
-
 int main(int count, char **arguments)
 {
-    static const struct {
-        const char *name;
-        void (*run)(struct dsm_test *test);
-    } cases[] = {{"count", test_count},     {"heap", test_heap},   {"condition", test_condition},
-                 {"barrier", test_barrier}, {"diff", test_diff},   {"errors", test_errors},
-                 {"death", test_death},     {"adopt", test_adopt}, {"steps", fight}};
-    struct dsm_test test = {.dsm = NULL};
-    if (count != 3)
-        return 2;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (strcmp(arguments[1], cases[i].name) != 0)
-            continue;
-        start(&test, strtoull(arguments[2], NULL, 10));
-        cases[i].run(&test);
-        finish(&test);
-        return 0;
-    }
-    return 2;
+    static const struct dsm_case cases[] = {
+        {"count", test_count},     {"heap", test_heap}, {"condition", test_condition},
+        {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors},
+        {"crowd", test_crowd},     {"late", test_late}};
+    return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

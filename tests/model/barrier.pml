@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The barrier of a set whose members count themselves in: src/msg/barrier.c (pass_counter,
- * release_all, look_around, is_complete) and set.c (set_break).
+ * release_all, look_around, is_complete), set_call.c (what was called) and set.c (set_break).
  *
  * MEMBERS members pass BARRIERS barriers and then leave the job; the counter stands in the memory of
  * member 0, the center. DEATHS of them stop at any step, which the others learn some time later; the
- * memory of one that died or left cannot be reached any more.
- * Must hold: nobody passes a barrier before all have entered it; barriers are numbered one by one;
- * whoever lives ends, with an error only if somebody died; after an error no barrier succeeds.
+ * memory of one that died or left cannot be reached any more. One of them, or none, makes another call
+ * than the others in one of the barriers: each adds what it calls to the upper half of the counter, in
+ * the same step as it counts itself in. Numbers of barriers wrap around, here after two.
+ * Must hold: nobody passes a barrier before all have entered it, or one in which the calls differ;
+ * barriers are numbered one by one; whoever lives ends, with an error only if somebody died or called
+ * something else; after an error no barrier succeeds.
  * Mutants, each of which must fail:
  *   ONE_SHORT     the last but one releases the others
  *   NO_LOOK       who waits does not look whether members died
  *   CENTER_FIRST  the center is released first, and may be gone while others wait
  *   LEFT_IS_DEAD  who has left is taken for dead, without asking whether all had entered
  *   OWN_NUMBER    the release is a flag instead of the barrier's number
+ *   BLIND_LAST    the last one does not compare the calls
+ *   BLIND_HEIR    nor does one that finds all there, and the one dead that should have told it
+ *   TOLD_FIRST    the last one compares after it has told the others
+ *   NO_SELF       who is not released by another one does not do it itself, and so mistakes a number
+ *                 that comes again
  */
 #ifndef MEMBERS
 #define MEMBERS 3
@@ -24,7 +32,10 @@
 #define BARRIERS 2
 #define CENTER   0
 
-byte counter = 0;
+byte counter = 0;       /* lower half: arrivals */
+byte calls = 0;         /* upper half: what was called, summed up */
+byte odd = MEMBERS;     /* who calls something else; MEMBERS: nobody */
+byte odd_at = 0;        /* and in which barrier */
 byte released[MEMBERS]; /* number of the barrier that a member was last released from */
 byte entered[MEMBERS];
 bool broken[MEMBERS]; /* told that a member is gone */
@@ -36,10 +47,24 @@ byte stops = 0;
 #define SOME_DIED  (died[0] || died[1] || died[MEMBERS - 1])
 #define SOME_LEFT  (left[0] || left[1] || left[MEMBERS - 1])
 #define IS_COMPLETE (counter >= MEMBERS * number)
+#define CALL        ((me == odd && number == odd_at) -> 1 : 0)
+/* Who has gone on to the next barrier was released from this one, so that its calls were the same. */
+#define IS_SAME     (counter > MEMBERS * number || calls == expected)
+#define WORD        (number % 2)
 #ifdef OWN_NUMBER
 #define IS_RELEASED (released[me] > 0)
 #else
-#define IS_RELEASED (released[me] >= number)
+#define IS_RELEASED (released[me] != (number - 1) % 2)
+#endif
+#ifdef BLIND_LAST
+#define LAST_SAME true
+#else
+#define LAST_SAME IS_SAME
+#endif
+#ifdef BLIND_HEIR
+#define HEIR_SAME true
+#else
+#define HEIR_SAME IS_SAME
 #endif
 #ifdef NO_LOOK
 #define MUST_LOOK false
@@ -51,7 +76,7 @@ byte stops = 0;
 
 proctype member(byte me)
 {
-    byte number, i, before;
+    byte number, i, before, expected;
     bool failed;
     for (number : 1 .. BARRIERS) {
         if
@@ -63,7 +88,8 @@ proctype member(byte me)
             if
             :: stopped[me] -> goto over
             :: !stopped[me] && IS_GONE(CENTER) && me != CENTER -> failed = true; goto told
-            :: else -> before = counter; counter++
+            :: else -> before = counter; counter++; calls = calls + CALL;
+                       expected = expected + MEMBERS * CALL
             fi
         };
 #ifdef ONE_SHORT
@@ -74,16 +100,37 @@ proctype member(byte me)
         :: before + 1 == MEMBERS * number ->
 #endif
             STEP(i = 0; before = 0);
+#ifndef TOLD_FIRST
+            atomic {
+                if
+                :: stopped[me] -> goto over
+                :: !stopped[me] && !(LAST_SAME) -> failed = true; goto told
+                :: else
+                fi
+            };
+#endif
             do /* release_all() */
             :: i < MEMBERS ->
 #ifdef CENTER_FIRST
-                STEP(if :: i != me -> released[i] = number :: else fi; i++)
+                STEP(if :: i != me -> released[i] = WORD :: else fi; i++)
 #else
-                STEP(if :: i != me && i != CENTER -> released[i] = number :: else fi; i++)
+                STEP(if :: i != me && i != CENTER -> released[i] = WORD :: else fi; i++)
 #endif
             :: else -> break
             od;
-            STEP(if :: me != CENTER -> released[CENTER] = number :: else fi; i = 0)
+#ifdef TOLD_FIRST
+            atomic {
+                if
+                :: stopped[me] -> goto over
+                :: !stopped[me] && !(LAST_SAME) -> failed = true; goto told
+                :: else
+                fi
+            };
+#endif
+#ifndef NO_SELF
+            STEP(released[me] = WORD);
+#endif
+            STEP(if :: me != CENTER -> released[CENTER] = WORD :: else fi; i = 0)
         :: else ->
 wait:
             atomic {
@@ -105,8 +152,14 @@ wait:
 #else
                 :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && !IS_COMPLETE &&
                    (SOME_DIED || SOME_LEFT) -> failed = true; goto told
-                :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && IS_COMPLETE && SOME_DIED ->
-                    goto pass /* whoever should have told us is dead */
+                :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && IS_COMPLETE && SOME_DIED &&
+                   !(HEIR_SAME) -> failed = true; goto told
+                :: !stopped[me] && !IS_RELEASED && !broken[me] && !IS_GONE(CENTER) && IS_COMPLETE && SOME_DIED &&
+                   HEIR_SAME -> /* whoever should have told us is dead */
+#ifndef NO_SELF
+                    released[me] = WORD; /* or a late release passes for that of the next barrier */
+#endif
+                    goto pass
 #endif
                 :: else -> goto wait
                 fi
@@ -115,6 +168,7 @@ wait:
 pass:
         atomic {
             if :: stopped[me] -> goto over :: else fi;
+            assert(odd == MEMBERS || number != odd_at);
             i = 0;
             do
             :: i < MEMBERS -> assert(entered[i] >= number); i++
@@ -136,7 +190,8 @@ told: /* set_break() */
 leave:
     atomic {
         if :: stopped[me] -> goto over :: else fi;
-        assert(!failed || stops > 0); /* nobody is told of a death that did not happen */
+        /* nobody is told of a death that did not happen */
+        assert(!failed || stops > 0 || odd < MEMBERS);
         left[me] = true
     };
 over:
@@ -159,6 +214,8 @@ over:
 init {
     byte i;
     atomic {
+        if :: odd = 0 :: odd = MEMBERS - 1 :: odd = MEMBERS fi;
+        if :: odd < MEMBERS -> if :: odd_at = 1 :: odd_at = 2 fi :: else fi;
         for (i : 0 .. MEMBERS - 1) { run member(i) };
         if
         :: DEATHS >= 1 -> if :: run death(0) :: run death(1) :: run death(MEMBERS - 1) fi

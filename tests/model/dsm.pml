@@ -8,7 +8,8 @@
  *
  * Must hold: a writer is alone; a reader sees the last write, whole, for as long as it reads; what is
  * pulled or pushed is never torn or old; nobody waits for ever (no invalid end state); in the end
- * there is one owner.
+ * there is one owner; and who serves comes to an end: it looks again only for what others have said
+ * meanwhile. Where there are more ranks than bits (dsm_groups.pml), ranks share them.
  * Mutants, each of which must fail:
  *   NO_SERVE      a writer that releases does not look whether somebody waits
  *   NO_INVALID    a writer leaves copies valid
@@ -19,13 +20,21 @@
  *   NO_TELL       who stops fetching does not tell the writer that waits for it
  *   EARLY_GRANT   who serves lets in a rank that has not yet stepped down after its own serving
  *   NO_ACK        a grant leaves no mark for the thread that it is meant for
+ *   STALE_BITS    where ranks share a bit of the waiters, it stays set for ever
+ *   LOST_BITS     or is lost with the first of them that is let in
  *   NO_KEEP       a reader that is let in at an owner that steps down keeps no valid copy
  */
 #ifndef N
 #define N     3
 #endif
 #define TORN  99
-#define BIT(r) (1 << (r))
+#define PASSES (2 * N) /* of one who serves: more than the others can make it go on */
+/* Waiters are bits, and so are copies; the code has 64 of the former and 24 of the latter. */
+#ifndef GROUPS
+#define GROUPS N
+#endif
+#define BIT(r)  (1 << ((r) % GROUPS))
+#define COPY(r) (1 << ((r) % GROUPS))
 
 bool valid[N], owner[N], writer[N], serving[N], taking[N], fetching[N], wread[N], wwrite[N];
 bool wanted[N], granted[N];
@@ -83,7 +92,7 @@ inline grant_reads()
     atomic { r = 0; next_of(who) };
     do
     :: r < N ->
-        if :: r != me -> copies[me] = copies[me] | BIT(r) :: else fi;
+        if :: r != me -> copies[me] = copies[me] | COPY(r) :: else fi;
         atomic {
             if
             :: wread[r] && IS_OUT(r) ->
@@ -101,6 +110,95 @@ inline grant_reads()
     od
 }
 
+/* Who else waits when r is let in. A bit that r shares stays if another of its ranks still waits: one
+ * that stood in the waiters that were taken has said so in its word before. */
+inline all_but()
+{
+    d_step {
+        others = who & ~BIT(r);
+#ifdef STALE_BITS
+        others = who;
+#endif
+#if GROUPS < N && !defined(LOST_BITS)
+        k = 0;
+        do
+        :: k < N ->
+            if :: k != r && BIT(k) == BIT(r) && wwrite[k] -> others = others | BIT(k) :: else fi;
+            k++
+        :: else -> break
+        od;
+        k = 0
+#endif
+    }
+}
+
+/* One's own turn: the word stays that of the owner. */
+inline grant_here()
+{
+#ifdef STALE_BITS
+    all_but();
+    atomic { wait_w[me] = wait_w[me] | others; wanted[me] = true };
+#endif
+    if
+    :: wwrite[me] && readers[me] == 0 ->
+        all_but();
+        if :: others != 0 -> wait_w[me] = wait_w[me] | others; wanted[me] = true :: else fi;
+        atomic {
+            if
+            :: wwrite[me] && readers[me] == 0 ->
+                wwrite[me] = false; taking[me] = ACK; serving[me] = false;
+                writer[me] = true; hint[me] = me;
+                through = true
+            :: else
+            fi
+        }
+    :: else
+    fi
+}
+
+inline grant_there()
+{
+    mask = copies[me] | (readers[me] > 0 -> COPY(me) : 0);
+    if
+    :: wwrite[r] ->
+        all_but();
+#ifndef NO_PASS
+        if :: others != 0 -> wait_w[r] = wait_w[r] | others :: else fi;
+#endif
+        atomic {
+            if
+            :: wwrite[r] && IS_OUT(r) ->
+                wwrite[r] = false; taking[r] = ACK;
+                owner[r] = true; writer[r] = true; copies[r] = mask; hint[r] = me;
+#ifndef NO_PASS
+                wanted[r] = wanted[r] || others != 0;
+#endif
+                through = true
+            :: wwrite[r] && !IS_OUT(r) -> sig[r] = (sig[r] + 1) % 16
+            :: else
+            fi
+        }
+    :: else
+    fi;
+    atomic { mask = 0; others = 0 }
+}
+
+inline step_down()
+{
+    atomic {
+        old_wanted = wanted[me];
+        owner[me] = false; serving[me] = false; wanted[me] = false; copies[me] = 0;
+#ifndef NO_KEEP
+        valid[me] = readers[me] > 0;
+#else
+        valid[me] = false;
+#endif
+        hint[me] = r
+    };
+    if :: old_wanted -> signal_waiters() :: else fi;
+    old_wanted = false
+}
+
 /* The next writer: after this rank, in turn. through: somebody has it. */
 inline grant_write()
 {
@@ -108,56 +206,14 @@ inline grant_write()
     do
     :: i < N && !through ->
         if
-        :: who & BIT(r) && r == me ->
-            atomic {
-                who = who & ~BIT(r);
-                if
-                :: wwrite[me] && readers[me] == 0 ->
-                    if :: who != 0 -> wait_w[me] = wait_w[me] | who; wanted[me] = true :: else fi;
-                    wwrite[me] = false; taking[me] = ACK; serving[me] = false;
-                    writer[me] = true; hint[me] = me;
-                    through = true
-                :: else
-                fi
-            }
-        :: who & BIT(r) && r != me ->
-            atomic { who = who & ~BIT(r); mask = copies[me] | (readers[me] > 0 -> BIT(me) : 0) };
-#ifndef NO_PASS
-            if :: wwrite[r] && who != 0 -> wait_w[r] = wait_w[r] | who :: else fi;
-#endif
-            atomic {
-                if
-                :: wwrite[r] && IS_OUT(r) ->
-                    wwrite[r] = false; taking[r] = ACK;
-                    owner[r] = true; writer[r] = true; copies[r] = mask; hint[r] = me;
-#ifndef NO_PASS
-                    wanted[r] = wanted[r] || who != 0;
-#endif
-                    through = true
-                :: wwrite[r] && !IS_OUT(r) -> sig[r] = (sig[r] + 1) % 16
-                :: else
-                fi;
-                mask = 0
-            };
-            if
-            :: through ->
-                atomic {
-                    old_wanted = wanted[me];
-                    owner[me] = false; serving[me] = false; wanted[me] = false; copies[me] = 0;
-#ifndef NO_KEEP
-                    valid[me] = readers[me] > 0;
-#else
-                    valid[me] = false;
-#endif
-                    hint[me] = r
-                };
-                if :: old_wanted -> signal_waiters() :: else fi;
-                old_wanted = false
-            :: else
-            fi
+        :: who & BIT(r) && r == me -> grant_here()
+        :: who & BIT(r) && r != me -> grant_there(); if :: through -> step_down() :: else fi
         :: else
         fi;
-        atomic { r = (r + 1) % N; i++ }
+        atomic {
+            if :: GROUPS == N -> who = who & ~BIT(r) :: else fi;
+            r = (r + 1) % N; i++; others = 0
+        }
     :: else -> break
     od;
     atomic { i = 0; r = 0; who = 0 }
@@ -166,7 +222,7 @@ inline grant_write()
 inline serve()
 {
     do
-    :: wanted[me] = false;
+    :: atomic { wanted[me] = false; passes++; assert(passes <= PASSES) };
         atomic { who = wait_r[me]; wait_r[me] = 0 };
         if :: who != 0 -> grant_reads() :: else fi;
         atomic { who = wait_w[me]; wait_w[me] = 0 };
@@ -183,7 +239,7 @@ inline serve()
             if :: through -> break :: else fi
         fi
     od;
-    through = false
+    atomic { through = false; passes = 0 }
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -214,7 +270,7 @@ inline fetch(from)
     data[me] = data[from];
     assert(data[me] == latest);
 #ifdef LATE_COPY
-    copies[from] = copies[from] | BIT(me);
+    copies[from] = copies[from] | COPY(me);
 #endif
     atomic { fetching[me] = false; valid[me] = true; readers[me]++; hint[me] = from };
     got = true
@@ -250,7 +306,7 @@ inline ask_owner()
         atomic {
             step = (READABLE(target) -> 1 : (owner[target] -> 2 : 3));
 #ifndef LATE_COPY
-            copies[target] = copies[target] | BIT(me)
+            copies[target] = copies[target] | COPY(me)
 #endif
         };
         if
@@ -337,7 +393,7 @@ inline invalidate_copies()
 #ifndef NO_INVALID
                 valid[r] = false;
 #endif
-                hint[r] = me; had = had | BIT(r); step = 1
+                hint[r] = me; had = had | COPY(r); step = 1
             :: else
             fi;
             if :: step == 1 -> r++; next_of(copies[me]) :: else fi
@@ -402,7 +458,7 @@ inline take_from_target()
     :: step == 1 ->
         atomic {
             taking[me] = false; owner[me] = true; writer[me] = true;
-            copies[me] = had & ~BIT(me); hint[me] = target; had = 0
+            copies[me] = (GROUPS < N -> had : had & ~COPY(me)); hint[me] = target; had = 0
         };
         if
         :: old_wanted ->
@@ -465,7 +521,7 @@ inline push_copies()
     :: r < N ->
         if
         :: !valid[r] && readers[r] == 0 && !taking[r] && !fetching[r] && !serving[r] && !granted[r] ->
-            copies[me] = copies[me] | BIT(r);
+            copies[me] = copies[me] | COPY(r);
             data[r] = data[me];
             atomic {
                 if
@@ -516,7 +572,7 @@ byte finished = 0;
 
 proctype thread(byte me; byte operations)
 {
-    byte n = 0, i = 0, r = 0, k = 0, who = 0, mask = 0, had = 0, target = 0, seen = 0, step = 0;
+    byte n = 0, i = 0, r = 0, k = 0, who = 0, others = 0, passes = 0, mask = 0, had = 0, target = 0, seen = 0, step = 0;
     bool got = false, through = false, wait_on = false, old_wanted = false;
     do
     :: n < operations ->

@@ -198,10 +198,13 @@ static void test_errors(struct barrier_test *test)
     MEMBER_OK(member, rh_set_create(member->msg, &spec, &set));
     MEMBER_OK(member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
     /* rank 0 comes late: the others give up, and wait on later for the same barrier */
-    if (member->rank == 0)
-        member_sleep_us(150000);
-    else
+    char word = 0;
+    for (int rank = 1; member->rank == 0 && rank < member->size; rank++)
+        MEMBER_OK(member, rh_recv(member->msg, rank, 1, &word, 1, NULL));
+    if (member->rank != 0) {
         MEMBER_CODE(member, rh_barrier(set, RH_MILLISECONDS(15)), RH_ETIMEOUT);
+        MEMBER_OK(member, rh_send(member->msg, 0, 1, &word, 1));
+    }
     MEMBER_OK(member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_set_destroy(set));

@@ -93,6 +93,16 @@ static void critical_section(struct lock_test *test, unsigned lock, bool owner_d
     test->orphaned += owner_died;
 }
 
+static void await_end(struct member *member, int rank)
+{
+    for (int64_t end_ms = member_now_ms() + 60000;
+         rh_peer_state(member->job, rank) < RH_PEER_LEFT;) {
+        if (member_now_ms() > end_ms)
+            MEMBER_FAIL(member, "rank %d neither leaves nor dies", rank);
+        member_sleep_us(500);
+    }
+}
+
 /* Tell rank 0 that we are through, and wait until all living ranks are. */
 static void finish(struct lock_test *test)
 {
@@ -112,8 +122,8 @@ static void finish(struct lock_test *test)
                         member->size);
         member_sleep_us(500);
     }
-    if (member->rank == 0) /* the others still look at our memory */
-        member_sleep_us(100000);
+    for (int rank = 1; member->rank == 0 && rank < member->size; rank++)
+        await_end(member, rank); /* they still look at our memory */
     printf("taken %llu, refused %llu, orphaned %llu\n", (unsigned long long)test->taken,
            (unsigned long long)test->refused, (unsigned long long)test->orphaned);
     member_end(member);
@@ -157,8 +167,11 @@ static void test_order(struct lock_test *test)
         member_sleep_us(100);
     }
     MEMBER_OK(member, rh_lock(member->msg, 0, RH_TIMEOUT_DEFAULT));
-    while (member->rank == 0 && last_requester(test) != member->size - 1)
+    for (int64_t end_ms = member_now_ms() + 30000;
+         member->rank == 0 && last_requester(test) != member->size - 1;) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
         member_sleep_us(100);
+    }
     MEMBER_OK(member, rh_fetch_add(member->job, note(1, offsetof(struct notes, turn)), 1, &turn));
     if ((int)turn != member->rank)
         MEMBER_FAIL(member, "got its turn as number %llu", (unsigned long long)turn);
@@ -209,13 +222,17 @@ static void test_errors(struct lock_test *test)
     MEMBER_CODE(member, rh_unlock(msg, own), RH_EINVALID);
     if (member->rank == 0)
         MEMBER_OK(member, rh_lock(msg, 0, RH_TIMEOUT_DEFAULT));
-    while (last_requester(test) < 0)
+    for (int64_t end_ms = member_now_ms() + 30000; last_requester(test) < 0;) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
         member_sleep_us(100);
+    }
     if (member->rank != 0) {
         int64_t before_ms = member_now_ms();
         MEMBER_CODE(member, rh_lock(msg, 0, RH_TIMEOUT_NONE), RH_ETIMEOUT);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);
         MEMBER_CODE(member, rh_lock(msg, 0, RH_MILLISECONDS(30)), RH_ETIMEOUT);
+        MEMBER_CHECK(member, strstr(rh_error_text(), "lock 0"));
+        MEMBER_CHECK(member, member->size > 2 || rh_error_rank() == 1 - member->rank);
         MEMBER_CHECK(member, member_now_ms() - before_ms >= 29);
         MEMBER_CODE(member, rh_unlock(msg, 0), RH_EINVALID);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);

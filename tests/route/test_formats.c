@@ -131,7 +131,10 @@ static void test_broken_files(void **state)
     } cases[] = {
         {"", "no fabric"},
         {"# nothing\n\n", "no fabric"},
-        {"a b c\n", "f:1: two ends of a cable"},
+        {"a b c\n", "f:1: the line should end before this: 'c'"},
+        {"switch a b\n", "f:1: the line should end before this: 'b'"},
+        {"hosts a 2 b\n", "f:1: the line should end before this: 'b'"},
+        {"MT47396 a\n P1 -> MT47396 b P1 P2\n", "f:2: the line should end before this: 'P2'"},
         {"a b\na:1 c\n", "f:2: 'a' port 1 is cabled to 'b'"},
         {"a:0 b\n", "f:1: port 0"},
         {"a:255 b\n", "f:1: port 255"},

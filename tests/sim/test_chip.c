@@ -5,6 +5,7 @@
  */
 #include "node.h"
 
+#include "sim/chip/parts.h"
 #include "sim/thesis/thesis.h"
 
 #include <stdlib.h>
@@ -380,6 +381,50 @@ static void test_both_ways(void **state)
     assert_true(hash[0] != hash[1]);
 }
 
+/* Long transfers from both sides, and many short ones, which fill the FIFO with acks. */
+static void crowd_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    uint32_t node = nodes->result[0]++;
+    struct process *process = nodes->process[node];
+    for (uint32_t i = 0; i < 24; i++) {
+        struct process_transfer transfer = {.peer = nodes->process[!node],
+                                            .local = NODE_DATA,
+                                            .remote = NODE_DATA + 65536,
+                                            .length = i < 8 ? 20000 : 8,
+                                            .wants_flag = true};
+        process_flag_clear(process);
+        assert_int_equal(node_ask(nodes, node, &transfer, i % 2 ? CHIP_PULL : CHIP_PUSH),
+                         CHIP_CONT_DONE);
+        assert_int_equal(process_flag_wait(process, sim_now(nodes->sim) + 10 * SIM_MS), 0);
+    }
+}
+
+/* The Send FIFOs fill up and hold no packet more than they have room for. */
+static void test_fifos(void **state)
+{
+    (void)state;
+    struct nodes nodes;
+    uint32_t most[2] = {0, 0};
+    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_start(&nodes, "node 0", crowd_body);
+    nodes_start(&nodes, "node 1", crowd_body);
+    while (sim_run(nodes.sim, SIM_NEVER, 1) == SIM_LIMIT) {
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct chip *chip = cluster_chip(nodes.cluster, i);
+            const uint32_t held[2] = {chip->initiator.fifo, chip->replier.fifo};
+            for (int k = 0; k < 2; k++) {
+                assert_true(held[k] <= chip->constants->send_fifo_packets);
+                most[k] = held[k] > most[k] ? held[k] : most[k];
+            }
+        }
+    }
+    assert_int_equal(most[0], sim_constants_default().send_fifo_packets);
+    assert_int_equal(most[1], sim_constants_default().send_fifo_packets);
+    nodes_run(&nodes);
+    nodes_close(&nodes);
+}
+
 static void test_trace(void **state)
 {
     (void)state;
@@ -409,7 +454,7 @@ int main(void)
         cmocka_unit_test(test_store),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_images),    cmocka_unit_test(test_breakpoints),
         cmocka_unit_test(test_both_ways), cmocka_unit_test(test_vpush),
-        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace),     cmocka_unit_test(test_fifos),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

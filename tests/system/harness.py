@@ -2,8 +2,8 @@
 """What the system tests share: starting `rhinet run`, and proving that nothing of it is left.
 
 Every job gets a marker in its environment, so that its processes are found in /proc wherever they
-went. Where we are root the tests see a /tmp and a /dev/shm of their own, so that "nothing new"
-means exactly that, whatever else this machine is doing.
+went. The tests see a /tmp, a /dev/shm and a network of their own, so that "nothing new" means
+exactly that, whatever else this machine is doing, and a second copy of these tests beside them.
 
 Times are bounds for detecting a hang and nothing else; they are generous on purpose.
 """
@@ -27,40 +27,68 @@ HANG_S = 30
 TEST_S = 240  # for one test, whatever it waits for
 MARKER = "SYSTEM_TEST_MARKER"
 WATCHED_FOLDERS = ("/tmp", "/dev/shm")
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def program(name):
     return os.path.join(PROGRAMS, name)
 
 
-def hide_folders():
-    """Give this process and its children an empty /tmp and /dev/shm; False where that cannot be."""
-    inside = [path for path in (RHINET, PROGRAMS, __file__) if path.startswith("/tmp/")]
-    if os.geteuid() != 0 or inside:
+def map_ourselves(user, group):
+    """In a new user namespace: be who we were."""
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"),
+                       ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def cover(folder):
+    """An empty folder over this one, but with what the tests themselves are made of."""
+    paths = [path for path in (RHINET, PROGRAMS, __file__) if path.startswith(folder + "/")]
+    kept = {os.path.join(folder, path[len(folder) + 1:].split("/")[0]) for path in paths}
+    held = {path: os.open(path, os.O_PATH) for path in kept}
+    is_covered = libc.mount(b"tmpfs", folder.encode(), b"tmpfs", 0, b"mode=1777") == 0
+    for path, fd in held.items():
+        if is_covered:
+            os.mkdir(path)
+            is_covered = libc.mount(f"/proc/self/fd/{fd}".encode(), path.encode(), None,
+                                    MS_BIND | MS_REC, None) == 0
+        os.close(fd)
+    return is_covered
+
+
+def isolate():
+    """Give this process and its children a /tmp, /dev/shm and network of their own; False where
+    that cannot be."""
+    user, group = os.geteuid(), os.getegid()
+    if libc.unshare(CLONE_NEWNS | CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)) != 0:
         return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    clone_newns, ms_rec, ms_private = 0x20000, 0x4000, 1 << 18
-    if libc.unshare(clone_newns) != 0:
+    if user != 0:
+        map_ourselves(user, group)
+    if libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) != 0:
         return False
-    if libc.mount(b"none", b"/", None, ms_rec | ms_private, None) != 0:
-        return False
-    return all(libc.mount(b"tmpfs", folder.encode(), b"tmpfs", 0, b"mode=1777") == 0
-               for folder in WATCHED_FOLDERS)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
+    return all([cover(folder) for folder in WATCHED_FOLDERS])
 
 
-def folder_entries(is_hidden):
-    found = set()
-    for folder in WATCHED_FOLDERS:
-        names = os.listdir(folder)
-        found |= {os.path.join(folder, name) for name in names
-                  if is_hidden or "rhinet" in name}
-    return found
+def folder_entries(is_isolated):
+    """What stands in the watched folders. Where they are everybody's, others may come and go."""
+    if not is_isolated:
+        return set()
+    return {os.path.join(folder, name) for folder in WATCHED_FOLDERS
+            for name in os.listdir(folder)}
 
 
-def named_sockets():
+def named_sockets(is_isolated):
+    """The same of the sockets with a name. An abstract one lives no longer than its process, which
+    is looked for by itself."""
+    if not is_isolated:
+        return set()
     with open("/proc/net/unix") as table:
         rows = [line.split() for line in table.readlines()[1:]]
-    return {row[7] for row in rows if len(row) > 7 and "rhinet" in row[7]}
+    return {row[7] for row in rows if len(row) > 7}
 
 
 def stat_fields(pid):
@@ -148,20 +176,20 @@ class Job:
 class SystemTest(unittest.TestCase):
     """After every test: no process, no file, no named socket."""
 
-    is_hidden = None
+    is_isolated = None
 
     @classmethod
     def setUpClass(cls):
-        if SystemTest.is_hidden is None:
-            SystemTest.is_hidden = hide_folders()
+        if SystemTest.is_isolated is None:
+            SystemTest.is_isolated = isolate()
 
     def setUp(self):
         signal.signal(signal.SIGALRM, hang)
         signal.alarm(TEST_S)
         self.addCleanup(signal.alarm, 0)
         self.jobs = []
-        self.entries_before = folder_entries(self.is_hidden)
-        self.sockets_before = named_sockets()
+        self.entries_before = folder_entries(self.is_isolated)
+        self.sockets_before = named_sockets(self.is_isolated)
         self.addCleanup(self.check_nothing_left)
 
     def start(self, *arguments, **options):
@@ -185,8 +213,8 @@ class SystemTest(unittest.TestCase):
     def check_nothing_left(self):
         for job in self.jobs:
             self.check_job_gone(job)
-        self.assertEqual(folder_entries(self.is_hidden) - self.entries_before, set())
-        self.assertEqual(named_sockets() - self.sockets_before, set())
+        self.assertEqual(folder_entries(self.is_isolated) - self.entries_before, set())
+        self.assertEqual(named_sockets(self.is_isolated) - self.sockets_before, set())
 
 
 def temporary_folder(test):

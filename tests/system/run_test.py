@@ -262,6 +262,21 @@ class Surroundings(harness.SystemTest):
                 want = [cores[rank % len(cores)]] if how == "core" else cores
                 self.assertEqual(line, f"[{rank}] {want}")
 
+    def test_cores_by_default(self):
+        """One for each, if there are enough of those that we may use; else, or alone, all."""
+        cores = sorted(os.sched_getaffinity(0))
+        show = "import os; print(*sorted(os.sched_getaffinity(0)))"
+        for count, allowed in ((1, cores), (len(cores), cores), (len(cores) + 1, cores),
+                               (2, cores[:1])):
+            status, out, err = self.run_job("-n", count, "/usr/bin/python3", "-c", show,
+                                            preexec_fn=lambda: os.sched_setaffinity(0, allowed))
+            self.assertEqual(status, 0, err)
+            found = sorted(out.splitlines())
+            if 1 < count <= len(allowed):
+                self.assertEqual(found, sorted(map(str, allowed)))
+            else:
+                self.assertEqual(found, [" ".join(map(str, allowed))] * count)
+
     def test_limits_signals_and_descriptors_are_as_before(self):
         def soft_limit():
             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

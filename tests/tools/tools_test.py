@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The scripts in tools/: the counts that `make test` ends with, what set-up says and does, how long
-comment lines are broken."""
+comment lines are broken, how mutants are judged."""
 
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,8 @@ class Counts(unittest.TestCase):
         self.count("OK", "1..1\nnot ok 1 # SKIP test_a", (0, 0, 1))  # as cmocka writes it
 
     def test_plain_lines(self):
-        told = self.count("FAIL", "ok a\nFAIL b: why\nskip c: no d\nunsupported e: f\n", (1, 1, 2))
+        out = "ok a\nFAIL b: why\nskip c: no d\nunsupported e: f\noutside g: h\n"
+        told = self.count("FAIL", out, (1, 1, 1))
         self.assertIn("b: why", told[0])
         self.assertIn("c: no d", told[1])
 
@@ -61,6 +63,8 @@ class Counts(unittest.TestCase):
         counts = load_script("test").Counts()
         counts.passed, counts.failed, counts.skipped = 12, ["a"], []
         self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped")
+        counts.outside = ["b", "c"]
+        self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped, 2 not applicable")
 
 
 class Format(unittest.TestCase):
@@ -146,6 +150,197 @@ class Setup(unittest.TestCase):
     def test_wrong_step(self):
         run, log = self.run_setup("everything")
         self.assertEqual((run.returncode, log), (2, ""))
+
+
+class Mutants(unittest.TestCase):
+    """tools/mutants on a small project of its own."""
+
+    FILES = {
+        "meson.build": "project('small', 'c')\n"
+                       "add = executable('add', 'add.c')\n"
+                       "test('sum, small', add, suite: 'x')\n"
+                       "test('hangs', find_program('sleep'), args: ['0'], timeout: 600)\n",
+        "meson_options.txt": "option('tests', type: 'feature')\n",
+        "add.c": "static int add(int a, int b)\n{\n    return a + b;\n}\n\n"
+                 "int main(void)\n{\n    return add(2, 2) != 4;\n}\n",
+    }
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="mutants-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in self.FILES.items():
+            (self.root / name).write_text(text, encoding="ascii")
+        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+
+    def write(self, old, new, name="wrong", more=""):
+        """Adds an entry to the list."""
+        path = self.root / "tests/mutants/small.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="ascii") as file:
+            file.write(f"[[mutant]]\nname = '{name}'\nfile = 'add.c'\nfrom = '{old}'\n"
+                       f"to = '{new}'\ntests = ['sum, small']\n{more}\n")
+
+    def run_mutants(self, *words):
+        run = subprocess.run([ROOT / "tools/mutants", "--root", self.root, *words], text=True,
+                             capture_output=True, timeout=300, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+    def test_noticed_and_not(self):
+        self.write("a + b", "a - b", "minus")
+        self.write("a + b", "a * b", "times")
+        status, out = self.run_mutants("--jobs", "1")
+        self.assertIn("small: minus: noticed by sum, small", out)
+        self.assertIn("survived: times in add.c: not explained", out)
+        self.assertIn("1 of 2 mutants noticed, 50.0 %", out)
+        self.assertEqual(status, 1)
+        self.assertEqual((self.root / "add.c").read_text(encoding="ascii"), self.FILES["add.c"])
+        self.assertEqual(self.run_mutants("--jobs", "2", "minus")[0], 0)
+
+    def test_explained_survivor_needs_enough_others(self):
+        judge = load_script("mutants")
+        row = lambda number, verdict, why=None: (
+            judge.Mutant("r", str(number), "f", "a", "b", ["t"], why), verdict, "t")
+        rows = {number: row(number, "noticed") for number in range(9)}
+        for verdict, why, good in (("survived", "equal", True), ("survived", None, False),
+                                   ("does not build", "equal", False), ("noticed", None, True),
+                                   ("noticed late", None, True)):
+            rows[9] = row(9, verdict, why)
+            self.assertEqual(judge.summary(rows)[1], good, verdict)
+        rows[8], rows[9] = row(8, "survived", "equal"), row(9, "survived", "equal")
+        self.assertFalse(judge.summary(rows)[1])  # 8 of 10
+
+    def test_tests_that_always_fail_prove_nothing(self):
+        failing = "static int a = 1;\nint main(void)\n{\n    return a;\n}\n"
+        (self.root / "add.c").write_text(failing, encoding="ascii")
+        self.write("a = 1", "a = 2")
+        status, out = self.run_mutants()
+        self.assertEqual(status, 1)
+        self.assertIn("without any mistake", out)
+
+    def test_mistake_must_compile(self):
+        self.write("a + b", "a + c")
+        status, out = self.run_mutants()
+        self.assertEqual(status, 1)
+        self.assertIn("does not build: wrong", out)
+
+    def test_entries_that_do_not_fit(self):
+        self.write("no such text", "x", "gone")
+        self.write("return", "x", "twice-there")
+        self.write("a + b", "a", "same")
+        self.write("a + b", "b", "same")
+        status, out = self.run_mutants("--check")
+        self.assertEqual(status, 1)
+        self.assertIn("gone: its text is 0 times in add.c", out)
+        self.assertIn("twice-there: its text is 2 times in add.c", out)
+        self.assertIn("same is there twice", out)
+        self.assertIn("3 findings", out)
+
+    def test_unknown_test_and_field(self):
+        self.write("a + b", "a")
+        subprocess.run(["meson", "setup", "build"], cwd=self.root, capture_output=True, check=True)
+        self.assertEqual(self.run_mutants("--check", "--build", self.root / "build")[0], 0)
+        path = self.root / "tests/mutants/small.toml"
+        text = path.read_text(encoding="ascii")
+        path.write_text(text.replace("sum, small", "sum, large"), encoding="ascii")
+        status, out = self.run_mutants("--check", "--build", self.root / "build")
+        self.assertEqual((status, "no test 'sum, large'" in out), (1, True))
+        path.write_text(text + "why = 'x'\n", encoding="ascii")
+        status, out = self.run_mutants("--check")
+        self.assertEqual((status, "unknown ['why']" in out), (1, True))
+        self.assertIn("no such room", self.run_mutants("--room", "large")[1])
+
+
+class Hunt(unittest.TestCase):
+    """tools/test --hunt on a project whose tests fail now and then, by a rule."""
+
+    FLAKY = "#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) -ne 3 ] || { echo third; exit 1; }\n"
+    # Passes only if another copy of it runs meanwhile.
+    MEETS = "#!/bin/sh\nmkdir here || { touch met; exit 0; }\n" \
+            "for i in $(seq 300); do [ -e met ] && exit 0; sleep 0.1; done; exit 1\n"
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="hunt-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / "meson.build").write_text(
+            "project('rhinet')\nhere = meson.current_source_dir()\n"
+            "test('flaky', find_program('flaky'), workdir: here, suite: 'x')\n"
+            "test('sound', find_program('true'), suite: 'x')\n"
+            "test('meets', find_program('meets'), workdir: here, suite: 'y')\n", encoding="ascii")
+        for name, text in (("flaky", self.FLAKY), ("meets", self.MEETS)):
+            (self.root / name).write_text(text, encoding="ascii")
+            (self.root / name).chmod(0o755)
+        subprocess.run(["meson", "setup", "build"], cwd=self.root, capture_output=True, check=True)
+
+    def hunt(self, *words):
+        run = subprocess.run([ROOT / "tools/test", "--hunt", "--build", self.root / "build",
+                              *words], capture_output=True, text=True, timeout=120, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def test_flaky_is_found(self):
+        status, out, _ = self.hunt("--count", "5", "--way", "alone", "--no-suite", "y")
+        self.assertEqual(status, 1)
+        self.assertIn("1 failed: x / flaky: 1 of 5 alone\n2 tests, 10 runs, 1 failed\n", out)
+        log = (self.root / "build/hunt/alone-x___flaky-1.log").read_text(encoding="utf-8")
+        self.assertIn("third", log)
+
+    def test_two_copies_at_once(self):
+        status, out, _ = self.hunt("--count", "1", "--way", "twice", "--suite", "y")
+        self.assertEqual((status, out.split("\n")[-2]), (0, "1 tests, 2 runs, 0 failed"))
+
+    def test_sound_beside_load(self):
+        status, out, _ = self.hunt("--count", "3", "--way", "busy", "--way", "alone", "sound")
+        self.assertEqual((status, out.split("\n")[-2]), (0, "1 tests, 6 runs, 0 failed"))
+
+    def test_nothing_ran(self):
+        status, _, err = self.hunt("--count", "1", "none")
+        self.assertEqual(status, 1)
+        self.assertIn("no test ran", err)
+
+
+class Coverage(unittest.TestCase):
+    """tools/coverage on a program that does not live to report."""
+
+    FILES = {
+        "meson.build": "project('rhinet', 'c')\nwild = executable('wild', 'src/a/wild.c')\n"
+                       "test('killed', wild, args: ['k'], should_fail: true, suite: 'x')\n"
+                       "test('left', wild, args: ['l', 'm'], should_fail: true, suite: 'z')\n"
+                       "test('plain', wild, suite: 'y')\n",
+        "meson_options.txt": "option('tests', type: 'feature')\n",
+        "src/a/wild.c": "#include <signal.h>\n#include <unistd.h>\n\n"
+                        "int main(int argc, char **argv)\n{\n    (void)argv;\n"
+                        "    if (argc > 2)\n        _exit(1);\n"
+                        "    if (argc > 1)\n        raise(SIGKILL);\n    return 0;\n}\n",
+    }
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="coverage-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in self.FILES.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text, encoding="ascii")
+
+    def measure(self, *words):
+        run = subprocess.run([ROOT / "tools/coverage", "--root", self.root, *words], text=True,
+                             capture_output=True, timeout=300, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+    def test_killed_process_counts(self):
+        status, out = self.measure("--suite", "x", "--missing", "--branches", "60")
+        self.assertEqual(status, 1, out)
+        self.assertRegex(out, r"src/a +\d of +8 .* % +2 of +4 +50.0 %")
+        self.assertIn("src/a/wild.c:7:9: never true", out)
+        self.assertIn("src/a/wild.c:9:9: never false", out)
+        self.assertIn("too low: total: branches 50.0 %, wanted 60", out)
+        self.assertNotIn("failed in this build", out)
+
+    def test_counts_add_up(self):
+        self.measure("--suite", "x")
+        self.measure("--suite", "z", "--add")
+        status, out = self.measure("--test", "plain", "--add", "--room-branches", "100")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"total +8 of +8 +100.0 % +4 of +4 ")
+        self.assertEqual(self.measure("--no-run", "--lines", "100")[0], 0)
+        self.assertIn("no such test", self.measure("--test", "none")[1])
 
 
 if __name__ == "__main__":

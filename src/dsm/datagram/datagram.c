@@ -26,8 +26,8 @@ enum say { SAY_WRITE = 1, SAY_WRITTEN = 2, SAY_ASK = 3, SAY_ANSWER = 4 };
 
 /* What a message begins with; data follows in SAY_WRITE and SAY_ANSWER. */
 struct head {
-    uint32_t say;
-    uint32_t transfer; /* number of the transfer at the rank that wants it */
+    uint64_t say;
+    uint64_t transfer; /* number of the transfer at the rank that wants it */
     uint64_t offset;
     uint64_t length;
 };
@@ -36,8 +36,8 @@ struct head {
 
 /* A part of a push or pull, in the memory of the thread that waits for it. */
 struct transfer {
-    uint32_t number;
-    uint16_t message_id; /* of SAY_WRITE: the same when it is repeated */
+    uint64_t number;
+    uint64_t message_id; /* of SAY_WRITE: the same when it is repeated */
     int rank;
     bool is_push;
     struct dsm_piece piece;
@@ -49,8 +49,8 @@ struct transfer {
  * both add up. */
 struct answered {
     int rank;
-    uint32_t transfer;
-    uint16_t message_id;
+    uint64_t transfer;
+    uint64_t message_id;
 };
 
 struct datagram {
@@ -62,26 +62,26 @@ struct datagram {
     struct assembly **assemblies; /* by sender */
     char *answer;                 /* MESSAGE_MAX bytes */
     struct answered answered[ANSWERS];
-    unsigned answer_count;
+    uint64_t answer_count;
     pthread_mutex_t lock; /* what follows */
     struct transfer *waiting;
-    uint32_t transfer_count;
-    uint16_t message_id;
+    uint64_t transfer_count;
+    uint64_t *message_ids; /* of the last message to each rank */
 };
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
-static uint16_t new_message_id(struct datagram *datagram)
+static uint64_t new_message_id(struct datagram *datagram, int rank)
 {
     pthread_mutex_lock(&datagram->lock);
-    uint16_t id = ++datagram->message_id;
+    uint64_t id = ++datagram->message_ids[rank];
     pthread_mutex_unlock(&datagram->lock);
     return id;
 }
 
 /* No slot free, or lost on the way: both are told by nobody, and mended by repeating. */
 static int send_message(struct datagram *datagram, int rank, const char *message, size_t size,
-                        uint16_t id)
+                        uint64_t id)
 {
     int result = 0;
     for (unsigned i = 0; i < packet_count(size) && result == 0; i++) {
@@ -95,7 +95,7 @@ static int send_message(struct datagram *datagram, int rank, const char *message
 }
 
 /* A message with a piece of our heap, or none, after its head. `room` is MESSAGE_MAX bytes. */
-static int send_piece(struct datagram *datagram, int rank, const struct head *head, uint16_t id,
+static int send_piece(struct datagram *datagram, int rank, const struct head *head, uint64_t id,
                       char *room)
 {
     size_t data = head->say == SAY_WRITE || head->say == SAY_ANSWER ? head->length : 0;
@@ -110,7 +110,8 @@ static int send_transfer(struct datagram *datagram, const struct transfer *trans
                         .transfer = transfer->number,
                         .offset = transfer->piece.offset,
                         .length = transfer->piece.length};
-    uint16_t id = transfer->is_push ? transfer->message_id : new_message_id(datagram);
+    uint64_t id = transfer->is_push ? transfer->message_id
+                                    : new_message_id(datagram, transfer->rank);
     return send_piece(datagram, transfer->rank, &head, id, room);
 }
 
@@ -141,14 +142,14 @@ static bool is_sound(const struct datagram *datagram, const struct head *head, s
            size == sizeof(*head) + (has_data ? head->length : 0);
 }
 
-static uint16_t answer_id(struct datagram *datagram, int rank, uint32_t transfer)
+static uint64_t answer_id(struct datagram *datagram, int rank, uint64_t transfer)
 {
     for (unsigned i = 0; i < ANSWERS && i < datagram->answer_count; i++)
         if (datagram->answered[i].rank == rank && datagram->answered[i].transfer == transfer)
             return datagram->answered[i].message_id;
     struct answered *next = &datagram->answered[datagram->answer_count++ % ANSWERS];
     *next = (struct answered){
-        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram)};
+        .rank = rank, .transfer = transfer, .message_id = new_message_id(datagram, rank)};
     return next->message_id;
 }
 
@@ -166,7 +167,7 @@ static void carry_out(struct datagram *datagram, int source, const char *message
     case SAY_WRITE:
         memcpy(datagram->dsm->heap + head.offset, data, head.length);
         head.say = SAY_WRITTEN;
-        send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+        send_piece(datagram, source, &head, new_message_id(datagram, source), datagram->answer);
         break;
     case SAY_ASK:
         head.say = SAY_ANSWER;
@@ -196,7 +197,7 @@ static void acknowledge_again(struct datagram *datagram, int source, const struc
     if (head.say != SAY_WRITE || !is_sound(datagram, &head, sizeof(head) + head.length))
         return;
     head.say = SAY_WRITTEN;
-    send_piece(datagram, source, &head, new_message_id(datagram), datagram->answer);
+    send_piece(datagram, source, &head, new_message_id(datagram, source), datagram->answer);
 }
 
 static void take(struct datagram *datagram, const struct rh_arrival *arrival)
@@ -272,7 +273,7 @@ static void enlist(struct datagram *datagram, struct batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         struct transfer *transfer = &batch->transfer[i];
         transfer->number = ++datagram->transfer_count;
-        transfer->message_id = transfer->is_push ? ++datagram->message_id : 0;
+        transfer->message_id = transfer->is_push ? ++datagram->message_ids[transfer->rank] : 0;
         transfer->next = datagram->waiting;
         datagram->waiting = transfer;
     }
@@ -292,14 +293,13 @@ static void strike(struct datagram *datagram, struct batch *batch)
 }
 
 /* Send what is not done, wait; longer and longer, until the deadline. */
-static int repeat(struct datagram *datagram, struct batch *batch, char *room)
+static int repeat(struct datagram *datagram, struct batch *batch, char *room, int64_t deadline_ns)
 {
     struct rh_until until = {.is_met = is_batch_done,
                              .context = batch,
                              .from = batch->transfer[0].rank,
                              .timeout_ns = REPEAT_NS};
     struct rh_job *job = datagram->dsm->job;
-    int64_t deadline_ns = clock_deadline_ns(job->timeout_ns);
     int result = RH_ETIMEOUT;
     while (result == RH_ETIMEOUT) {
         result = 0;
@@ -308,7 +308,7 @@ static int repeat(struct datagram *datagram, struct batch *batch, char *room)
                 result = send_transfer(datagram, &batch->transfer[i], room);
         if (result == 0)
             result = rh_wait_until(job, &until);
-        if (result == RH_ETIMEOUT && clock_now_ns() >= deadline_ns)
+        if (result == RH_ETIMEOUT && dsm_left_ns(datagram->dsm, deadline_ns) == 0)
             return error_set(RH_ETIMEOUT, until.from,
                              "datagrams to rank %d are not answered; is it stopped?", until.from);
         if (until.timeout_ns < REPEAT_MOST_NS)
@@ -317,52 +317,52 @@ static int repeat(struct datagram *datagram, struct batch *batch, char *room)
     return result;
 }
 
-static int finish_batch(struct datagram *datagram, struct batch *batch, char *room)
+static int finish_batch(struct datagram *datagram, struct batch *batch, char *room,
+                        int64_t deadline_ns)
 {
     if (batch->count == 0)
         return 0;
     enlist(datagram, batch);
-    int result = repeat(datagram, batch, room);
+    int result = repeat(datagram, batch, room, deadline_ns);
     strike(datagram, batch);
     batch->count = 0;
     return result;
 }
 
-static int move(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count,
-                bool is_push)
+static int move(const struct dsm_move *what, bool is_push)
 {
-    struct datagram *datagram = dsm->bulk_state;
+    struct datagram *datagram = what->dsm->bulk_state;
     struct batch batch = {.datagram = datagram};
     char *room = malloc(MESSAGE_MAX);
-    int result = room ? 0 : error_set(RH_ENOSPACE, rank, "no memory for a message");
-    for (size_t i = 0; i < count && result == 0; i++) {
-        struct dsm_piece left = pieces[i];
+    int result = room ? 0 : error_set(RH_ENOSPACE, what->rank, "no memory for a message");
+    for (size_t i = 0; i < what->count && result == 0; i++) {
+        struct dsm_piece left = what->pieces[i];
         while (left.length > 0 && result == 0) {
             uint64_t length = left.length < DATA_MAX ? left.length : DATA_MAX;
             batch.transfer[batch.count++] = (struct transfer){
-                .rank = rank,
+                .rank = what->rank,
                 .is_push = is_push,
                 .piece = {.offset = left.offset, .length = length}};
             left.offset += length;
             left.length -= length;
             if (batch.count == UNDER_WAY)
-                result = finish_batch(datagram, &batch, room);
+                result = finish_batch(datagram, &batch, room, what->deadline_ns);
         }
     }
     if (result == 0)
-        result = finish_batch(datagram, &batch, room);
+        result = finish_batch(datagram, &batch, room, what->deadline_ns);
     free(room);
     return result;
 }
 
-static int pull(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count)
+static int pull(const struct dsm_move *what)
 {
-    return move(dsm, rank, pieces, count, false);
+    return move(what, false);
 }
 
-static int push(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count)
+static int push(const struct dsm_move *what)
 {
-    return move(dsm, rank, pieces, count, true);
+    return move(what, true);
 }
 
 /* ---- Open and close ------------------------------------------------------------------------- */
@@ -374,6 +374,7 @@ static void free_all(struct datagram *datagram)
     for (int rank = 0; datagram->assemblies && rank < datagram->dsm->size; rank++)
         assembly_destroy(datagram->assemblies[rank]);
     free(datagram->assemblies);
+    free(datagram->message_ids);
     free(datagram->answer);
     pthread_mutex_destroy(&datagram->lock);
     pthread_mutex_destroy(&datagram->receiving);
@@ -391,8 +392,9 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
     pthread_mutex_init(&datagram->lock, NULL);
     pthread_mutex_init(&datagram->receiving, NULL);
     datagram->assemblies = calloc((size_t)dsm->size, sizeof(*datagram->assemblies));
+    datagram->message_ids = calloc((size_t)dsm->size, sizeof(*datagram->message_ids));
     datagram->answer = malloc(MESSAGE_MAX);
-    int result = datagram->assemblies && datagram->answer
+    int result = datagram->assemblies && datagram->message_ids && datagram->answer
                      ? rh_queue_create(dsm->job, DSM_SID_BULK, shape, &datagram->queue)
                      : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
     if (result == 0 && pthread_create(&datagram->thread, NULL, receive, datagram) != 0)

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS   16u      /* incomplete messages of a sender; the oldest gives way */
-#define NUMBERS 0x10000u /* of messages, before they start again */
+#define PARTS  16u      /* incomplete messages of a sender; the oldest gives way */
+#define WINDOW 0x10000u /* numbers up to the newest of which it is known whether they have come */
 
 struct part {
     bool is_used;
-    uint16_t id;
+    uint64_t id;
     uint16_t size;
     uint32_t have; /* bit per packet */
     uint64_t age;  /* count of packets when it was begun */
@@ -22,10 +22,11 @@ struct part {
 struct assembly {
     struct part part[PARTS];
     uint64_t packets;
-    uint64_t done[NUMBERS / 64]; /* bit per number; those half a turn away are forgotten */
+    uint64_t newest;            /* number of which a packet has come */
+    uint64_t done[WINDOW / 64]; /* bit per number, modulo WINDOW */
 };
 
-size_t packet_cut(struct packet *packet, const char *message, size_t size, uint16_t id,
+size_t packet_cut(struct packet *packet, const char *message, size_t size, uint64_t id,
                   unsigned number)
 {
     size_t at = (size_t)number * PACKET_PAYLOAD;
@@ -49,16 +50,25 @@ void assembly_destroy(struct assembly *assembly)
     free(assembly);
 }
 
-static bool is_done(const struct assembly *assembly, uint16_t id)
+static bool is_done(const struct assembly *assembly, uint64_t id)
 {
-    return assembly->done[id / 64] >> (id % 64) & 1;
+    return assembly->done[id % WINDOW / 64] >> (id % 64) & 1;
 }
 
-static void set_done(struct assembly *assembly, uint16_t id)
+static void set_done(struct assembly *assembly, uint64_t id)
 {
-    uint16_t old = (uint16_t)(id + NUMBERS / 2);
-    assembly->done[id / 64] |= (uint64_t)1 << (id % 64);
-    assembly->done[old / 64] &= ~((uint64_t)1 << (old % 64));
+    assembly->done[id % WINDOW / 64] |= (uint64_t)1 << (id % 64);
+}
+
+/* The window ends with this number; what falls out of it is forgotten. */
+static void advance(struct assembly *assembly, uint64_t id)
+{
+    if (id - assembly->newest >= WINDOW)
+        memset(assembly->done, 0, sizeof(assembly->done));
+    else
+        for (uint64_t i = assembly->newest + 1; i <= id; i++)
+            assembly->done[i % WINDOW / 64] &= ~((uint64_t)1 << (i % 64));
+    assembly->newest = id;
 }
 
 /* The place of a message, new or begun; NULL if there is no memory. */
@@ -102,6 +112,10 @@ const char *assembly_add(struct assembly *assembly, const struct packet *packet,
     if (!is_sound(packet, length))
         return NULL;
     assembly->packets++;
+    if (packet->message_id > assembly->newest)
+        advance(assembly, packet->message_id);
+    if (assembly->newest - packet->message_id >= WINDOW)
+        return NULL;
     *is_old = is_done(assembly, packet->message_id);
     struct part *part = *is_old ? NULL : part_of(assembly, packet);
     if (!part)

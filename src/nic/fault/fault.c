@@ -11,6 +11,9 @@
  *   drop     nothing is written; the initiator gets RH_ETIMEOUT: by the done flag if there is one,
  *            else from the call
  *   reorder  inline pushes, pushes with a done flag and stores are held back and overtaken
+ *   doubt    an atomic operation or append with a ticket happens, but the call says RH_ETIMEOUT;
+ *   the
+ *            answer comes when it is gone on with
  *   kill     SIGKILL to the own process
  * Contract-breaking faults test the detectors of the layers above (checksums, sequence numbers):
  *   lose     nothing is written, and the call succeeds
@@ -26,6 +29,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "nic/fault/fault_dice.h"
+#include "nic/fault/fault_doubt.h"
 #include "nic/fault/fault_hold.h"
 
 #include <signal.h>
@@ -45,6 +49,7 @@ struct fault {
     bool is_hiding; /* direct pointers */
     struct fault_dice dice;
     struct fault_hold hold;
+    struct fault_doubts doubts;
     pthread_mutex_t views_lock;
     struct kept_view *views;
 };
@@ -149,8 +154,13 @@ static int hold_push(struct fault *fault, struct fault_held *held)
     struct nic_view view;
     const struct nic_ops *ops = fault->inner->ops;
     int result = ops->view(fault->inner, held->target, held->length, RH_WRITE, &view);
-    if (result == 0 && held->has_notice)
+    if (result == 0)
+        ops->view_release(fault->inner, &view);
+    if (result == 0 && held->has_notice) {
         result = ops->view(fault->inner, held->notice.word, sizeof(uint64_t), RH_WRITE, &view);
+        if (result == 0)
+            ops->view_release(fault->inner, &view);
+    }
     if (result < 0)
         return result;
     return fault_hold_add(&fault->hold, held) ? 1 : 0;
@@ -272,6 +282,7 @@ static int hold_store(struct fault *fault, struct fault_held *held)
     int result = fault->inner->ops->view(fault->inner, view->remote, view->length, RH_WRITE, &now);
     if (result < 0)
         return result;
+    fault->inner->ops->view_release(fault->inner, &now);
     if (!view_equal(view, &now))
         return 0;
     return fault_hold_add(&fault->hold, held) ? 1 : 0;
@@ -334,8 +345,14 @@ static int fault_atomic(struct nic *nic, struct rh_remote target,
     if (!fault->is_active)
         return ops->atomic(fault->inner, target, operands, old);
     struct fault_plan plan;
-    unsigned possible = FAULT_BIT(FAULT_DROP) | FAULT_BIT(FAULT_REPEAT);
-    int result = strike(fault, FAULT_ON_ATOMIC, possible, target.rank, &plan);
+    unsigned possible = FAULT_BIT(FAULT_DROP) | FAULT_BIT(FAULT_REPEAT) |
+                        (operands->ticket ? FAULT_BIT(FAULT_DOUBT) : 0);
+    int result;
+    if (fault_doubt_end(&fault->doubts, operands->ticket, &result, old))
+        return result;
+    if (operands->ticket && operands->ticket->is_open)
+        return ops->atomic(fault->inner, target, operands, old);
+    result = strike(fault, FAULT_ON_ATOMIC, possible, target.rank, &plan);
     if (result < 0)
         return result;
     if (plan.effect == FAULT_DROP)
@@ -346,19 +363,62 @@ static int fault_atomic(struct nic *nic, struct rh_remote target,
         result = ops->atomic(fault->inner, target, operands, &ignored);
     }
     fault_hold_release(&fault->hold);
+    if (plan.effect == FAULT_DOUBT)
+        result = fault_doubt_begin(&fault->doubts, operands->ticket, target.rank, result, *old);
     return result;
 }
 
 /* ---- Append and receive ---------------------------------------------------------------------- */
 
-static int append_corrupted(struct fault *fault, struct rh_remote queue, const void *data,
-                            size_t length, int64_t timeout_ns, uint64_t random)
+/* An append of either sort. */
+struct appended {
+    struct rh_remote queue;
+    const void *data;
+    size_t length;
+    int64_t timeout_ns;
+    struct nic_ticket *ticket; /* NULL: without */
+};
+
+static int append_inside(struct fault *fault, const struct appended *append, const void *data)
 {
-    void *copy = damaged_copy(data, length, random);
+    const struct nic_ops *ops = fault->inner->ops;
+    if (append->ticket)
+        return ops->append_try(fault->inner, append->queue, data, append->length, append->ticket);
+    return ops->append(fault->inner, append->queue, data, append->length, append->timeout_ns);
+}
+
+static int append_corrupted(struct fault *fault, const struct appended *append, uint64_t random)
+{
+    void *copy = damaged_copy(append->data, append->length, random);
     if (!copy)
         return RH_ENOSPACE;
-    int result = fault->inner->ops->append(fault->inner, queue, copy, length, timeout_ns);
+    int result = append_inside(fault, append, copy);
     free(copy);
+    return result;
+}
+
+static int append_struck(struct fault *fault, const struct appended *append)
+{
+    struct fault_plan plan;
+    int rank = append->queue.rank;
+    unsigned possible = FAULT_BIT(FAULT_DROP) | FAULT_BIT(FAULT_LOSE) | FAULT_BIT(FAULT_REPEAT) |
+                        (append->length > 0 ? FAULT_BIT(FAULT_CORRUPT) : 0) |
+                        (append->ticket ? FAULT_BIT(FAULT_DOUBT) : 0);
+    int result = strike(fault, FAULT_ON_APPEND, possible, rank, &plan);
+    if (result < 0)
+        return result;
+    if (plan.effect == FAULT_DROP)
+        return dropped(FAULT_ON_APPEND, rank, &plan);
+    if (plan.effect == FAULT_LOSE)
+        return 0;
+    fault_hold_release(&fault->hold); /* first: the append may wait, for what these would cause */
+    if (plan.effect == FAULT_CORRUPT)
+        return append_corrupted(fault, append, plan.random);
+    result = append_inside(fault, append, append->data);
+    if (result == 0 && plan.effect == FAULT_REPEAT)
+        result = append_inside(fault, append, append->data);
+    if (plan.effect == FAULT_DOUBT)
+        result = fault_doubt_begin(&fault->doubts, append->ticket, rank, result, 0);
     return result;
 }
 
@@ -366,26 +426,21 @@ static int fault_append(struct nic *nic, struct rh_remote queue, const void *dat
                         int64_t timeout_ns)
 {
     struct fault *fault = fault_of(nic);
-    const struct nic_ops *ops = fault->inner->ops;
-    if (!fault->is_active)
-        return ops->append(fault->inner, queue, data, length, timeout_ns);
-    struct fault_plan plan;
-    unsigned possible = FAULT_BIT(FAULT_DROP) | FAULT_BIT(FAULT_LOSE) | FAULT_BIT(FAULT_REPEAT) |
-                        (length > 0 ? FAULT_BIT(FAULT_CORRUPT) : 0);
-    int result = strike(fault, FAULT_ON_APPEND, possible, queue.rank, &plan);
-    if (result < 0)
+    struct appended append = {
+        .queue = queue, .data = data, .length = length, .timeout_ns = timeout_ns};
+    return fault->is_active ? append_struck(fault, &append) : append_inside(fault, &append, data);
+}
+
+static int fault_append_try(struct nic *nic, struct rh_remote queue, const void *data,
+                            size_t length, struct nic_ticket *ticket)
+{
+    struct fault *fault = fault_of(nic);
+    struct appended append = {.queue = queue, .data = data, .length = length, .ticket = ticket};
+    int result;
+    if (fault_doubt_end(&fault->doubts, ticket, &result, NULL))
         return result;
-    if (plan.effect == FAULT_DROP)
-        return dropped(FAULT_ON_APPEND, queue.rank, &plan);
-    if (plan.effect == FAULT_LOSE)
-        return 0;
-    fault_hold_release(&fault->hold); /* first: the append may wait, for what these would cause */
-    if (plan.effect == FAULT_CORRUPT)
-        return append_corrupted(fault, queue, data, length, timeout_ns, plan.random);
-    result = ops->append(fault->inner, queue, data, length, timeout_ns);
-    if (result == 0 && plan.effect == FAULT_REPEAT)
-        result = ops->append(fault->inner, queue, data, length, timeout_ns);
-    return result;
+    return fault->is_active && !ticket->is_open ? append_struck(fault, &append)
+                                                : append_inside(fault, &append, data);
 }
 
 static int fault_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
@@ -431,6 +486,13 @@ static int fault_wait(struct nic *nic, const struct nic_wait *wait)
     result = fault->inner->ops->wait(fault->inner, wait);
     fault_hold_wait_end(&fault->hold);
     return result;
+}
+
+static void fault_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct fault *fault = fault_of(nic);
+    fault_hold_release(&fault->hold); /* what is held ends with that */
+    fault->inner->ops->withdraw(fault->inner, done);
 }
 
 static int64_t fault_now_ns(struct nic *nic)
@@ -499,6 +561,14 @@ static int fault_view(struct nic *nic, struct rh_remote remote, uint64_t length,
     return 0;
 }
 
+/* Those that we keep, we keep until close. */
+static void fault_view_release(struct nic *nic, const struct nic_view *view)
+{
+    struct fault *fault = fault_of(nic);
+    if (!fault->is_hiding)
+        fault->inner->ops->view_release(fault->inner, view);
+}
+
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 static bool hits_stores(const struct fault_dice *dice)
@@ -530,8 +600,10 @@ static int fault_open(struct nic **nic, struct nic_world *world, const char *inn
     fault->nic.ops = &fault_ops;
     fault->nic.world = world;
     fault->nic.attached_is_slow = fault->inner->attached_is_slow;
+    fault->nic.is_crowded = fault->inner->is_crowded;
     fault_dice_init(&fault->dice, &spec, world->rank);
     fault_hold_init(&fault->hold, fault->inner, fault_mix(spec.seed + (uint64_t)world->rank));
+    fault_doubts_init(&fault->doubts);
     pthread_mutex_init(&fault->views_lock, NULL);
     fault->is_active = fault->dice.spec.item_count > 0;
     fault->is_hiding = hits_stores(&fault->dice);
@@ -550,6 +622,7 @@ static void fault_close(struct nic *nic)
         fault->views = next;
     }
     pthread_mutex_destroy(&fault->views_lock);
+    fault_doubts_destroy(&fault->doubts);
     free(fault);
 }
 
@@ -561,15 +634,18 @@ const struct nic_ops fault_ops = {
     .segment_add = fault_segment_add,
     .segment_remove = fault_segment_remove,
     .view = fault_view,
+    .view_release = fault_view_release,
     .push = fault_push,
     .pull = fault_pull,
     .store = fault_store,
     .atomic = fault_atomic,
     .append = fault_append,
+    .append_try = fault_append_try,
     .queue_peek = fault_queue_peek,
     .queue_release = fault_queue_release,
     .flush = fault_flush,
     .wait = fault_wait,
+    .withdraw = fault_withdraw,
     .wake = fault_wake,
     .now_ns = fault_now_ns,
 };

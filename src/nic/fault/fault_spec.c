@@ -35,6 +35,7 @@ static const struct {
     [FAULT_FAIL] = {"fail", ON_ALL},
     [FAULT_DROP] = {"drop", ON_WRITES | ON_READS | ON_ATOMIC},
     [FAULT_REORDER] = {"reorder", FAULT_BIT(FAULT_ON_PUSH) | FAULT_BIT(FAULT_ON_STORE)},
+    [FAULT_DOUBT] = {"doubt", FAULT_BIT(FAULT_ON_APPEND) | ON_ATOMIC},
     [FAULT_KILL] = {"kill", ON_ALL},
     [FAULT_LOSE] = {"lose", ON_WRITES},
     [FAULT_REPEAT] = {"repeat", ON_WRITES | ON_ATOMIC},
@@ -215,8 +216,9 @@ static int parse_item(const char *item, struct fault_spec *spec)
     }
     int kind = find_kind(copy, name_length);
     if (kind < 0)
-        return bad_item(item, "no such fault",
-                        "seed, rank, delay, fail, drop, reorder, kill, lose, repeat, corrupt");
+        return bad_item(
+            item, "no such fault",
+            "seed, rank, delay, fail, drop, reorder, doubt, kill, lose, repeat, corrupt");
     return parse_fault(item, rest, kind, spec);
 }
 

@@ -23,7 +23,8 @@ enum fault_kind {
     FAULT_FAIL,    /* the call fails without effect; argument: the error, EIO unless given */
     FAULT_DROP,    /* nothing is written, and the initiator learns it as RH_ETIMEOUT */
     FAULT_REORDER, /* pushes and stores that nobody waits for yet overtake each other */
-    FAULT_KILL,    /* SIGKILL to the own process */
+    FAULT_DOUBT, /* it happens, but its answer comes only when the caller goes on with its ticket */
+    FAULT_KILL,  /* SIGKILL to the own process */
     /* These break it, to test whoever claims to notice. */
     FAULT_LOSE,    /* nothing is written, and the initiator is told that all is well */
     FAULT_REPEAT,  /* happens twice */

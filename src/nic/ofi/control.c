@@ -11,6 +11,7 @@
 
 #define PAUSE_NS      (100 * NS_PER_US)
 #define LAST_WORDS_NS (300 * NS_PER_MS) /* for what a peer that is gone has sent before */
+#define RESEND_NS     (1 * NS_PER_S)    /* a request in doubt is not sent again before */
 #define CALL_SHIFT    12                /* an id is sequence << CALL_SHIFT | place */
 _Static_assert(1 << CALL_SHIFT == OFI_CALLS, "a place fits its bits");
 
@@ -46,17 +47,25 @@ int ofi_send(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t 
     return result == -FI_EAGAIN ? RH_EAGAIN : (int)result;
 }
 
-void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length)
+static struct ofi_outgoing *keep_message(int rank, const struct ofi_message *message, size_t length)
 {
-    if (!ofi->outgoing && ofi_send(ofi, rank, message, length) != RH_EAGAIN)
-        return; /* whoever cannot be reached is gone, or about to be */
     struct ofi_outgoing *kept = malloc(offsetof(struct ofi_outgoing, message) + length);
     if (!kept)
-        return; /* then the peer's deadline passes */
+        return NULL;
     kept->next = NULL;
     kept->rank = rank;
     kept->length = length;
     memcpy(&kept->message, message, length);
+    return kept;
+}
+
+void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length)
+{
+    if (!ofi->outgoing && ofi_send(ofi, rank, message, length) != RH_EAGAIN)
+        return; /* whoever cannot be reached is gone, or about to be */
+    struct ofi_outgoing *kept = keep_message(rank, message, length);
+    if (!kept)
+        return; /* then the peer's deadline passes */
     *ofi->outgoing_end = kept;
     ofi->outgoing_end = &kept->next;
 }
@@ -83,26 +92,32 @@ static bool never(void *context)
     return false;
 }
 
-int ofi_pause(struct ofi_nic *ofi, int rank, int64_t deadline_ns)
+struct ofi_errand ofi_errand(const struct ofi_nic *ofi, int rank, const char *during)
 {
-    int result = ofi_wait_until(ofi, rank, never, NULL, PAUSE_NS);
-    if (result != RH_ETIMEOUT)
-        return result;
-    if (clock_now_ns() < deadline_ns)
-        return 0;
-    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
-    return error_set(RH_ETIMEOUT, rank,
-                     "the network (%s) takes nothing for rank %d%s%s; if it never did, is a "
-                     "firewall in between?",
-                     ofi->info->fabric_attr->prov_name, rank, node->host[0] ? " on " : "",
-                     node->host);
+    return (struct ofi_errand){
+        .rank = rank, .during = during, .deadline_ns = clock_deadline_ns(ofi->timeout_ns)};
 }
 
-int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns)
+static int64_t left_ns(const struct ofi_errand *errand)
 {
-    if (*deadline_ns == 0)
-        *deadline_ns = clock_deadline_ns(ofi->timeout_ns);
-    return ofi_pause(ofi, rank, *deadline_ns);
+    int64_t left = errand->deadline_ns - clock_now_ns();
+    return left > 0 ? left : 0;
+}
+
+int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand)
+{
+    int result = ofi_wait_until(ofi, errand->rank, never, NULL, PAUSE_NS);
+    if (result != RH_ETIMEOUT)
+        return result;
+    if (left_ns(errand) > 0)
+        return 0;
+    int rank = errand->rank;
+    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    return error_set(RH_ETIMEOUT, rank,
+                     "%s: the network (%s) takes nothing for rank %d%s%s; if it never did, is a "
+                     "firewall in between?",
+                     errand->during, ofi->info->fabric_attr->prov_name, rank,
+                     node->host[0] ? " on " : "", node->host);
 }
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
@@ -147,7 +162,32 @@ void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task)
         task->previous->next = task->next;
     else
         ofi->tasks = task->next;
+    free(task->sent);
     free(task);
+}
+
+/* Give it up: what is still under way belongs to nobody from here on. */
+static void drop(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    ofi_calls_cancel(ofi, task);
+    ofi_move_drop(ofi, task);
+    ofi_task_free(ofi, task);
+}
+
+void ofi_withdraw(struct nic *nic, struct rh_done *done)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, done->rank)) {
+        ofi->inner->ops->withdraw(ofi->inner, done);
+        return;
+    }
+    ofi_lock(ofi);
+    struct ofi_task *task = ofi->tasks;
+    while (task && task->done != done)
+        task = task->next;
+    if (task)
+        drop(ofi, task);
+    ofi_unlock(ofi);
 }
 
 static void set_flag(struct ofi_nic *ofi, struct ofi_task *task, int result)
@@ -156,6 +196,15 @@ static void set_flag(struct ofi_nic *ofi, struct ofi_task *task, int result)
     if (task->done)
         __atomic_store_n(&task->done->state, result < 0 ? result : 1, __ATOMIC_RELEASE);
     let_go_of_flag(ofi, task);
+}
+
+/* Nobody waits for it. */
+static void end_unwaited(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    if (task->is_void_claim && task->result == 0)
+        ofi_claim_give_back(ofi, task);
+    set_flag(ofi, task, task->result);
+    ofi_task_free(ofi, task);
 }
 
 void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
@@ -171,65 +220,136 @@ void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
         task->pending = 0; /* the news of its death will end it */
         return;
     }
-    if (pending == 0 && !task->is_waited) {
-        set_flag(ofi, task, task->result);
-        ofi_task_free(ofi, task);
+    if (pending == 0 && !task->is_waited && (!task->is_parked || task->is_void_claim)) {
+        end_unwaited(ofi, task);
         return;
     }
     /* release: whoever sees that it is over sees the result; pairs with ofi_task_is_over() */
     atomic_store_explicit(&task->pending, pending, memory_order_release);
 }
 
-static int no_answer(const struct ofi_nic *ofi, int rank, const char *during)
+static int no_answer(const struct ofi_nic *ofi, const struct ofi_errand *errand)
 {
+    int rank = errand->rank;
     const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
     return error_set(RH_ETIMEOUT, rank,
-                     "%s: rank %d%s%s did not answer for %.3g s; is it stopped, or the network "
+                     "%s: rank %d%s%s did not answer in time; is it stopped, or the network "
                      "between the two cut?",
-                     during, rank, node->host[0] ? " on " : "", node->host,
-                     (double)ofi->timeout_ns / 1e9);
+                     errand->during, rank, node->host[0] ? " on " : "", node->host);
 }
 
 void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task)
 {
     for (uint32_t i = 0; i < OFI_CALLS; i++) {
-        if (ofi->calls[i].id != 0 && ofi->calls[i].task == task)
-            ofi_call_cancel(ofi, ofi->calls[i].id);
+        struct ofi_call *call = &ofi->calls[i];
+        if (call->id == 0 || call->task != task)
+            continue;
+        ofi->peers[call->rank].has_unflushed = true; /* the request may be under way */
+        ofi->peers[call->rank].oneway_count++;
+        ofi_call_cancel(ofi, call->id);
     }
 }
 
-int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer *answer,
-                  const char *during)
+/* The deadline has passed: a ticket holds the task, or nobody does. Under the lock. */
+static void leave(struct ofi_nic *ofi, struct ofi_task *task, struct nic_ticket *ticket)
 {
-    int rank = task->rank;
-    int waited = ofi_wait_for_task(ofi, task, rank, ofi->timeout_ns);
-    if (waited == RH_EDEAD) /* what it did before counts, and libfabric may still use our memory */
+    if (!ticket) {
+        drop(ofi, task);
+        return;
+    }
+    task->is_waited = false;
+    task->is_parked = true;
+    ticket->is_open = true;
+    ticket->handle = task;
+}
+
+int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_errand *errand,
+                  struct ofi_answer *answer)
+{
+    int rank = errand->rank;
+    int waited = ofi_wait_for_task(ofi, task, rank, left_ns(errand));
+    if (waited == RH_EDEAD) /* what it did before counts */
         waited = ofi_wait_for_task(ofi, task, ofi->nic.world->rank, LAST_WORDS_NS) == 0
                      ? 0
-                     : nic_peer_gone(&ofi->nic, rank, during);
+                     : nic_peer_gone(&ofi->nic, rank, errand->during);
     ofi_lock(ofi);
-    int result = waited < 0 ? waited : task->result;
-    if (answer)
+    bool is_over = ofi_task_is_over(task);
+    int result = is_over ? task->result : waited;
+    if (is_over && answer)
         *answer = task->answer;
-    if (!ofi_task_is_over(task))
-        ofi_calls_cancel(ofi, task);
-    if (ofi_task_is_over(task))
+    if (is_over)
         ofi_task_free(ofi, task);
     else
-        task->is_waited = false; /* libfabric still has a piece; freed when that comes back */
+        leave(ofi, task, waited == RH_EDEAD ? NULL : errand->ticket);
     ofi_unlock(ofi);
-    if (waited == RH_ETIMEOUT)
-        return no_answer(ofi, rank, during);
-    if (waited == 0 && result == RH_EDEAD)
-        return nic_peer_gone(&ofi->nic, rank, during);
-    if (waited == 0 && result == -ENOTCONN)
-        return ofi_peer_lost(ofi, rank, during);
+    if (!is_over && (waited == RH_ETIMEOUT || waited == RH_EAGAIN))
+        return no_answer(ofi, errand);
+    if (is_over && result == RH_EDEAD)
+        return nic_peer_gone(&ofi->nic, rank, errand->during);
+    if (is_over && result == -ENOTCONN)
+        return ofi_peer_lost(ofi, errand);
     return result;
+}
+
+/* ---- In doubt ------------------------------------------------------------------------------- */
+
+/* The connection may have broken, and taken request or answer along. Under the lock. */
+static void send_again(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    int64_t now_ns = clock_now_ns();
+    if (!task->sent || ofi_task_is_over(task) || now_ns - task->sent_ns < RESEND_NS)
+        return;
+    if (ofi_send(ofi, task->rank, &task->sent->message, task->sent->length) == 0)
+        task->sent_ns = now_ns;
+}
+
+/* No memory: then it is not sent again, and hangs on the connection. */
+static void keep_request(struct ofi_nic *ofi, struct ofi_task *task,
+                         const struct ofi_message *message, size_t length)
+{
+    ofi_lock(ofi);
+    task->sent = keep_message(task->rank, message, length);
+    task->sent_ns = clock_now_ns();
+    ofi_unlock(ofi);
+}
+
+int ofi_resume(struct ofi_nic *ofi, const struct ofi_errand *errand, struct ofi_answer *answer)
+{
+    ofi_lock(ofi);
+    struct ofi_task *task = errand->ticket->handle;
+    errand->ticket->is_open = false;
+    errand->ticket->handle = NULL;
+    task->is_waited = true;
+    task->is_parked = false;
+    send_again(ofi, task);
+    ofi_unlock(ofi);
+    return ofi_task_wait(ofi, task, errand, answer);
+}
+
+void ofi_claim_void(struct ofi_nic *ofi, struct nic_ticket *ticket, uint32_t generation)
+{
+    ofi_lock(ofi);
+    struct ofi_task *task = ticket->handle;
+    task->late_place.generation = generation;
+    ticket->is_open = false;
+    task->is_void_claim = true;
+    if (ofi_task_is_over(task))
+        end_unwaited(ofi, task);
+    ofi_unlock(ofi);
+}
+
+/* The window is full of requests that nobody may ever ask about again: get them decided. */
+static void press_undecided(struct ofi_nic *ofi, int rank)
+{
+    for (struct ofi_task *task = ofi->tasks; task; task = task->next) {
+        if (task->rank == rank && task->is_parked)
+            send_again(ofi, task);
+    }
 }
 
 /* ---- Replies -------------------------------------------------------------------------------- */
 
-bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct ofi_message *message)
+static struct ofi_call *free_call(struct ofi_nic *ofi)
 {
     for (uint32_t i = 0; i < OFI_CALLS; i++) {
         uint32_t id = ++ofi->call_next;
@@ -238,19 +358,40 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct o
         struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
         if (call->id != 0)
             continue;
-        task->sid = message->head.sid;
-        task->length = message->head.length;
-        *call = (struct ofi_call){.id = id,
-                                  .rank = rank,
-                                  .is_lookup = message->head.kind == OFI_LOOKUP,
-                                  .oneway_count = ofi->peers[rank].oneway_count,
-                                  .task = task};
-        atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
-        message->head.request = id;
-        message->head.flags |= OFI_WANTS_REPLY;
-        return true;
+        *call = (struct ofi_call){.id = id};
+        return call;
     }
-    return false;
+    return NULL;
+}
+
+bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank, struct ofi_message *message)
+{
+    struct ofi_call *call = free_call(ofi);
+    if (!call)
+        return false;
+    call->is_once = ofi_is_once(&message->head);
+    if (call->is_once && !ofi_once_begin(ofi, rank, &call->once)) {
+        call->id = 0;
+        press_undecided(ofi, rank);
+        return false;
+    }
+    call->rank = rank;
+    call->is_lookup = message->head.kind == OFI_LOOKUP;
+    call->oneway_count = ofi->peers[rank].oneway_count;
+    call->task = task;
+    atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
+    message->head.request = call->id;
+    message->head.flags |= OFI_WANTS_REPLY;
+    if (call->is_once)
+        message->head.once = call->once;
+    return true;
+}
+
+static void call_end(struct ofi_nic *ofi, struct ofi_call *call)
+{
+    if (call->is_once)
+        ofi_once_end(ofi, call->rank, call->once);
+    call->id = 0;
 }
 
 void ofi_call_cancel(struct ofi_nic *ofi, uint32_t id)
@@ -258,7 +399,7 @@ void ofi_call_cancel(struct ofi_nic *ofi, uint32_t id)
     struct ofi_call *call = &ofi->calls[id % OFI_CALLS];
     if (call->id != id)
         return;
-    call->id = 0;
+    call_end(ofi, call);
     atomic_fetch_sub_explicit(&call->task->pending, 1, memory_order_relaxed);
 }
 
@@ -268,7 +409,7 @@ void ofi_calls_bury(struct ofi_nic *ofi, int rank)
         struct ofi_call *call = &ofi->calls[i];
         if (call->id == 0 || call->rank != rank)
             continue;
-        call->id = 0;
+        call_end(ofi, call);
         ofi_task_part_over(ofi, call->task, call->task->rank == rank ? RH_EDEAD : 0);
     }
     struct ofi_task *next;
@@ -277,8 +418,7 @@ void ofi_calls_bury(struct ofi_nic *ofi, int rank)
         if (task->rank != rank || !task->done)
             continue;
         set_flag(ofi, task, RH_EDEAD);
-        if (task->pending == 0)
-            ofi_task_free(ofi, task);
+        drop(ofi, task);
     }
 }
 
@@ -293,7 +433,7 @@ void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, s
     struct ofi_peer *peer = &ofi->peers[call->rank];
     if (call->oneway_count == peer->oneway_count)
         peer->has_unflushed = false; /* messages are dealt with in order */
-    call->id = 0;
+    call_end(ofi, call);
     answer->code = (int)(int64_t)message->head.offset;
     size_t body = length - sizeof(message->head);
     memcpy(&answer->info, message->body, body < sizeof(answer->info) ? body : sizeof(answer->info));
@@ -302,12 +442,14 @@ void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, s
     ofi_task_part_over(ofi, task, answer->code);
 }
 
-static int ask_once(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length,
-                    struct ofi_task **made)
+static int ask_once(struct ofi_nic *ofi, const struct ofi_errand *errand,
+                    struct ofi_message *message, size_t length, struct ofi_task **made)
 {
+    int rank = errand->rank, result = RH_EAGAIN;
     ofi_lock(ofi);
     struct ofi_task *task = ofi_task_start(ofi, rank, NULL);
-    int result = RH_EAGAIN;
+    if (task)
+        ofi_task_is_about(task, &message->head);
     if (task && ofi_call_add(ofi, task, rank, message)) {
         result = ofi_send(ofi, rank, message, length);
         if (result < 0)
@@ -320,18 +462,21 @@ static int ask_once(struct ofi_nic *ofi, int rank, struct ofi_message *message, 
     return result;
 }
 
-int ofi_ask(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length,
-            struct ofi_answer *answer, const char *during)
+int ofi_ask(struct ofi_nic *ofi, const struct ofi_errand *errand, struct ofi_message *message,
+            size_t length, struct ofi_answer *answer)
 {
-    int64_t deadline_ns = clock_deadline_ns(ofi->timeout_ns);
     for (;;) {
         struct ofi_task *task;
-        int result = ask_once(ofi, rank, message, length, &task);
-        if (result == 0)
-            return ofi_task_wait(ofi, task, answer, during);
+        int result = ask_once(ofi, errand, message, length, &task);
+        if (result == 0) {
+            result = ofi_task_wait(ofi, task, errand, answer);
+            if (errand->ticket && errand->ticket->is_open)
+                keep_request(ofi, errand->ticket->handle, message, length);
+            return result;
+        }
         if (result != RH_EAGAIN)
-            return ofi_peer_lost(ofi, rank, during);
-        result = ofi_pause(ofi, rank, deadline_ns);
+            return ofi_peer_lost(ofi, errand);
+        result = ofi_pause(ofi, errand);
         if (result < 0)
             return result;
     }

@@ -1,50 +1,86 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Data by RMA: a move is cut into pieces that the provider takes, each a part of its task.
+ * Data by RMA: a move is cut into pieces, some of which are under way at a time; when one comes
+ * back the next one starts. Each is a part of the move's task.
+ *
+ * A caller that gives up gets its memory back at once, while libfabric keeps a piece until the peer
+ * has answered: fi_cancel() does nothing for RMA. So pieces lie in memory of ours. What was read is
+ * copied to where it belongs when it is complete and still wanted; what is written is taken from
+ * the caller when its piece starts. Only where the caller's memory must be registered anyway
+ * (FI_MR_LOCAL) it is used as it is, since closing the registration takes it back.
  */
 #include "base/clock.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static struct ofi_piece *piece_take(struct ofi_nic *ofi)
+#define SMALL_LENGTH 512
+#define LARGE_LENGTH (64 * 1024)
+#define LARGE_MOST   64 /* pieces, of all moves together */
+#define DEPTH        8  /* pieces of one move */
+
+/* ---- Pieces --------------------------------------------------------------------------------- */
+
+static struct ofi_piece *piece_take(struct ofi_nic *ofi, size_t length)
 {
-    struct ofi_piece *piece = ofi->free_pieces;
-    if (piece)
-        ofi->free_pieces = piece->next;
-    else
-        piece = calloc(1, sizeof(*piece));
+    bool is_large = length > SMALL_LENGTH;
+    struct ofi_piece **list = is_large ? &ofi->free_large : &ofi->free_small;
+    struct ofi_piece *piece = *list;
     if (piece) {
-        piece->context.use = OFI_USE_PIECE;
-        piece->mr = NULL;
+        *list = piece->next;
+    } else if (!is_large || ofi->large_count < LARGE_MOST) {
+        size_t room = is_large ? LARGE_LENGTH : SMALL_LENGTH;
+        piece = malloc(sizeof(*piece) + room);
+        if (!piece)
+            return NULL;
+        ofi->large_count += is_large;
+    } else {
+        return NULL;
     }
+    memset(piece, 0, sizeof(*piece));
+    piece->context.use = OFI_USE_PIECE;
+    piece->is_large = is_large;
     return piece;
 }
 
 static void piece_give_back(struct ofi_nic *ofi, struct ofi_piece *piece)
 {
+    struct ofi_piece **list = piece->is_large ? &ofi->free_large : &ofi->free_small;
     if (piece->mr)
         fi_close(&piece->mr->fid);
-    piece->next = ofi->free_pieces;
-    ofi->free_pieces = piece;
+    piece->next = *list;
+    *list = piece;
 }
 
-void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result)
+static void piece_list(struct ofi_nic *ofi, struct ofi_piece *piece)
 {
-    atomic_fetch_sub_explicit(&ofi->piece_count, 1, memory_order_relaxed);
-    ofi_view_let_go(ofi, piece->view);
-    ofi_task_part_over(ofi, piece->task, result);
-    piece_give_back(ofi, piece);
+    piece->next = ofi->pieces;
+    if (piece->next)
+        piece->next->previous = piece;
+    ofi->pieces = piece;
+    atomic_fetch_add_explicit(&ofi->piece_count, 1, memory_order_relaxed);
 }
 
-static ssize_t post_piece(struct ofi_nic *ofi, struct ofi_piece *piece, const struct ofi_move *move,
-                          size_t length)
+static void piece_unlist(struct ofi_nic *ofi, struct ofi_piece *piece)
+{
+    if (piece->next)
+        piece->next->previous = piece->previous;
+    if (piece->previous)
+        piece->previous->next = piece->next;
+    else
+        ofi->pieces = piece->next;
+    atomic_fetch_sub_explicit(&ofi->piece_count, 1, memory_order_relaxed);
+}
+
+static ssize_t post_piece(struct ofi_nic *ofi, struct ofi_piece *piece, const struct ofi_move *move)
 {
     const struct ofi_segment_info *info = &move->view->info;
     void *description = piece->mr ? fi_mr_desc(piece->mr) : NULL;
-    struct iovec local = {.iov_base = move->local, .iov_len = length};
+    struct iovec local = {.iov_base = piece->mr ? move->local : piece->buffer,
+                          .iov_len = piece->length};
     struct fi_rma_iov remote = {
-        .addr = info->address + move->offset, .len = length, .key = info->key};
+        .addr = info->address + move->offset, .len = piece->length, .key = info->key};
     struct fi_msg_rma request = {.msg_iov = &local,
                                  .desc = &description,
                                  .iov_count = 1,
@@ -57,72 +93,176 @@ static ssize_t post_piece(struct ofi_nic *ofi, struct ofi_piece *piece, const st
         return fi_readmsg(ofi->ep, &request, flags);
     if (move->needs_delivery)
         flags |= FI_DELIVERY_COMPLETE;
-    if (length <= ofi->inject_most)
+    if (piece->length <= ofi->inject_most)
         flags |= FI_INJECT;
     return fi_writemsg(ofi->ep, &request, flags);
 }
 
-static int start_piece(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_move *move,
-                       size_t length)
+/* Its memory: the caller's, registered, or a copy. */
+static int piece_prepare(struct ofi_nic *ofi, struct ofi_piece *piece, const struct ofi_move *move)
 {
-    struct ofi_piece *piece = piece_take(ofi);
+    if (ofi->has_local_mr)
+        return ofi_register(ofi, move->local, piece->length, move->is_push ? FI_WRITE : FI_READ,
+                            &piece->mr);
+    if (move->is_push)
+        memcpy(piece->buffer, move->local, piece->length);
+    else
+        piece->target = move->local;
+    return 0;
+}
+
+static size_t piece_length(const struct ofi_nic *ofi, const struct ofi_move *move)
+{
+    size_t most = ofi->has_local_mr ? OFI_PIECE_LENGTH : LARGE_LENGTH;
+    if (most > ofi->info->ep_attr->max_msg_size)
+        most = ofi->info->ep_attr->max_msg_size;
+    return move->length < most ? move->length : most;
+}
+
+static int start_piece(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move)
+{
+    size_t length = piece_length(ofi, move);
+    struct ofi_piece *piece = piece_take(ofi, ofi->has_local_mr ? 0 : length);
     if (!piece)
         return RH_EAGAIN;
-    if (ofi->has_local_mr) {
-        int result = ofi_register(ofi, move->local, length, move->is_push ? FI_WRITE : FI_READ,
-                                  &piece->mr);
-        if (result < 0) {
-            piece_give_back(ofi, piece);
-            return result;
-        }
-    }
     piece->task = task;
     piece->view = move->view;
-    ssize_t result = post_piece(ofi, piece, move, length);
+    piece->length = length;
+    ssize_t result = piece_prepare(ofi, piece, move);
+    if (result == 0) {
+        result = post_piece(ofi, piece, move);
+        if (result < 0)
+            result = result == -FI_EAGAIN ? RH_EAGAIN : -ENOTCONN;
+    }
     if (result < 0) {
         piece_give_back(ofi, piece);
-        return result == -FI_EAGAIN ? RH_EAGAIN : -ENOTCONN;
+        return (int)result;
     }
+    piece_list(ofi, piece);
     atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&ofi->piece_count, 1, memory_order_relaxed);
+    task->piece_count++;
     move->view->underway++;
+    move->offset += length;
+    move->local += length;
+    move->length -= length;
+    return 0;
+}
+
+/* ---- Moves ---------------------------------------------------------------------------------- */
+
+/* The last of it is on the way, or the rest will never be. The task may be gone afterwards. */
+static void move_end(struct ofi_nic *ofi, struct ofi_task *task, int result)
+{
+    task->has_move = false;
+    ofi_view_let_go(ofi, task->move.view);
+    ofi_task_part_over(ofi, task, result);
+}
+
+/* Writes that were given up may still come at the target: nothing is written before they have. */
+static bool must_wait(const struct ofi_nic *ofi, const struct ofi_move *move)
+{
+    return move->is_push && ofi->peers[move->view->rank].late > 0;
+}
+
+static void move_advance(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    struct ofi_move *move = &task->move;
+    while (move->length > 0 && task->piece_count < DEPTH) {
+        int result = must_wait(ofi, move) ? RH_EAGAIN : start_piece(ofi, task, move);
+        if (result == RH_EAGAIN) {
+            ofi->has_stalled = true; /* again when there is progress */
+            return;
+        }
+        if (result < 0) {
+            move_end(ofi, task, result);
+            return;
+        }
+    }
+    if (move->length > 0)
+        return;
+    if (task->has_late_notice && ofi->keeps_write_before_send)
+        ofi_send_notice_behind(ofi, task);
+    move_end(ofi, task, 0);
+}
+
+void ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_move *move)
+{
+    task->move = *move;
+    task->has_move = true;
     task->sid = move->view->sid;
-    task->length += length;
-    return 0;
+    task->length = move->length;
+    move->view->underway++; /* so that it is not taken back between pieces */
+    atomic_fetch_add_explicit(&task->pending, 1, memory_order_relaxed);
+    move_advance(ofi, task);
 }
 
-int ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move)
+void ofi_moves_go_on(struct ofi_nic *ofi)
 {
-    uint64_t most = ofi->info->ep_attr->max_msg_size;
-    if (most > OFI_PIECE_LENGTH)
-        most = OFI_PIECE_LENGTH;
-    while (move->length > 0) {
-        size_t length = move->length < most ? move->length : (size_t)most;
-        int result = start_piece(ofi, task, move, length);
-        if (result < 0)
-            return result;
-        move->offset += length;
-        move->local += length;
-        move->length -= length;
+    struct ofi_task *next;
+    ofi->has_stalled = false;
+    for (struct ofi_task *task = ofi->tasks; task; task = next) {
+        next = task->next;
+        if (task->has_move)
+            move_advance(ofi, task);
     }
-    return 0;
 }
 
-int ofi_move_start_all(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move)
+void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result)
 {
-    size_t whole = move->length;
-    int64_t deadline_ns = clock_deadline_ns(ofi->timeout_ns);
-    for (;;) {
-        int result = ofi_move_start(ofi, task, move);
-        if (result != RH_EAGAIN || move->length == whole)
-            return result;
-        ofi_unlock(ofi);
-        result = ofi_pause(ofi, move->view->rank, deadline_ns);
-        ofi_lock(ofi);
-        if (result < 0)
-            return result;
+    struct ofi_task *task = piece->task;
+    piece_unlist(ofi, piece);
+    ofi_view_let_go(ofi, piece->view);
+    if (!task) { /* given up */
+        atomic_fetch_sub(&ofi->peers[piece->view->rank].late, 1);
+        piece_give_back(ofi, piece);
+        return;
+    }
+    if (piece->target && result == 0)
+        ofi_put(piece->target, piece->buffer, piece->length);
+    piece_give_back(ofi, piece);
+    task->piece_count--;
+    /* The part that is over still counts, so that the task is there until the end of this. */
+    if (task->has_move && result < 0)
+        move_end(ofi, task, result);
+    else if (task->has_move)
+        move_advance(ofi, task);
+    ofi_task_part_over(ofi, task, result);
+}
+
+void ofi_move_drop(struct ofi_nic *ofi, struct ofi_task *task)
+{
+    for (struct ofi_piece *piece = ofi->pieces; piece; piece = piece->next) {
+        if (piece->task != task)
+            continue;
+        piece->task = NULL;
+        piece->target = NULL;
+        atomic_fetch_add(&ofi->peers[piece->view->rank].late, 1);
+        if (piece->mr)
+            fi_close(&piece->mr->fid); /* takes the caller's memory back */
+        piece->mr = NULL;
+    }
+    if (task->has_move)
+        ofi_view_let_go(ofi, task->move.view);
+    task->has_move = false;
+}
+
+static void free_list(struct ofi_piece *list)
+{
+    while (list) {
+        struct ofi_piece *piece = list;
+        list = piece->next;
+        free(piece);
     }
 }
+
+void ofi_pieces_close(struct ofi_nic *ofi)
+{
+    free_list(ofi->pieces);
+    free_list(ofi->free_small);
+    free_list(ofi->free_large);
+}
+
+/* ---- Push and pull -------------------------------------------------------------------------- */
 
 struct ofi_task *ofi_transfer_start(struct ofi_nic *ofi, int rank, struct rh_done *done)
 {

@@ -18,6 +18,7 @@ static void free_leftovers(struct ofi_nic *ofi)
     while (ofi->tasks) {
         struct ofi_task *task = ofi->tasks;
         ofi->tasks = task->next;
+        free(task->sent);
         free(task);
     }
     while (ofi->outgoing) {
@@ -25,11 +26,7 @@ static void free_leftovers(struct ofi_nic *ofi)
         ofi->outgoing = kept->next;
         free(kept);
     }
-    while (ofi->free_pieces) {
-        struct ofi_piece *piece = ofi->free_pieces;
-        ofi->free_pieces = piece->next;
-        free(piece);
-    }
+    ofi_pieces_close(ofi);
 }
 
 /* Also after a failure in the middle of opening. */
@@ -82,6 +79,7 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
         return result;
     }
     ofi->nic.attached_is_slow = ofi->inner->attached_is_slow; /* of neighbours' memory */
+    ofi->nic.is_crowded = ofi->inner->is_crowded;
     *nic = &ofi->nic;
     return 0;
 }
@@ -146,9 +144,10 @@ static int ofi_wake(struct nic *nic, int rank)
 
 #define OPERATIONS                                                                                 \
     .close = ofi_close_nic, .segment_add = ofi_segment_add, .segment_remove = ofi_segment_remove,  \
-    .view = ofi_view, .push = ofi_push, .pull = ofi_pull, .store = ofi_store,                      \
-    .atomic = ofi_atomic, .append = ofi_append, .queue_peek = ofi_queue_peek,                      \
-    .queue_release = ofi_queue_release, .flush = ofi_flush, .wait = ofi_wait, .wake = ofi_wake
+    .view = ofi_view, .view_release = ofi_view_release, .push = ofi_push, .pull = ofi_pull,        \
+    .store = ofi_store, .atomic = ofi_atomic, .append = ofi_append, .append_try = ofi_append_try,  \
+    .queue_peek = ofi_queue_peek, .queue_release = ofi_queue_release, .flush = ofi_flush,          \
+    .wait = ofi_wait, .withdraw = ofi_withdraw, .wake = ofi_wake
 
 const struct nic_ops ofi_ops = {
     .name = "ofi",

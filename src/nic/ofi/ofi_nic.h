@@ -32,6 +32,7 @@
  *   segment.c   own segments                  view.c     peers' segments
  *   move.c      data by RMA                   push.c     push and store
  *   pull.c      pull, atomics, flush          queue.c    append and receive
+ *   once.c      what must not happen twice
  */
 #ifndef NIC_OFI_OFI_NIC_H
 #define NIC_OFI_OFI_NIC_H
@@ -61,7 +62,8 @@
 #define OFI_PUT_MOST      2048 /* bytes that travel in one message with their notice */
 #define OFI_LOST_NS       (8 * 1000000000LL) /* from a broken connection to the news of a death */
 #define OFI_PIECE_LENGTH  (1ULL << 30)
-#define OFI_DETACH_MOST_S 5 /* to wait for peers to let go of allocated memory */
+#define OFI_DETACH_MOST_S 5  /* to wait for peers to let go of allocated memory */
+#define OFI_WINDOW        64 /* requests per peer that are to happen once, at a time */
 
 /* ---- What libfabric gives back to us -------------------------------------------------------- */
 
@@ -88,8 +90,22 @@ struct ofi_piece {
     struct ofi_context context;
     struct ofi_task *task; /* NULL: given up, but libfabric still has it */
     struct ofi_view *view;
-    struct fid_mr *mr; /* of the local memory, where the provider asks for that */
-    struct ofi_piece *next;
+    struct fid_mr *mr; /* of the caller's memory, where the provider asks for that; else a copy */
+    char *target;      /* where what is read belongs; NULL: nowhere */
+    size_t length;
+    bool is_large;
+    struct ofi_piece *next, *previous;
+    char buffer[];
+};
+
+/* A move of data by RMA: what is left of it. */
+struct ofi_move {
+    struct ofi_view *view;
+    uint64_t offset;
+    char *local;
+    size_t length;
+    bool is_push;
+    bool needs_delivery; /* completion means visible at the target */
 };
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
@@ -106,11 +122,18 @@ struct ofi_answer {
 
 struct ofi_task {
     int rank;            /* the peer; the own one: several */
-    _Atomic int pending; /* pieces and replies that are missing; 0: over */
+    _Atomic int pending; /* move, pieces and replies that are missing; 0: over */
     int result;
     bool is_waited;       /* a thread waits for it and frees it */
+    bool is_parked;       /* in doubt: a ticket holds it */
+    bool is_void_claim;   /* parked, and nobody wants the slot any more */
     struct rh_done *done; /* or this is to be set */
-    rh_sid sid;           /* what it is about, for people */
+    bool has_move;
+    struct ofi_move move;
+    uint32_t piece_count;      /* under way */
+    struct ofi_outgoing *sent; /* parked: the request, to be sent again */
+    int64_t sent_ns;
+    rh_sid sid; /* what it is about, for people */
     uint64_t length;
     struct ofi_answer answer;
     bool has_late_notice; /* to be sent when the data has arrived */
@@ -124,8 +147,19 @@ struct ofi_call {
     uint32_t id; /* 0: free */
     int rank;
     bool is_lookup;
+    bool is_once;
+    uint32_t once;         /* its number */
     uint32_t oneway_count; /* of the peer, when this was sent */
     struct ofi_task *task;
+};
+
+/* A call of the program on a peer: one deadline for all of its steps. */
+struct ofi_errand {
+    int rank;
+    const char *during;
+    int64_t deadline_ns;
+    struct nic_ticket *ticket; /* what to hold when it is in doubt, or NULL */
+    int result;                /* why there is no view */
 };
 
 /* A message that a handler could not send at once. */
@@ -142,15 +176,19 @@ struct ofi_peer {
     fi_addr_t address;
     bool is_known; /* address is good */
     bool is_near;
-    bool is_buried;                /* its tasks have been ended */
-    bool has_unflushed;            /* messages without a reply were sent, and may be under way */
-    uint32_t oneway_count;         /* such messages */
-    uint32_t busy;                 /* tasks */
-    _Atomic uint32_t space;        /* counts OFI_SPACE */
-    _Atomic uint32_t underway;     /* transfers with a done flag */
-    uint64_t token_to;             /* in what we send to it */
-    struct sockaddr_storage place; /* its address, where that is of the internet kind */
-    uint64_t token_from;           /* in what it sends to us */
+    bool is_buried;            /* its tasks have been ended */
+    bool has_unflushed;        /* messages without a reply were sent, and may be under way */
+    uint32_t oneway_count;     /* such messages */
+    uint32_t busy;             /* tasks */
+    _Atomic uint32_t space;    /* counts OFI_SPACE */
+    _Atomic uint32_t underway; /* transfers with a done flag */
+    _Atomic uint32_t late;     /* pieces that were given up and have not come back */
+    uint32_t once_count;       /* requests to it that must happen once */
+    uint64_t once_open;        /* by number: those that are not decided */
+    struct ofi_remembered *remembered; /* what we have answered to its, OFI_WINDOW of them */
+    uint64_t token_to;                 /* in what we send to it */
+    struct sockaddr_storage place;     /* its address, where that is of the internet kind */
+    uint64_t token_from;               /* in what it sends to us */
 };
 
 /* A segment of this process. */
@@ -218,8 +256,11 @@ struct ofi_nic {
     struct ofi_call *calls;
     uint32_t call_next;
     struct ofi_task *tasks;
-    uint32_t task_count; /* with a done flag */
-    struct ofi_piece *free_pieces;
+    uint32_t task_count;      /* with a done flag */
+    struct ofi_piece *pieces; /* under way */
+    struct ofi_piece *free_small, *free_large;
+    uint32_t large_count;
+    bool has_stalled;             /* moves wait for room in the network */
     _Atomic uint32_t piece_count; /* under way; written under the lock */
     struct ofi_outgoing *outgoing, **outgoing_end;
     struct ofi_segment *segments[OFI_CHAINS];
@@ -291,12 +332,14 @@ int ofi_peers_open(struct ofi_nic *ofi);
 void ofi_peers_close(struct ofi_nic *ofi);
 /* Make sure that messages to rank can be sent. RH_EAGAIN: it has not told yet how it is reached. */
 int ofi_peer_meet(struct ofi_nic *ofi, int rank);
+/* Whether that has been done. Not under the lock. */
+bool ofi_peer_is_known(struct ofi_nic *ofi, int rank);
 /* A peer said itself where it is. Under the lock. */
 void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t length);
 /* End everything that is under way to a rank that is gone. Under the lock. */
 void ofi_peer_bury(struct ofi_nic *ofi, int rank);
 /* The connection broke. Waits for the news that the peer is gone, and says what is known then. */
-int ofi_peer_lost(struct ofi_nic *ofi, int rank, const char *during);
+int ofi_peer_lost(struct ofi_nic *ofi, const struct ofi_errand *errand);
 
 /* ---- control.c ------------------------------------------------------------------------------ */
 
@@ -310,20 +353,35 @@ int ofi_send(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t 
 /* Send now or soon, for handlers, which must not wait. Under the lock. */
 void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length);
 void ofi_send_waiting(struct ofi_nic *ofi);
+/* A call begins. */
+struct ofi_errand ofi_errand(const struct ofi_nic *ofi, int rank, const char *during);
 /* The network was full: make progress for a moment. Why not to go on, else 0. Not under the
  * lock. */
-int ofi_pause(struct ofi_nic *ofi, int rank, int64_t deadline_ns);
-/* The same in a loop: the deadline is 0 before the first pause, and counts from there. */
-int ofi_pause_again(struct ofi_nic *ofi, int rank, int64_t *deadline_ns);
+int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand);
 
 /* A new task, or NULL. Under the lock. */
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
 void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_withdraw(struct nic *nic, struct rh_done *done);
+/* For people; before anybody waits for it, who reads this without the lock. */
+static inline void ofi_task_is_about(struct ofi_task *task, const struct ofi_head *head)
+{
+    task->sid = head->sid;
+    task->length = head->length;
+}
 /* One thing less is missing. Under the lock. */
 void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result);
-/* Wait for a task and free it; its result, and its answer where wanted. Not under the lock. */
-int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_answer *answer,
-                  const char *during);
+/* Wait for a task and free it; its result, and its answer where wanted. If it is not over in time
+ * nothing of the caller's is used any more, and the errand's ticket, where there is one, holds it.
+ * Not under the lock. */
+int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_errand *errand,
+                  struct ofi_answer *answer);
+/* A claim that nobody wants was granted. */
+void ofi_claim_give_back(struct ofi_nic *ofi, const struct ofi_task *task);
+/* Go on with what the errand's ticket holds. */
+int ofi_resume(struct ofi_nic *ofi, const struct ofi_errand *errand, struct ofi_answer *answer);
+/* A claim is in doubt, and not wanted any more: give its slot back once it is known. */
+void ofi_claim_void(struct ofi_nic *ofi, struct nic_ticket *ticket, uint32_t generation);
 /* Make a request part of a task: sets message->head.request. False: too many. Under the lock. */
 bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank,
                   struct ofi_message *message);
@@ -333,8 +391,37 @@ void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task);
 void ofi_calls_bury(struct ofi_nic *ofi, int rank);
 void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, size_t length);
 /* Ask and wait for the answer. The result is the answer's code or why there is none. */
-int ofi_ask(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length,
-            struct ofi_answer *answer, const char *during);
+int ofi_ask(struct ofi_nic *ofi, const struct ofi_errand *errand, struct ofi_message *message,
+            size_t length, struct ofi_answer *answer);
+
+/* ---- once.c -------------------------------------------------------------------------------- */
+
+static inline bool ofi_is_once(const struct ofi_head *head)
+{
+    return head->kind == OFI_ATOMIC || head->kind == OFI_APPEND || head->kind == OFI_CLAIM;
+}
+
+#define OFI_REMEMBERED_MOST 16 /* bytes of a reply, beside its code */
+_Static_assert(sizeof(struct ofi_claim_body) <= OFI_REMEMBERED_MOST, "it is remembered");
+
+struct ofi_answered {
+    int code;
+    const void *body;
+    size_t length;
+};
+
+enum ofi_seen { OFI_SEEN_NEVER, OFI_SEEN_REPEAT, OFI_SEEN_OLD };
+
+/* All under the lock. The next number of requests to a rank. False: too many are not decided. */
+bool ofi_once_begin(struct ofi_nic *ofi, int rank, uint32_t *number);
+/* It has been answered, or nobody wants to know any more. */
+void ofi_once_end(struct ofi_nic *ofi, int rank, uint32_t number);
+/* Whether a request came before; if so, what was answered, good until the next request. */
+enum ofi_seen ofi_once_look(struct ofi_nic *ofi, const struct ofi_head *head,
+                            struct ofi_answered *answered);
+void ofi_once_remember(struct ofi_nic *ofi, const struct ofi_head *head,
+                       const struct ofi_answered *answered);
+void ofi_once_close(struct ofi_nic *ofi);
 
 /* ---- progress.c ----------------------------------------------------------------------------- */
 
@@ -370,6 +457,8 @@ bool ofi_sockets_are_settled(struct ofi_nic *ofi);
 
 /* ---- serve.c -------------------------------------------------------------------------------- */
 
+/* Copy to memory that somebody looks at: words arrive whole. */
+void ofi_put(char *target, const void *source, size_t length);
 /* A message came. Under the lock. */
 void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length);
 /* The answer to a revocation that had to wait. Under the lock. */
@@ -384,13 +473,13 @@ struct ofi_segment *ofi_segment_find(struct ofi_nic *ofi, rh_sid sid);
 
 /* ---- view.c --------------------------------------------------------------------------------- */
 
-/* A peer's segment, looked up if need be; NULL with *result set if there is none. The lock is held
- * when this returns one, and not when it does not. */
-struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool counted,
-                               int *result);
+/* A peer's segment, looked up if need be; NULL with errand->result set if there is none. The lock
+ * is held when this returns one, and not when it does not. */
+struct ofi_view *ofi_view_take(struct ofi_nic *ofi, struct ofi_errand *errand, rh_sid sid,
+                               bool counted);
 /* The same, with the access checked. */
-struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, uint64_t length,
-                                unsigned rights, int *result);
+struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct ofi_errand *errand,
+                                struct rh_remote remote, uint64_t length, unsigned rights);
 struct ofi_view *ofi_view_find(struct ofi_nic *ofi, int rank, rh_sid sid);
 /* Its owner has answered a look-up. At once, since the next message may take it back. Under the
  * lock. */
@@ -408,26 +497,21 @@ int ofi_refuse_queue(struct ofi_nic *ofi, const struct ofi_view *view);
 int ofi_refuse_alignment(struct rh_remote remote);
 int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view);
+void ofi_view_release(struct nic *nic, const struct nic_view *view);
 void ofi_views_close(struct ofi_nic *ofi);
 
 /* ---- move.c --------------------------------------------------------------------------------- */
 
-/* A move of data by RMA. */
-struct ofi_move {
-    struct ofi_view *view;
-    uint64_t offset;
-    char *local;
-    size_t length;
-    bool is_push;
-    bool needs_delivery; /* completion means visible at the target */
-};
-/* Start what is left of it as parts of a task, and count that off. RH_EAGAIN: the network is full.
- * Under the lock. */
-int ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move);
-/* Start all of it, waiting for the network between its pieces. Under the lock, which is given up
- * meanwhile. RH_EAGAIN only if nothing was started. */
-int ofi_move_start_all(struct ofi_nic *ofi, struct ofi_task *task, struct ofi_move *move);
+/* Make a move part of a task; it goes on by itself, and its errors are the task's. Under the
+ * lock, as all of these. */
+void ofi_move_start(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_move *move);
+/* The network was full, and there has been progress. */
+void ofi_moves_go_on(struct ofi_nic *ofi);
+/* Nobody wants a task's data any more: its memory is not used after this. */
+void ofi_move_drop(struct ofi_nic *ofi, struct ofi_task *task);
 void ofi_piece_over(struct ofi_nic *ofi, struct ofi_piece *piece, int result);
+/* When libfabric has been closed. */
+void ofi_pieces_close(struct ofi_nic *ofi);
 
 /* The task of a push or pull, or NULL: too many are under way. Under the lock. */
 struct ofi_task *ofi_transfer_start(struct ofi_nic *ofi, int rank, struct rh_done *done);
@@ -447,9 +531,14 @@ int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uin
 int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old);
 int ofi_flush(struct nic *nic, int rank);
+/* A task's notice: when its data has arrived, or behind the data where the network keeps the two in
+ * order. */
 void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_send_notice_behind(struct ofi_nic *ofi, struct ofi_task *task);
 int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                int64_t timeout_ns);
+int ofi_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                   struct nic_ticket *ticket);
 int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
 void ofi_queue_release(struct nic *nic, void *queue);
 

@@ -3,6 +3,7 @@
  * Peers: who is near, how the others are reached, and the tokens by which messages of the job are
  * told from a stranger's.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "nic/ofi/ofi_nic.h"
@@ -87,6 +88,7 @@ int ofi_peers_open(struct ofi_nic *ofi)
 
 void ofi_peers_close(struct ofi_nic *ofi)
 {
+    ofi_once_close(ofi);
     free(ofi->peers);
 }
 
@@ -122,6 +124,14 @@ void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t l
     peer->is_known = fi_av_insert(ofi->av, address, 1, &peer->address, 0, NULL) == 1;
     memcpy(&peer->place, address, length < sizeof(peer->place) ? length : sizeof(peer->place));
     ofi_sockets_changed(ofi);
+}
+
+bool ofi_peer_is_known(struct ofi_nic *ofi, int rank)
+{
+    ofi_lock(ofi); /* the agent may be learning it */
+    bool is_known = ofi->peers[rank].is_known;
+    ofi_unlock(ofi);
+    return is_known;
 }
 
 int ofi_peer_meet(struct ofi_nic *ofi, int rank)
@@ -160,14 +170,17 @@ static bool never(void *context)
     return false;
 }
 
-int ofi_peer_lost(struct ofi_nic *ofi, int rank, const char *during)
+int ofi_peer_lost(struct ofi_nic *ofi, const struct ofi_errand *errand)
 {
+    int rank = errand->rank;
     const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
-    int result = ofi_wait_until(ofi, rank, never, NULL, OFI_LOST_NS);
-    if (result != RH_ETIMEOUT)
+    int64_t left_ns = errand->deadline_ns - clock_now_ns();
+    int64_t most_ns = left_ns < 0 ? 0 : left_ns < OFI_LOST_NS ? left_ns : OFI_LOST_NS;
+    int result = ofi_wait_until(ofi, rank, never, NULL, most_ns);
+    if (result != RH_ETIMEOUT && result != RH_EAGAIN)
         return result;
     return error_set(RH_ETIMEOUT, rank,
                      "%s: the connection to rank %d%s%s broke, and it is not known to be dead; "
                      "look at the network between the two hosts, then try again",
-                     during, rank, node->host[0] ? " on " : "", node->host);
+                     errand->during, rank, node->host[0] ? " on " : "", node->host);
 }

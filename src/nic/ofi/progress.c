@@ -95,6 +95,8 @@ unsigned ofi_progress(struct ofi_nic *ofi)
     }
     if (unlikely(ofi->outgoing != NULL))
         ofi_send_waiting(ofi);
+    if (unlikely(ofi->has_stalled))
+        ofi_moves_go_on(ofi);
     look_for_deaths(ofi);
     return handled;
 }
@@ -164,7 +166,7 @@ static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
     ofi_lock(ofi);
     bool agrees = ofi->cq_fd < 0 || fi_trywait(ofi->fabric, &waited, 1) == 0;
     bool is_watched = ofi->cq_fd >= 0 || (ofi->has_sockets && ofi_sockets_are_settled(ofi));
-    *timeout_ms = is_watched && !ofi->outgoing ? IDLE_MS : POLLING_MS;
+    *timeout_ms = is_watched && !ofi->outgoing && !ofi->has_stalled ? IDLE_MS : POLLING_MS;
     ofi_unlock(ofi);
     return agrees;
 }
@@ -259,11 +261,21 @@ static bool has_pieces(void *context)
     return atomic_load_explicit(&ofi->piece_count, memory_order_relaxed) > 0;
 }
 
+/* Messages are served under the lock; what comes later finds that its claim is gone. */
+static void settle(void *context, int rank)
+{
+    struct ofi_nic *ofi = context;
+    ofi_lock(ofi);
+    ofi_peer_bury(ofi, rank);
+    ofi_unlock(ofi);
+}
+
 int ofi_agent_start(struct ofi_nic *ofi)
 {
     struct shm_outside outside = {.progress = progress_if_free,
                                   .asleep = thread_sleeps,
                                   .is_busy = has_pieces,
+                                  .settle = settle,
                                   .is_slow = ofi_provider_is_slow(ofi->info),
                                   .context = ofi};
     ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

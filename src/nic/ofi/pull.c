@@ -8,24 +8,19 @@
 
 #include <string.h>
 
-static int pull_once(struct ofi_nic *ofi, struct rh_remote source, void *target, size_t length,
-                     struct rh_done *done, struct ofi_task **waited)
+static int pull_start(struct ofi_nic *ofi, struct ofi_errand *errand, struct ofi_move *move,
+                      struct rh_remote source, struct rh_done *done, struct ofi_task **waited)
 {
-    int result = 0;
-    struct ofi_view *view = ofi_view_check(ofi, source, length, RH_READ, &result);
-    if (!view)
-        return result;
-    if (view->info.kind == NIC_SEGMENT_QUEUE)
-        return ofi_refuse_queue(ofi, view);
-    struct ofi_move move = {
-        .view = view, .offset = source.offset, .local = target, .length = length};
+    move->view = ofi_view_check(ofi, errand, source, move->length, RH_READ);
+    if (!move->view)
+        return errand->result;
+    if (move->view->info.kind == NIC_SEGMENT_QUEUE)
+        return ofi_refuse_queue(ofi, move->view);
     struct ofi_task *task = ofi_transfer_start(ofi, source.rank, done);
-    result = RH_EAGAIN;
+    int result = RH_EAGAIN;
     if (task) {
-        view->underway++;
-        result = ofi_move_start_all(ofi, task, &move);
-        ofi_view_let_go(ofi, view);
-        result = ofi_transfer_started(ofi, task, result, waited);
+        ofi_move_start(ofi, task, move);
+        result = ofi_transfer_started(ofi, task, 0, waited);
     }
     ofi_unlock(ofi);
     return result;
@@ -39,21 +34,23 @@ int ofi_pull(struct nic *nic, struct rh_remote source, void *target, size_t leng
         return ofi->inner->ops->pull(ofi->inner, source, target, length, extra);
     struct rh_done *done = extra ? extra->done : NULL;
     struct ofi_task *task = NULL;
-    int64_t deadline_ns = 0;
-    int result;
-    while ((result = pull_once(ofi, source, target, length, done, &task)) == RH_EAGAIN) {
-        if (done)
-            return error_set(RH_EAGAIN, source.rank, "too many transfers are under way");
-        result = ofi_pause_again(ofi, source.rank, &deadline_ns);
-        if (result < 0)
-            return result;
-    }
-    if (result == -ENOTCONN)
-        return ofi_peer_lost(ofi, source.rank, "pull");
-    return result == 0 && task ? ofi_task_wait(ofi, task, NULL, "pull") : result;
+    struct ofi_errand errand = ofi_errand(ofi, source.rank, "pull");
+    struct ofi_move move = {.offset = source.offset, .local = target, .length = length};
+    int result = pull_start(ofi, &errand, &move, source, done, &task);
+    if (result == RH_EAGAIN)
+        return error_set(RH_EAGAIN, source.rank, "too many transfers are under way");
+    return result == 0 && task ? ofi_task_wait(ofi, task, &errand, NULL) : result;
 }
 
 /* ---- Atomics -------------------------------------------------------------------------------- */
+
+static int atomic_result(struct ofi_nic *ofi, struct rh_remote target, int result,
+                         const struct ofi_answer *answer, uint64_t *old)
+{
+    if (result == 0)
+        *old = answer->old;
+    return ofi_refused(ofi, target.rank, target.sid, result, "atomic operation");
+}
 
 int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old)
@@ -61,10 +58,16 @@ int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, target.rank))
         return ofi->inner->ops->atomic(ofi->inner, target, operands, old);
-    int result = 0;
-    struct ofi_view *view = ofi_view_check(ofi, target, 8, RH_ATOMIC, &result);
+    struct ofi_errand errand = ofi_errand(ofi, target.rank, "atomic operation");
+    struct ofi_answer answer;
+    errand.ticket = operands->ticket;
+    if (errand.ticket && errand.ticket->deadline_ns != 0)
+        errand.deadline_ns = errand.ticket->deadline_ns;
+    if (errand.ticket && errand.ticket->is_open)
+        return atomic_result(ofi, target, ofi_resume(ofi, &errand, &answer), &answer, old);
+    struct ofi_view *view = ofi_view_check(ofi, &errand, target, 8, RH_ATOMIC);
     if (!view)
-        return result;
+        return errand.result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return ofi_refuse_queue(ofi, view);
     struct ofi_message message;
@@ -77,12 +80,8 @@ int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
     if (target.offset % 8 != 0)
         return ofi_refuse_alignment(target);
     memcpy(message.body, &body, sizeof(body));
-    struct ofi_answer answer;
-    result = ofi_ask(ofi, target.rank, &message, sizeof(message.head) + sizeof(body), &answer,
-                     "atomic operation");
-    if (result == 0)
-        *old = answer.old;
-    return ofi_refused(ofi, target.rank, target.sid, result, "atomic operation");
+    int result = ofi_ask(ofi, &errand, &message, sizeof(message.head) + sizeof(body), &answer);
+    return atomic_result(ofi, target, result, &answer, old);
 }
 
 /* ---- Flush ---------------------------------------------------------------------------------- */
@@ -90,7 +89,8 @@ int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
 static bool nothing_underway(void *context)
 {
     struct ofi_peer *peer = context;
-    return atomic_load_explicit(&peer->underway, memory_order_acquire) == 0;
+    return atomic_load_explicit(&peer->underway, memory_order_acquire) == 0 &&
+           atomic_load_explicit(&peer->late, memory_order_acquire) == 0;
 }
 
 static int flush_one(struct ofi_nic *ofi, int rank)
@@ -98,16 +98,14 @@ static int flush_one(struct ofi_nic *ofi, int rank)
     struct ofi_peer *peer = &ofi->peers[rank];
     struct ofi_message message;
     message.head = ofi_head(OFI_FLUSH, 0, 0);
+    struct ofi_errand errand = ofi_errand(ofi, rank, "flush");
     int result = ofi_wait_until(ofi, rank, nothing_underway, peer, ofi->timeout_ns);
     if (result < 0)
         return result;
     ofi_lock(ofi);
-    bool has_unflushed = peer->has_unflushed;
-    peer->has_unflushed = false;
+    bool has_unflushed = peer->has_unflushed; /* until a later message has been answered */
     ofi_unlock(ofi);
-    if (!has_unflushed)
-        return 0;
-    return ofi_ask(ofi, rank, &message, sizeof(message.head), NULL, "flush");
+    return has_unflushed ? ofi_ask(ofi, &errand, &message, sizeof(message.head), NULL) : 0;
 }
 
 int ofi_flush(struct nic *nic, int rank)

@@ -63,17 +63,10 @@ void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task)
         task->result = RH_EAGAIN;
 }
 
-/* The notice follows its data at once where the network keeps the two in order, else when the data
- * has arrived. */
-static void start_notice(struct ofi_nic *ofi, struct ofi_task *task, const struct notice *notice)
+void ofi_send_notice_behind(struct ofi_nic *ofi, struct ofi_task *task)
 {
     struct ofi_message message;
-    task->late_place = notice->place;
-    task->late_value = notice->value;
-    task->has_late_notice = true;
-    if (!ofi->keeps_write_before_send)
-        return;
-    size_t length = notice_build(&message, &notice->place, &notice->value);
+    size_t length = notice_build(&message, &task->late_place, &task->late_value);
     if (!ofi_call_add(ofi, task, task->rank, &message))
         return;
     if (ofi_send(ofi, task->rank, &message, length) < 0)
@@ -114,6 +107,7 @@ static int put_with_reply(struct ofi_nic *ofi, struct ofi_view *view, const stru
     struct ofi_message message;
     size_t length = put_build(&message, view, push->target.offset, &push->notice, push->source,
                               push->length);
+    ofi_task_is_about(task, &message.head);
     if (!ofi_call_add(ofi, task, view->rank, &message))
         return RH_EAGAIN;
     int result = ofi_send(ofi, view->rank, &message, length);
@@ -123,8 +117,8 @@ static int put_with_reply(struct ofi_nic *ofi, struct ofi_view *view, const stru
 }
 
 /* Under the lock. */
-static int write_memory(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push,
-                        struct ofi_task *task)
+static void write_memory(struct ofi_nic *ofi, struct ofi_view *view, const struct push *push,
+                         struct ofi_task *task)
 {
     bool follows = push->notice.is_there && ofi->keeps_write_before_send;
     struct ofi_move move = {.view = view,
@@ -133,12 +127,10 @@ static int write_memory(struct ofi_nic *ofi, struct ofi_view *view, const struct
                             .length = push->length,
                             .is_push = true,
                             .needs_delivery = !follows};
-    view->underway++; /* so that it is not taken back between pieces */
-    int result = ofi_move_start_all(ofi, task, &move);
-    if (result == 0 && push->notice.is_there)
-        start_notice(ofi, task, &push->notice);
-    ofi_view_let_go(ofi, view);
-    return result;
+    task->has_late_notice = push->notice.is_there;
+    task->late_place = push->notice.place;
+    task->late_value = push->notice.value;
+    ofi_move_start(ofi, task, &move);
 }
 
 /* A word must arrive whole. RMA over a stream may be cut anywhere, unless it is all that is under
@@ -147,7 +139,7 @@ static bool is_word_at_risk(const struct ofi_nic *ofi, const struct push *push)
 {
     const struct ofi_peer *peer = &ofi->peers[push->target.rank];
     bool is_word = push->length == 8 && push->target.offset % 8 == 0;
-    return is_word && ofi->is_stream && (peer->busy > 1 || peer->has_unflushed);
+    return is_word && ofi->is_stream && (peer->busy > 1 || peer->has_unflushed || peer->late > 0);
 }
 
 static bool goes_by_message(const struct ofi_nic *ofi, const struct push *push)
@@ -170,8 +162,11 @@ static int push_start(struct ofi_nic *ofi, struct ofi_view *view, const struct p
     } else {
         struct ofi_task *task = ofi_transfer_start(ofi, push->target.rank, push->done);
         if (task) {
-            result = goes_by_message(ofi, push) ? put_with_reply(ofi, view, push, task)
-                                                : write_memory(ofi, view, push, task);
+            result = 0;
+            if (goes_by_message(ofi, push))
+                result = put_with_reply(ofi, view, push, task);
+            else
+                write_memory(ofi, view, push, task);
             result = ofi_transfer_started(ofi, task, result, waited);
         }
     }
@@ -196,12 +191,12 @@ static bool notice_is_beside(const struct ofi_view *view, const struct push *pus
            view->info.length >= 8 && notice->word.offset <= view->info.length - 8;
 }
 
-static int check_notice(struct ofi_nic *ofi, const struct rh_notice *notice, struct push *push)
+static int check_notice(struct ofi_nic *ofi, struct ofi_errand *errand,
+                        const struct rh_notice *notice, struct push *push)
 {
-    int result = 0;
-    struct ofi_view *view = ofi_view_check(ofi, notice->word, 8, RH_WRITE, &result);
+    struct ofi_view *view = ofi_view_check(ofi, errand, notice->word, 8, RH_WRITE);
     if (!view)
-        return result;
+        return errand->result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return ofi_refuse_queue(ofi, view);
     push->notice = notice_in(view, notice);
@@ -209,25 +204,24 @@ static int check_notice(struct ofi_nic *ofi, const struct rh_notice *notice, str
     return notice->word.offset % 8 != 0 ? ofi_refuse_alignment(notice->word) : 0;
 }
 
-static int push_once(struct ofi_nic *ofi, struct push *push, const struct rh_notice *notice,
-                     struct ofi_task **waited)
+static int push_once(struct ofi_nic *ofi, struct ofi_errand *errand, struct push *push,
+                     const struct rh_notice *notice, struct ofi_task **waited)
 {
-    int result = 0;
-    struct ofi_view *view = ofi_view_check(ofi, push->target, push->length, RH_WRITE, &result);
+    struct ofi_view *view = ofi_view_check(ofi, errand, push->target, push->length, RH_WRITE);
     if (!view)
-        return result;
+        return errand->result;
     if (view->info.kind == NIC_SEGMENT_QUEUE)
         return ofi_refuse_queue(ofi, view);
     if (notice && notice_is_beside(view, push, notice)) {
         push->notice = notice_in(view, notice);
     } else if (notice) {
         ofi_unlock(ofi); /* its segment may have to be looked up */
-        result = check_notice(ofi, notice, push);
+        int result = check_notice(ofi, errand, notice, push);
         if (result < 0)
             return result;
-        view = ofi_view_check(ofi, push->target, push->length, RH_WRITE, &result);
+        view = ofi_view_check(ofi, errand, push->target, push->length, RH_WRITE);
         if (!view)
-            return result;
+            return errand->result;
     }
     return push_start(ofi, view, push, waited);
 }
@@ -243,20 +237,21 @@ int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_
                         .length = length,
                         .done = extra ? extra->done : NULL,
                         .is_inline = extra && extra->is_inline};
+    const struct rh_notice *notice = extra ? extra->notice : NULL;
     struct ofi_task *task = NULL;
-    int64_t deadline_ns = 0;
+    struct ofi_errand errand = ofi_errand(ofi, target.rank, "push");
     int result;
-    while ((result = push_once(ofi, &push, extra ? extra->notice : NULL, &task)) == RH_EAGAIN) {
-        if (push.done)
+    while ((result = push_once(ofi, &errand, &push, notice, &task)) == RH_EAGAIN) {
+        if (push.done || (extra && extra->is_hasty))
             return error_set(RH_EAGAIN, target.rank, "too many transfers are under way");
-        result = ofi_pause_again(ofi, target.rank, &deadline_ns);
+        result = ofi_pause(ofi, &errand);
         if (result < 0)
             return result;
     }
     if (result == -ENOTCONN)
-        return ofi_peer_lost(ofi, target.rank, "push");
+        return ofi_peer_lost(ofi, &errand);
     if (result == 0 && task)
-        result = ofi_refused(ofi, target.rank, target.sid, ofi_task_wait(ofi, task, NULL, "push"),
+        result = ofi_refused(ofi, target.rank, target.sid, ofi_task_wait(ofi, task, &errand, NULL),
                              "push");
     return result;
 }
@@ -288,13 +283,13 @@ int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uin
         return ofi->inner->ops->store(ofi->inner, view, offset, value, width);
     struct push push = {
         .target = view->remote, .source = &value, .length = width, .is_inline = true};
-    int64_t deadline_ns = 0;
+    struct ofi_errand errand = ofi_errand(ofi, view->remote.rank, "store");
     int result;
     push.target.offset += offset;
     while ((result = store_once(ofi, view, &push)) == RH_EAGAIN) {
-        result = ofi_pause_again(ofi, view->remote.rank, &deadline_ns);
+        result = ofi_pause(ofi, &errand);
         if (result < 0)
             return result;
     }
-    return result == -ENOTCONN ? ofi_peer_lost(ofi, view->remote.rank, "store") : result;
+    return result == -ENOTCONN ? ofi_peer_lost(ofi, &errand) : result;
 }

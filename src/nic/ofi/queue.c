@@ -3,9 +3,11 @@
  * Append to queues of ranks that are not near, and receiving from own ones, whoever sent.
  *
  * The queue's owner decides: a short message is put into it by the owner's NIC, which answers
- * whether there was room. For a long one a slot is claimed, filled by RMA and published; should the
- * sender die in between, the owner finds its rank in the slot and skips it. A sender that was told
- * "full" hears when there is space again, and asks again by itself from time to time.
+ * whether there was room. For a long one a slot is claimed, filled by further messages and
+ * published; should the sender die in between, the owner finds its rank in the slot and skips it.
+ * Not by RMA: what is still under way when the sender dies or gives up would be written into a slot
+ * that is somebody else's by then, while a message is checked against the claim. A sender that was
+ * told "full" hears when there is space again, and asks again by itself from time to time.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,6 +20,7 @@
 /* ---- Sending -------------------------------------------------------------------------------- */
 
 struct append {
+    struct ofi_errand errand;
     struct rh_remote queue;
     const void *data;
     size_t length;
@@ -33,73 +36,111 @@ static int append_short(struct ofi_nic *ofi, const struct append *append)
     message.head.length = (uint16_t)append->length;
     if (append->length > 0)
         memcpy(message.body, append->data, append->length);
-    return ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head) + append->length, NULL,
-                   "append");
+    return ofi_ask(ofi, &append->errand, &message, sizeof(message.head) + append->length, NULL);
 }
 
 static int claim(struct ofi_nic *ofi, const struct append *append, struct ofi_claim_body *claimed)
 {
     struct ofi_answer answer;
     struct ofi_message message;
+    struct nic_ticket ticket = {0};
+    struct ofi_errand errand = append->errand;
+    errand.ticket = &ticket;
     message.head = ofi_head(OFI_CLAIM, append->queue.sid, append->length);
     message.head.generation = append->generation;
-    int result = ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head), &answer,
-                         "append");
-    *claimed = answer.claim;
+    int result = ofi_ask(ofi, &errand, &message, sizeof(message.head), &answer);
+    if (ticket.is_open) /* a slot that is claimed later would stop the queue */
+        ofi_claim_void(ofi, &ticket, append->generation);
+    if (result == 0)
+        *claimed = answer.claim;
     return result;
 }
 
-static int fill(struct ofi_nic *ofi, const struct append *append, struct ofi_view *view,
-                const struct ofi_claim_body *claimed)
-{
-    struct ofi_move move = {.view = view,
-                            .offset = claimed->offset,
-                            .local = (char *)(uintptr_t)append->data,
-                            .length = append->length,
-                            .is_push = true,
-                            .needs_delivery = true};
-    int64_t deadline_ns = clock_deadline_ns(ofi->timeout_ns);
-    ofi_lock(ofi);
-    struct ofi_task *task = ofi_task_start(ofi, append->queue.rank, NULL);
-    if (task)
-        atomic_store(&task->pending, 1);
-    int result = task ? ofi_move_start(ofi, task, &move) : RH_ENOSPACE;
-    while (result == RH_EAGAIN) {
-        ofi_unlock(ofi);
-        result = ofi_pause(ofi, append->queue.rank, deadline_ns);
-        ofi_lock(ofi);
-        if (result == 0)
-            result = ofi_move_start(ofi, task, &move);
-    }
-    if (task)
-        ofi_task_part_over(ofi, task, result);
-    ofi_unlock(ofi);
-    return task ? ofi_task_wait(ofi, task, NULL, "append") : result;
-}
-
-static int publish(struct ofi_nic *ofi, const struct append *append, uint64_t number, bool is_void)
+/* One message of its data; RH_EAGAIN: not now. */
+static int fill_some(struct ofi_nic *ofi, const struct append *append,
+                     const struct ofi_claim_body *claimed, uint64_t at)
 {
     struct ofi_message message;
-    message.head = ofi_head(OFI_PUBLISH, append->queue.sid, number);
-    struct ofi_publish_body body = {.length = (uint32_t)append->length, .is_void = is_void};
+    struct ofi_fill_body body = {.at = at};
+    size_t left = append->length - at, length = left < OFI_FILL_MOST ? left : OFI_FILL_MOST;
+    message.head = ofi_head(OFI_FILL, append->queue.sid, claimed->number);
     message.head.generation = append->generation;
+    message.head.length = (uint16_t)length;
     memcpy(message.body, &body, sizeof(body));
-    return ofi_ask(ofi, append->queue.rank, &message, sizeof(message.head) + sizeof(body), NULL,
-                   "append");
+    memcpy(message.body + sizeof(body), (const char *)append->data + at, length);
+    ofi_lock(ofi);
+    int result = ofi_send(ofi, append->queue.rank, &message,
+                          sizeof(message.head) + sizeof(body) + length);
+    ofi_unlock(ofi);
+    return result;
 }
 
-/* The view is in use until the message is published, so the queue does not go meanwhile. */
-static int append_long(struct ofi_nic *ofi, const struct append *append, struct ofi_view *view)
+static int fill(struct ofi_nic *ofi, const struct append *append,
+                const struct ofi_claim_body *claimed)
+{
+    for (uint64_t at = 0; at < append->length;) {
+        int result = fill_some(ofi, append, claimed, at);
+        if (result == 0)
+            at += OFI_FILL_MOST;
+        else if (result != RH_EAGAIN)
+            return ofi_peer_lost(ofi, &append->errand);
+        else if ((result = ofi_pause(ofi, &append->errand)) < 0)
+            return result;
+    }
+    return 0;
+}
+
+static size_t publish_build(struct ofi_message *message, rh_sid sid, uint32_t generation,
+                            const struct ofi_claim_body *claimed,
+                            const struct ofi_publish_body *body)
+{
+    message->head = ofi_head(OFI_PUBLISH, sid, claimed->number);
+    message->head.generation = generation;
+    memcpy(message->body, body, sizeof(*body));
+    return sizeof(message->head) + sizeof(*body);
+}
+
+static int publish(struct ofi_nic *ofi, const struct append *append,
+                   const struct ofi_claim_body *claimed)
+{
+    struct ofi_message message;
+    struct ofi_publish_body body = {.length = (uint32_t)append->length};
+    size_t length = publish_build(&message, append->queue.sid, append->generation, claimed, &body);
+    return ofi_ask(ofi, &append->errand, &message, length, NULL);
+}
+
+/* There will be no message in the slot. Nobody waits for the answer: there is none that would
+ * change anything. Under the lock. */
+static void publish_void(struct ofi_nic *ofi, struct rh_remote queue, uint32_t generation,
+                         const struct ofi_claim_body *claimed)
+{
+    struct ofi_message message;
+    struct ofi_publish_body body = {.is_void = true};
+    size_t length = publish_build(&message, queue.sid, generation, claimed, &body);
+    ofi_send_soon(ofi, queue.rank, &message, length);
+    ofi->peers[queue.rank].has_unflushed = true;
+    ofi->peers[queue.rank].oneway_count++;
+}
+
+void ofi_claim_give_back(struct ofi_nic *ofi, const struct ofi_task *task)
+{
+    publish_void(ofi, rh_at(task->rank, task->sid, 0), task->late_place.generation,
+                 &task->answer.claim);
+}
+
+static int append_long(struct ofi_nic *ofi, const struct append *append)
 {
     struct ofi_claim_body claimed;
     int result = claim(ofi, append, &claimed);
     if (result < 0)
         return result;
-    result = fill(ofi, append, view, &claimed);
+    result = fill(ofi, append, &claimed);
     if (result == 0)
-        return publish(ofi, append, claimed.number, false);
+        return publish(ofi, append, &claimed);
+    ofi_lock(ofi);
     if (!ofi_is_gone(ofi, append->queue.rank))
-        publish(ofi, append, claimed.number, true);
+        publish_void(ofi, append->queue, append->generation, &claimed);
+    ofi_unlock(ofi);
     return result;
 }
 
@@ -122,9 +163,9 @@ static int append_once(struct ofi_nic *ofi, struct append *append, uint32_t *spa
 {
     int result = 0;
     struct rh_remote queue = append->queue;
-    struct ofi_view *view = ofi_view_take(ofi, queue.rank, queue.sid, true, &result);
+    struct ofi_view *view = ofi_view_take(ofi, &append->errand, queue.sid, true);
     if (!view)
-        return result;
+        return append->errand.result;
     result = check_queue(ofi, view, append->length);
     if (result < 0)
         return result;
@@ -132,14 +173,8 @@ static int append_once(struct ofi_nic *ofi, struct append *append, uint32_t *spa
     append->generation = view->info.generation;
     append->slot_count = view->info.slot_count;
     bool is_long = append->length > OFI_BODY_MOST;
-    view->underway += is_long;
     ofi_unlock(ofi);
-    result = is_long ? append_long(ofi, append, view) : append_short(ofi, append);
-    if (is_long) {
-        ofi_lock(ofi);
-        ofi_view_let_go(ofi, view);
-        ofi_unlock(ofi);
-    }
+    result = is_long ? append_long(ofi, append) : append_short(ofi, append);
     return ofi_refused(ofi, queue.rank, queue.sid, result, "append");
 }
 
@@ -178,7 +213,7 @@ static int refuse_full(const struct append *append, int64_t timeout_ns)
 static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t timeout_ns,
                             struct nic_vigil *vigil, struct space_wait *space)
 {
-    int64_t deadline_ns = clock_deadline_ns(timeout_ns);
+    int64_t deadline_ns = append->errand.deadline_ns;
     for (;;) {
         int result = append_once(ofi, append, &space->seen);
         if (result != RH_EAGAIN)
@@ -208,13 +243,38 @@ int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, queue.rank))
         return ofi->inner->ops->append(ofi->inner, queue, data, length, timeout_ns);
-    struct append append = {.queue = queue, .data = data, .length = length};
+    struct append append = {.errand = ofi_errand(ofi, queue.rank, "append"),
+                            .queue = queue,
+                            .data = data,
+                            .length = length};
     struct space_wait space = {.ofi = ofi, .append = &append};
     struct nic_vigil vigil = {
         .nic = nic, .since_ns = clock_now_ns(), .describe = describe_full, .context = &space};
+    if (timeout_ns > 0)
+        append.errand.deadline_ns = clock_deadline_ns(timeout_ns);
     int result = append_patiently(ofi, &append, timeout_ns, &vigil, &space);
     nic_vigil_end(&vigil);
     return result;
+}
+
+int ofi_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                   struct nic_ticket *ticket)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    uint32_t space;
+    if (ofi_is_near(ofi, queue.rank))
+        return ofi->inner->ops->append_try(ofi->inner, queue, data, length, ticket);
+    struct append append = {.errand = ofi_errand(ofi, queue.rank, "append"),
+                            .queue = queue,
+                            .data = data,
+                            .length = length};
+    append.errand.ticket = ticket;
+    if (ticket->deadline_ns != 0)
+        append.errand.deadline_ns = ticket->deadline_ns;
+    int result = ticket->is_open ? ofi_refused(ofi, queue.rank, queue.sid,
+                                               ofi_resume(ofi, &append.errand, NULL), "append")
+                                 : append_once(ofi, &append, &space);
+    return result == RH_EAGAIN ? refuse_full(&append, 0) : result;
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------ */

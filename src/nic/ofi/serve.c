@@ -16,17 +16,26 @@ static void bit_set(uint8_t *bits, uint32_t rank)
 
 /* ---- Replies -------------------------------------------------------------------------------- */
 
-static void reply_with(struct ofi_nic *ofi, const struct ofi_head *to, int code, const void *body,
-                       size_t length)
+static void send_reply(struct ofi_nic *ofi, const struct ofi_head *to,
+                       const struct ofi_answered *answered)
 {
     struct ofi_message message;
     if (!(to->flags & OFI_WANTS_REPLY))
         return;
-    message.head = ofi_head(OFI_REPLY, to->sid, (uint64_t)(int64_t)code);
+    message.head = ofi_head(OFI_REPLY, to->sid, (uint64_t)(int64_t)answered->code);
     message.head.request = to->request;
-    if (length > 0)
-        memcpy(message.body, body, length);
-    ofi_send_soon(ofi, (int)to->sender, &message, sizeof(message.head) + length);
+    if (answered->length > 0)
+        memcpy(message.body, answered->body, answered->length);
+    ofi_send_soon(ofi, (int)to->sender, &message, sizeof(message.head) + answered->length);
+}
+
+static void reply_with(struct ofi_nic *ofi, const struct ofi_head *to, int code, const void *body,
+                       size_t length)
+{
+    struct ofi_answered answered = {.code = code, .body = body, .length = length};
+    if (ofi_is_once(to))
+        ofi_once_remember(ofi, to, &answered);
+    send_reply(ofi, to, &answered);
 }
 
 static void reply(struct ofi_nic *ofi, const struct ofi_head *to, int code)
@@ -115,8 +124,7 @@ static char *checked_place(const struct ofi_segment *segment, uint64_t offset, u
     return NULL;
 }
 
-/* Words arrive whole. */
-static void put(char *target, const void *source, size_t length)
+void ofi_put(char *target, const void *source, size_t length)
 {
     uintptr_t at = (uintptr_t)target;
     uint64_t word = 0;
@@ -186,9 +194,9 @@ static void serve_put(struct ofi_nic *ofi, const struct ofi_message *message, si
                              parsed.place.offset, sizeof(parsed.value), RH_WRITE, &code);
     if (target && (word || !parsed.has_notice)) {
         code = 0;
-        put(target, parsed.data, head->length);
+        ofi_put(target, parsed.data, head->length);
         if (word)
-            put(word, &parsed.value, sizeof(parsed.value));
+            ofi_put(word, &parsed.value, sizeof(parsed.value));
     }
     reply(ofi, head, code);
 }
@@ -256,10 +264,27 @@ static void serve_claim(struct ofi_nic *ofi, const struct ofi_head *head)
     int code = 0;
     struct shm_claim claim = {0};
     struct ofi_segment *segment = current_queue(ofi, head, head->offset, &code);
-    if (segment && !shm_queue_claim(segment->base, (int)head->sender, head->offset, &claim))
+    if (segment && !shm_queue_claim(segment->base, (int)head->sender, &claim))
         code = note_waiting(ofi, segment, head->sender);
-    struct ofi_claim_body body = {.number = claim.number, .offset = claim.offset};
+    struct ofi_claim_body body = {.number = claim.number};
     reply_with(ofi, head, code, &body, sizeof(body));
+}
+
+/* What is wrong here shows when it is published. */
+static void serve_fill(struct ofi_nic *ofi, const struct ofi_message *message, size_t length)
+{
+    const struct ofi_head *head = &message->head;
+    struct ofi_fill_body body;
+    int code = 0;
+    if (length < sizeof(*head) + sizeof(body) + head->length)
+        return;
+    memcpy(&body, message->body, sizeof(body));
+    struct ofi_segment *segment = current_queue(ofi, head, head->length, &code);
+    struct shm_claim claim = {.number = head->offset};
+    struct shm_part part = {
+        .at = body.at, .data = message->body + sizeof(body), .length = head->length};
+    if (segment)
+        shm_queue_fill(segment->base, (int)head->sender, &claim, &part);
 }
 
 static void serve_publish(struct ofi_nic *ofi, const struct ofi_message *message, size_t length)
@@ -290,6 +315,16 @@ static bool is_of_the_job(struct ofi_nic *ofi, const struct ofi_message *message
            head->token == ofi->peers[head->sender].token_from;
 }
 
+/* A request that is to happen once: whether it is new. A repeat gets the same answer again. */
+static bool is_first(struct ofi_nic *ofi, const struct ofi_head *head)
+{
+    struct ofi_answered before;
+    enum ofi_seen seen = ofi_once_look(ofi, head, &before);
+    if (seen == OFI_SEEN_REPEAT)
+        send_reply(ofi, head, &before);
+    return seen == OFI_SEEN_NEVER;
+}
+
 void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length)
 {
     const struct ofi_head *head = &message->head;
@@ -297,6 +332,8 @@ void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length)
         counter_add_exact(&ofi->nic.world->board->counters, COUNTER_DENIED_STRANGER);
         return;
     }
+    if (ofi_is_once(head) && !is_first(ofi, head))
+        return;
     switch ((enum ofi_kind)head->kind) {
     case OFI_REPLY:
         ofi_call_answered(ofi, message, length);
@@ -315,6 +352,9 @@ void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length)
         break;
     case OFI_CLAIM:
         serve_claim(ofi, head);
+        break;
+    case OFI_FILL:
+        serve_fill(ofi, message, length);
         break;
     case OFI_PUBLISH:
         serve_publish(ofi, message, length);

@@ -66,10 +66,13 @@ void ofi_view_told(struct ofi_nic *ofi, int rank, rh_sid sid, const struct ofi_s
     view->is_stale = false;
 }
 
-static int look_up(struct ofi_nic *ofi, int rank, rh_sid sid)
+static int look_up(struct ofi_nic *ofi, const struct ofi_errand *errand, rh_sid sid)
 {
+    int rank = errand->rank;
+    struct ofi_errand asked = {
+        .rank = rank, .during = "look-up", .deadline_ns = errand->deadline_ns};
     struct ofi_message message;
-    if (!ofi->peers[rank].is_known) {
+    if (!ofi_peer_is_known(ofi, rank)) {
         int result = ofi_peer_meet(ofi, rank);
         if (result < 0) /* not there yet: then its segments are not either */
             return result == RH_EAGAIN ? RH_ENOSEG : result;
@@ -77,8 +80,7 @@ static int look_up(struct ofi_nic *ofi, int rank, rh_sid sid)
     message.head = ofi_head(OFI_LOOKUP, sid, 0);
     message.head.length = (uint16_t)ofi->card.address_length;
     memcpy(message.body, ofi->card.address, ofi->card.address_length);
-    return ofi_ask(ofi, rank, &message, sizeof(message.head) + ofi->card.address_length, NULL,
-                   "look-up");
+    return ofi_ask(ofi, &asked, &message, sizeof(message.head) + ofi->card.address_length, NULL);
 }
 
 int ofi_refused(struct ofi_nic *ofi, int rank, rh_sid sid, int code, const char *during)
@@ -106,8 +108,10 @@ int ofi_refuse_alignment(struct rh_remote remote)
                      (unsigned long long)remote.offset);
 }
 
-struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool counted, int *result)
+struct ofi_view *ofi_view_take(struct ofi_nic *ofi, struct ofi_errand *errand, rh_sid sid,
+                               bool counted)
 {
+    int rank = errand->rank, *result = &errand->result;
     for (int i = 0;; i++) {
         if (ofi_is_gone(ofi, rank)) {
             *result = nic_peer_gone(&ofi->nic, rank, "remote access");
@@ -119,7 +123,7 @@ struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool c
             return view;
         ofi_unlock(ofi);
         /* It may come and go faster than we can look. */
-        *result = i < 100 ? look_up(ofi, rank, sid) : RH_ESTALE;
+        *result = i < 100 ? look_up(ofi, errand, sid) : RH_ESTALE;
         if (*result == 0)
             continue;
         if (*result == RH_ENOSEG || *result == RH_ESTALE)
@@ -128,10 +132,10 @@ struct ofi_view *ofi_view_take(struct ofi_nic *ofi, int rank, rh_sid sid, bool c
     }
 }
 
-struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, uint64_t length,
-                                unsigned rights, int *result)
+struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct ofi_errand *errand,
+                                struct rh_remote remote, uint64_t length, unsigned rights)
 {
-    struct ofi_view *view = ofi_view_take(ofi, remote.rank, remote.sid, true, result);
+    struct ofi_view *view = ofi_view_take(ofi, errand, remote.sid, true);
     if (unlikely(!view))
         return NULL;
     const struct ofi_segment_info *info = &view->info;
@@ -145,7 +149,7 @@ struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct rh_remote remote, ui
                                   .rights_granted = info->rights,
                                   .segment_length = info->length};
     ofi_unlock(ofi);
-    *result = shm_inside_refuse_access(ofi->inner, &refused);
+    errand->result = shm_inside_refuse_access(ofi->inner, &refused);
     return NULL;
 }
 
@@ -161,10 +165,11 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
             view->pointer = NULL;
         return result;
     }
-    struct ofi_view *found = rights ? ofi_view_check(ofi, remote, length, rights, &result)
-                                    : ofi_view_take(ofi, remote.rank, remote.sid, false, &result);
+    struct ofi_errand errand = ofi_errand(ofi, remote.rank, "look-up");
+    struct ofi_view *found = rights ? ofi_view_check(ofi, &errand, remote, length, rights)
+                                    : ofi_view_take(ofi, &errand, remote.sid, false);
     if (!found)
-        return result;
+        return errand.result;
     if (rights)
         found->is_pinned = true;
     *view = (struct nic_view){.remote = remote,
@@ -173,6 +178,14 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
                               .handle = found};
     ofi_unlock(ofi);
     return 0;
+}
+
+/* Far ones stay: what is kept for them is small. */
+void ofi_view_release(struct nic *nic, const struct nic_view *view)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi_is_near(ofi, view->remote.rank))
+        ofi->inner->ops->view_release(ofi->inner, view);
 }
 
 void ofi_views_close(struct ofi_nic *ofi)

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define OFI_WIRE_VERSION 1u
+#define OFI_WIRE_VERSION 2u
 #define OFI_MESSAGE_MOST 4096
 #define OFI_BODY_MOST    (OFI_MESSAGE_MOST - sizeof(struct ofi_head))
 
@@ -26,7 +26,8 @@ enum ofi_kind {
     OFI_PUBLISH,   /* offset: number of the claim; body: struct ofi_publish_body */
     OFI_FLUSH,     /* reply: all earlier messages have been dealt with */
     OFI_REVOKE,    /* segment sid of the sender is going; reply: nobody here uses it any more */
-    OFI_SPACE      /* queue sid of the sender has space again; no reply */
+    OFI_SPACE,     /* queue sid of the sender has space again; no reply */
+    OFI_FILL       /* offset: number of a claim; body: struct ofi_fill_body, then data; no reply */
 };
 
 enum ofi_flag {
@@ -43,8 +44,11 @@ struct ofi_head {
     uint16_t length; /* of the data at the end */
     uint32_t request;
     uint32_t sid;
-    uint32_t generation;  /* of the segment, as the sender knows it */
-    int32_t notice_delta; /* PUT: from offset, in the same segment */
+    uint32_t generation; /* of the segment, as the sender knows it */
+    union {
+        int32_t notice_delta; /* PUT: from offset, in the same segment */
+        uint32_t once;        /* ATOMIC, APPEND, CLAIM: the request's number, see once.c */
+    };
     uint64_t offset;
 };
 _Static_assert(sizeof(struct ofi_head) == 40, "see above");
@@ -82,8 +86,12 @@ struct ofi_atomic_body {
 
 struct ofi_claim_body {
     uint64_t number;
-    uint64_t offset;
 };
+
+struct ofi_fill_body {
+    uint64_t at; /* in the message */
+};
+#define OFI_FILL_MOST (OFI_BODY_MOST - sizeof(struct ofi_fill_body))
 
 struct ofi_publish_body {
     uint32_t length;

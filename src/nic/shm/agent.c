@@ -94,11 +94,12 @@ static int discard(int fd, uint64_t length)
     return 0;
 }
 
-static void limit_stalls(int fd, int64_t seconds)
+/* A stream without a limit would be a wait without a deadline: false, and it must not be used. */
+static bool limit_stalls(int fd, int64_t seconds)
 {
     struct timeval limit = {.tv_sec = seconds};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0;
 }
 
 /* ---- Serving -------------------------------------------------------------------------------- */
@@ -171,11 +172,11 @@ static void accept_caller(struct shm_agent *agent)
     if (result < 0)
         return;
     for (int i = 0; i < message.fd_count; i++) {
-        if (i > 0 || agent->watched_count >= CALLERS_MOST) {
+        if (i > 0 || agent->watched_count >= CALLERS_MOST ||
+            !limit_stalls(message.fd[i], STALL_S)) {
             close(message.fd[i]);
             continue;
         }
-        limit_stalls(message.fd[i], STALL_S);
         agent->watched[agent->watched_count++] = (struct pollfd){.fd = message.fd[i],
                                                                  .events = POLLIN};
     }
@@ -186,8 +187,11 @@ static void *agent_main(void *context)
     struct shm_nic *shm = context;
     struct shm_agent *agent = shm->agent;
     for (;;) {
-        if (poll(agent->watched, agent->watched_count, -1) < 0 && errno != EINTR)
-            return NULL;
+        if (poll(agent->watched, agent->watched_count, -1) < 0) {
+            if (errno != EINTR) /* no memory, for now: our callers wait */
+                usleep(1000);
+            continue;
+        }
         if (agent->watched[1].revents)
             return NULL;
         for (nfds_t i = 2; i < agent->watched_count; i++) {
@@ -261,10 +265,17 @@ int shm_agent_start(struct shm_nic *shm)
     if (result < 0 || shm->agent->is_running)
         return result;
     struct shm_agent *agent = shm->agent;
-    result = broker->agent_line(broker->context, &agent->line);
+    /* What an attempt that failed half-way has, the next one uses: there is one line per
+     * process. */
+    if (agent->stop < 0)
+        agent->stop = eventfd(0, EFD_CLOEXEC);
+    if (agent->stop < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "cannot make a descriptor for the agent thread: %s", strerror(errno));
+    if (agent->line < 0)
+        result = broker->agent_line(broker->context, &agent->line);
     if (result < 0)
         return result;
-    agent->stop = eventfd(0, EFD_CLOEXEC);
     agent->watched[0] = (struct pollfd){.fd = agent->line, .events = POLLIN};
     agent->watched[1] = (struct pollfd){.fd = agent->stop, .events = POLLIN};
     agent->watched_count = 2;
@@ -306,9 +317,12 @@ static int connect_to(struct shm_nic *shm, int rank)
     if (agent->connection[rank] >= 0)
         return 0;
     int result = broker->agent_connect(broker->context, rank, &agent->connection[rank]);
-    if (result == 0)
-        limit_stalls(agent->connection[rank], 2 * STALL_S);
-    return result;
+    if (result < 0 || limit_stalls(agent->connection[rank], 2 * STALL_S))
+        return result;
+    close(agent->connection[rank]);
+    agent->connection[rank] = -1;
+    return error_set(RH_EREFUSED, rank, "cannot limit the wait for rank %d's agent: %s", rank,
+                     strerror(errno));
 }
 
 static int exchange(int fd, struct shm_agent_call *call, struct wire_reply *reply)

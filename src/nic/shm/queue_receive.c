@@ -53,6 +53,8 @@ static void skip_if_dead(struct shm_nic *shm, struct slot *slot, uint64_t header
     int rank = header_rank(header);
     if (rank >= shm->nic.world->size || roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT)
         return;
+    if (shm->outside.settle)
+        shm->outside.settle(shm->outside.context, rank);
     /* fails if it was published after all, just before the end */
     uint64_t skipped = make_header(header_round(header), 0, rank, SLOT_SKIPPED);
     atomic_compare_exchange_strong(&slot->header, &header, skipped);

@@ -177,13 +177,31 @@ bool shm_queue_put(struct nic *nic, void *memory, int source, const void *data, 
     return true;
 }
 
-bool shm_queue_claim(void *memory, int source, size_t length, struct shm_claim *made)
+bool shm_queue_claim(void *memory, int source, struct shm_claim *made)
 {
     struct shm_view view = own_view(memory);
-    if (!claim(memory, &view, source, &made->number))
+    return claim(memory, &view, source, &made->number);
+}
+
+/* What the slot's header is while a claim stands. */
+static uint64_t claimed_header(const struct shm_queue *queue, int source,
+                               const struct shm_claim *made)
+{
+    return make_header(number_round(&queue->cut, made->number), LENGTH_IN_SLOT, source,
+                       SLOT_CLAIMED);
+}
+
+bool shm_queue_fill(void *memory, int source, const struct shm_claim *made,
+                    const struct shm_part *part)
+{
+    struct shm_queue *queue = memory;
+    struct slot *slot = number_slot(queue, &queue->cut, made->number);
+    uint64_t room = queue->cut.buffer_length; /* of a message that is not in its slot */
+    if (atomic_load(&slot->header) != claimed_header(queue, source, made) || part->at > room ||
+        part->length > room - part->at)
         return false;
-    made->offset = (uint64_t)(message_place(memory, &view.cut, made->number, length) -
-                              (char *)memory);
+    memcpy(message_place(queue, &queue->cut, made->number, room) + part->at, part->data,
+           part->length);
     return true;
 }
 
@@ -193,16 +211,15 @@ void shm_queue_publish(struct nic *nic, void *memory, int source, const struct s
     struct shm_nic *shm = shm_nic_of(nic);
     struct shm_queue *queue = memory;
     struct slot *slot = number_slot(queue, &queue->cut, made->number);
-    uint64_t round = number_round(&queue->cut, made->number);
-    uint64_t claimed = make_header(round, LENGTH_IN_SLOT, source, SLOT_CLAIMED);
+    uint64_t claimed = claimed_header(queue, source, made);
+    uint64_t over = make_header(number_round(&queue->cut, made->number), LENGTH_IN_SLOT, source,
+                                is_void ? SLOT_SKIPPED : SLOT_PUBLISHED);
     if (atomic_load_explicit(&slot->header, memory_order_acquire) != claimed)
         return;
     slot->length = length;
-    /* release: as in append_claimed() */
-    atomic_store_explicit(
-        &slot->header,
-        make_header(round, LENGTH_IN_SLOT, source, is_void ? SLOT_SKIPPED : SLOT_PUBLISHED),
-        memory_order_release);
+    /* A swap, since the receiver may skip the claim of a rank that is gone. Releases: as in
+     * append_claimed(). */
+    atomic_compare_exchange_strong(&slot->header, &claimed, over);
     shm_after_write(shm, shm->door);
 }
 

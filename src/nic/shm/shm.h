@@ -16,6 +16,9 @@ struct shm_outside {
     void (*progress)(void *context); /* between two looks; does not wait */
     void (*asleep)(void *context);   /* a thread is about to sleep on the bell */
     bool (*is_busy)(void *context);  /* it is better to go on looking for a while */
+    /* A rank is gone, and a slot that it had claimed is about to be free: when this returns nothing
+     * is being written in its name. */
+    void (*settle)(void *context, int rank);
     bool is_slow; /* a yield between looks costs nothing, and others may need the core */
     void *context;
 };
@@ -51,14 +54,21 @@ int shm_inside_refuse_access(struct nic *nic, const struct shm_refused *refused)
 /* The operation itself, on memory that is reachable. */
 uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands);
 
-/* Appends that came from elsewhere, into a queue of our own for `source`: in one go, or in three
- * steps around a copy by somebody else. False: the queue is full. */
+/* Appends that came from elsewhere, into a queue of our own for `source`: in one go, or for a long
+ * message in steps. False: the queue is full; or the slot is not this source's claim. */
 struct shm_claim {
     uint64_t number;
-    uint64_t offset; /* of the message's place in the queue's memory */
 };
 bool shm_queue_put(struct nic *nic, void *queue, int source, const void *data, size_t length);
-bool shm_queue_claim(void *queue, int source, size_t length, struct shm_claim *claim);
+bool shm_queue_claim(void *queue, int source, struct shm_claim *claim);
+/* Part of the message, from byte `at` on. */
+struct shm_part {
+    uint64_t at;
+    const void *data;
+    size_t length;
+};
+bool shm_queue_fill(void *queue, int source, const struct shm_claim *claim,
+                    const struct shm_part *part);
 /* `is_void`: there will be no message. Claims that are not this source's are left alone. */
 void shm_queue_publish(struct nic *nic, void *queue, int source, const struct shm_claim *claim,
                        uint32_t length, bool is_void);

@@ -27,6 +27,7 @@
 
 #include "base/fence.h"
 #include "base/guard.h"
+#include "nic/shm/habit.h"
 #include "nic/shm/shm.h"
 
 #include <pthread.h>
@@ -97,12 +98,14 @@ struct shm_view {
     unsigned rights;
     enum nic_segment_kind kind;
     uint64_t length;
-    char *base;                  /* directly reachable memory, or NULL */
-    uint64_t address;            /* in the owner's process, for attached memory */
-    uint64_t mapped_length;      /* what to unmap; 0 if not mapped by us */
-    struct shm_queue_cut cut;    /* queues */
-    _Atomic uint64_t head_known; /* queues: how far the receiver is, at least */
-    _Atomic bool is_pinned;      /* handed out to the layer above, which may keep it until close */
+    char *base;                       /* directly reachable memory, or NULL */
+    uint64_t address;                 /* in the owner's process, for attached memory */
+    uint64_t mapped_length;           /* what to unmap; 0 if not mapped by us */
+    struct shm_queue_cut cut;         /* queues */
+    _Atomic uint64_t head_known;      /* queues: how far the receiver is, at least */
+    _Atomic uint64_t pins;            /* how often it is in the hands of the layer above */
+    _Atomic bool is_retired;          /* out of the table: takes no more pins */
+    bool is_orphan;                   /* and it waits for the last pin; under view_lock */
     struct shm_view *next, *previous; /* list of all */
 };
 
@@ -144,8 +147,8 @@ struct shm_nic {
     struct shm_segment *segments;
     uint32_t segment_count;
     uint64_t generation;
-    bool has_membarrier; /* else every write ends with a fence */
-    bool oversubscribed; /* more ranks than cores: yield instead of spinning */
+    bool has_membarrier;    /* else every write ends with a fence */
+    struct shm_habit habit; /* spin, or give the core away */
     bool huge_pages;
     _Atomic bool cma_forbidden;
     int64_t spin_ns;
@@ -212,6 +215,8 @@ void shm_rest(const struct shm_nic *shm);
 int shm_segment_add(struct nic *nic, struct nic_segment *segment);
 int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 void shm_segments_close(struct shm_nic *shm);
+/* Whether an address lies in a segment of this process. */
+bool shm_segment_has(struct shm_nic *shm, const void *address);
 
 /* ---- view_table.c --------------------------------------------------------------------------- */
 
@@ -220,6 +225,10 @@ void shm_views_close(struct shm_nic *shm);
 struct shm_view *shm_table_get(struct shm_nic *shm, int rank, rh_sid sid);
 /* Put a new view in, retire the one it replaces. Under view_lock. RH_ENOSPACE. */
 int shm_table_put(struct shm_nic *shm, struct shm_view *view);
+/* Keep a view beyond the guard that we are in. False: it has been retired meanwhile, look again. */
+bool shm_view_pin(struct shm_nic *shm, struct shm_view *view);
+/* Inside a guard, or the view might go between the last pin and the look at what is left of it. */
+void shm_view_unpin(struct shm_nic *shm, struct shm_view *view);
 
 /* ---- view.c --------------------------------------------------------------------------------- */
 
@@ -282,6 +291,7 @@ static inline struct shm_view *shm_view_check(struct shm_nic *shm, struct rh_rem
 
 int shm_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view);
+void shm_view_release(struct nic *nic, const struct nic_view *view);
 
 /* ---- copy.c --------------------------------------------------------------------------------- */
 

@@ -256,12 +256,13 @@ static int look_up(struct shm_nic *shm, struct rh_remote remote, uint64_t length
                    struct nic_view *view)
 {
     int result = 0;
-    struct shm_view *found = rights ? shm_view_check(shm, remote, length, rights, &result)
-                                    : shm_view_make(shm, remote.rank, remote.sid, false, &result);
-    if (!found)
-        return result;
-    if (rights) /* the caller keeps it, and may keep it until we close */
-        atomic_store_explicit(&found->is_pinned, true, memory_order_relaxed);
+    struct shm_view *found;
+    do {
+        found = rights ? shm_view_check(shm, remote, length, rights, &result)
+                       : shm_view_make(shm, remote.rank, remote.sid, false, &result);
+        if (!found)
+            return result;
+    } while (rights && !shm_view_pin(shm, found)); /* the caller keeps it */
     view->remote = remote;
     view->length = rights ? length : found->length;
     view->kind = found->kind;
@@ -280,4 +281,11 @@ int shm_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
     int result = look_up(shm, remote, length, rights, view);
     guard_leave(guard);
     return result;
+}
+
+void shm_view_release(struct nic *nic, const struct nic_view *view)
+{
+    struct guard_record *guard = guard_enter();
+    shm_view_unpin(shm_nic_of(nic), view->handle);
+    guard_leave(guard);
 }

@@ -68,18 +68,47 @@ static void free_list(struct shm_view **list)
     }
 }
 
-/* The layer above may go on writing through a pinned view's pointer: into memory nobody sees. */
-static void retire(struct shm_nic *shm, struct shm_view *view)
+static void let_go(struct shm_nic *shm, struct shm_view *view)
 {
-    if (atomic_load_explicit(&view->is_pinned, memory_order_relaxed)) {
-        if (view->mapped_length)
-            mmap(view->base, view->mapped_length, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-        return;
-    }
     list_remove(&shm->view_list, view);
     list_add(&shm->retired, view);
     shm->retired_count++;
+}
+
+/* The layer above may go on writing through a pinned view's pointer: into memory nobody sees. (If
+ * there is none for that, into the old pages, which nobody else has any more.) */
+static void retire(struct shm_nic *shm, struct shm_view *view)
+{
+    atomic_store(&view->is_retired, true); /* seq_cst, as all here: first this, then the look */
+    view->is_orphan = atomic_load(&view->pins) > 0;
+    if (!view->is_orphan)
+        let_go(shm, view);
+    else if (view->mapped_length)
+        mmap(view->base, view->mapped_length, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+bool shm_view_pin(struct shm_nic *shm, struct shm_view *view)
+{
+    atomic_fetch_add(&view->pins, 1);
+    if (likely(!atomic_load(&view->is_retired)))
+        return true;
+    shm_view_unpin(shm, view);
+    return false;
+}
+
+/* Either retire() sees our pin and makes it an orphan, or we see here that it is retired, or it had
+ * no pin when it was retired and is on its way out already. */
+void shm_view_unpin(struct shm_nic *shm, struct shm_view *view)
+{
+    if (atomic_fetch_sub(&view->pins, 1) != 1 || likely(!atomic_load(&view->is_retired)))
+        return;
+    pthread_mutex_lock(&shm->view_lock);
+    if (view->is_orphan && atomic_load(&view->pins) == 0) {
+        view->is_orphan = false;
+        let_go(shm, view);
+    }
+    pthread_mutex_unlock(&shm->view_lock);
 }
 
 /* Comes before this operation retires anything: what the calling thread itself may still hold is

@@ -44,11 +44,22 @@ static int node_get(struct edges *reader, const char *name, uint32_t *node)
     return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 
+/* Nothing but a comment may follow. */
+static int line_end(struct edges *reader, const char *at)
+{
+    source_skip_blanks(&at);
+    if (*at != '\0' && *at != '#')
+        return source_error(reader->source, "the line should end before this: '%.40s'", at);
+    return 0;
+}
+
 static int node_declare(struct edges *reader, const char *at, enum fabric_kind kind)
 {
     char name[NAME_MAX_LENGTH];
     uint32_t node;
     int result = name_take(reader, &at, name);
+    if (result == 0)
+        result = line_end(reader, at);
     if (result == 0) {
         result = fabric_node_add(reader->fabric, kind, name, &node);
         if (result < 0)
@@ -70,6 +81,9 @@ static int hosts_read(struct edges *reader, const char *at)
     if (!source_take_number(&at, &count) || count > FABRIC_PORTS_MAX)
         return source_error(reader->source, "a number of hosts up to %d must follow here: '%.40s'",
                             FABRIC_PORTS_MAX, at);
+    result = line_end(reader, at);
+    if (result < 0)
+        return result;
     for (uint32_t i = 0; i < count && result == 0; i++) {
         char host[NAME_MAX_LENGTH + 16];
         uint32_t index;
@@ -137,9 +151,9 @@ static int cable_read(struct edges *reader, const char *at)
         result = end_take(reader, &at, &b);
     if (result < 0)
         return result;
-    source_skip_blanks(&at);
-    if (*at != '\0' && *at != '#')
-        return source_error(reader->source, "two ends of a cable, and then this: '%.40s'", at);
+    result = line_end(reader, at);
+    if (result < 0)
+        return result;
     if (a.node == b.node && a.port == b.port && a.port != 0)
         return source_error(reader->source, "port %u is cabled to itself", a.port);
     result = fabric_link_add(reader->fabric, a, b);

@@ -64,6 +64,11 @@ int formats_fabric_parse(struct fabric **out, struct source *source)
         result = parser(fabric, source);
     if (result == 0 && fabric_count(fabric, FABRIC_SWITCH) == 0)
         result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no switch in the file", source->name);
+    if (result == 0) {
+        result = fabric_lids_check(fabric, &source->line_number);
+        if (result < 0)
+            source_error_wrap(source, result);
+    }
     if (result < 0) {
         fabric_destroy(fabric);
         return result;
@@ -83,6 +88,10 @@ int formats_fabric_read(struct fabric **fabric, const char *path, bool *lids_giv
     if (result < 0)
         return result;
     int given = fabric_lids_assign(*fabric);
+    if (given < 0) {
+        fabric_destroy(*fabric);
+        return given;
+    }
     if (lids_given)
         *lids_given = given > 0;
     return 0;

@@ -55,16 +55,38 @@ static uint64_t guid_of_id(const char *id)
     return 0;
 }
 
-/* "lid 5" somewhere in the comment. */
-static uint32_t lid_in(const char *text)
+/* The number behind a word of its own: "lid 5" in "base port 0 lid 5 lmc 0". */
+static bool number_behind(const char *text, const char *end, const char *word, uint32_t *number)
 {
-    uint32_t lid = 0;
-    for (const char *at = text; (at = strstr(at, "lid ")) != NULL;) {
-        at += 4;
-        if (source_take_number(&at, &lid) && lid != 0)
-            return lid <= FABRIC_LID_MAX ? lid : 0;
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL && at < end; at += length) {
+        const char *behind = at + length;
+        if ((at > text && at[-1] != ' ' && at[-1] != '\t') || (*behind != ' ' && *behind != '\t'))
+            continue;
+        source_skip_blanks(&behind);
+        if (source_take_number(&behind, number))
+            return true;
     }
-    return 0;
+    return false;
+}
+
+/* Notes the LID that stands between here and there. Descriptions, which may hold any words, are not
+ * among that: they stand in quotes. */
+static int lid_take(struct ibnet *reader, struct fabric_end port, const char *text, const char *end)
+{
+    struct fabric_lid lid = {.line = reader->source->line_number};
+    if (!number_behind(text, end, "lid", &lid.lid))
+        return 0;
+    number_behind(text, end, "lmc", &lid.lmc);
+    int result = fabric_lid_set(reader->fabric, port, lid);
+    return result < 0 ? source_error_wrap(reader->source, result) : 0;
+}
+
+/* What follows the last quote of a comment; all of it if there is none. */
+static const char *behind_quotes(const char *comment)
+{
+    const char *quote = strrchr(comment, '"');
+    return quote ? quote + 1 : comment + 1;
 }
 
 static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *at)
@@ -90,36 +112,30 @@ static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *
         return source_error_wrap(reader->source, result);
     node->guid = reader->guid ? reader->guid : guid_of_id(id);
     const char *comment = strchr(at, '#');
+    for (uint32_t p = 1; kind == FABRIC_SWITCH && p <= node->port_count; p++)
+        node->ports[p].lid = 0; /* of a cable that took it for a host */
     if (kind == FABRIC_SWITCH) {
+        struct fabric_end own = {reader->node, 0};
         node->ports[0].guid = reader->port_guid ? reader->port_guid : node->guid;
-        node->ports[0].lid = comment ? lid_in(comment) : 0;
+        if (comment)
+            result = lid_take(reader, own, behind_quotes(comment), comment + strlen(comment));
     }
     reader->guid = reader->port_guid = 0;
-    return 0;
+    return result;
 }
 
 /* The LID of a host's port stands behind its own line ("# lid 5 lmc 0") and behind the switch's
  * line that leads to it ("# "name" lid 5 4xDDR"). */
-static void cable_lids(struct ibnet *reader, struct fabric_end here, struct fabric_end there,
-                       const char *comment)
+static int cable_lids(struct ibnet *reader, struct fabric_end here, struct fabric_end there,
+                      const char *comment)
 {
-    struct fabric_node *nodes = reader->fabric->nodes;
-    if (nodes[here.node].kind == FABRIC_SWITCH) {
-        const char *after = comment[1] ? strrchr(comment, '"') : NULL;
-        uint32_t lid = after ? lid_in(after) : 0;
-        if (lid && nodes[there.node].kind == FABRIC_HOST)
-            nodes[there.node].ports[there.port].lid = lid;
-        return;
-    }
-    const char *quote = strchr(comment, '"');
-    const char *own = strstr(comment, "lid ");
-    uint32_t lid = 0;
-    if (own && (!quote || own < quote)) {
-        own += 4;
-        source_take_number(&own, &lid);
-    }
-    if (lid && lid <= FABRIC_LID_MAX)
-        nodes[here.node].ports[here.port].lid = lid;
+    const struct fabric_node *nodes = reader->fabric->nodes;
+    const char *end = comment + strlen(comment), *quote = strchr(comment, '"');
+    if (nodes[here.node].kind == FABRIC_HOST)
+        return lid_take(reader, here, comment + 1, quote ? quote : end);
+    if (nodes[there.node].kind == FABRIC_HOST && quote)
+        return lid_take(reader, there, behind_quotes(comment), end);
+    return 0;
 }
 
 /* [1](guid)  "S-…"[3](guid)  # comment */
@@ -157,9 +173,7 @@ static int cable_read(struct ibnet *reader, const char *at)
     if (guid && reader->fabric->nodes[here.node].kind == FABRIC_HOST)
         reader->fabric->nodes[here.node].ports[port].guid = guid;
     const char *comment = strchr(at, '#');
-    if (comment)
-        cable_lids(reader, here, there, comment);
-    return 0;
+    return comment ? cable_lids(reader, here, there, comment) : 0;
 }
 
 static int line_read(struct ibnet *reader)

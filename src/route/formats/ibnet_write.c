@@ -23,8 +23,8 @@ static void switch_write(const struct fabric *fabric, const struct fabric_node *
 {
     fprintf(out, "vendid=0x2c9\ndevid=0xb924\nsysimgguid=0x%" PRIx64 "\n", node->guid);
     fprintf(out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\n", node->guid, node->ports[0].guid);
-    fprintf(out, "Switch\t%u \"%s\"\t\t# \"%s\" base port 0 lid %u lmc 0\n", node->port_count,
-            node->name, node->name, node->ports[0].lid);
+    fprintf(out, "Switch\t%u \"%s\"\t\t# \"%s\" base port 0 lid %u lmc %u\n", node->port_count,
+            node->name, node->name, node->ports[0].lid, node->ports[0].lmc);
     for (uint32_t p = 1; p <= node->port_count; p++) {
         if (node->ports[p].peer_node == FABRIC_NONE)
             continue;
@@ -43,8 +43,8 @@ static void host_write(const struct fabric *fabric, const struct fabric_node *no
         if (port->peer_node == FABRIC_NONE)
             continue;
         const struct fabric_node *peer = &fabric->nodes[port->peer_node];
-        fprintf(out, "[%u](%" PRIx64 ")\t\"%s\"[%u]\t\t# lid %u lmc 0 \"%s\" lid %u 4xQDR\n", p,
-                port->guid, peer->name, port->peer_port, port->lid, peer->name,
+        fprintf(out, "[%u](%" PRIx64 ")\t\"%s\"[%u]\t\t# lid %u lmc %u \"%s\" lid %u 4xQDR\n", p,
+                port->guid, peer->name, port->peer_port, port->lid, port->lmc, peer->name,
                 peer->ports[peer->kind == FABRIC_HOST ? port->peer_port : 0].lid);
     }
 }

@@ -66,10 +66,11 @@ static void block_export(struct lft_dump *dump, const struct lft *lft, uint32_t 
         const uint8_t *port = net->port + net->first[s];
         for (uint32_t t = from; t < end; t++) {
             uint8_t next = lft->next[(size_t)t * net->switch_count + s];
-            if (next < LFT_HERE)
-                row[net->target_lid[t]] = port[next];
-            else if (next == LFT_HERE)
-                row[net->target_lid[t]] = net->target_port[t];
+            if (next > LFT_HERE)
+                continue;
+            uint8_t *entry = row + net->target_lid[t], *last = entry + (1u << net->target_lmc[t]);
+            for (; entry < last; entry++)
+                *entry = next < LFT_HERE ? port[next] : net->target_port[t];
         }
         row[0] = 255; /* targets without a LID have gone there */
     }
@@ -79,8 +80,10 @@ int formats_lft_export(struct lft_dump *dump, const struct lft *lft)
 {
     const struct net *net = lft->net;
     uint32_t lid_last = 0;
-    for (uint32_t t = 0; t < net->target_count; t++)
-        lid_last = net->target_lid[t] > lid_last ? net->target_lid[t] : lid_last;
+    for (uint32_t t = 0; t < net->target_count; t++) {
+        uint32_t last = net->target_lid[t] + (1u << net->target_lmc[t]) - 1;
+        lid_last = last > lid_last ? last : lid_last;
+    }
     *dump = (struct lft_dump){.lid_count = lid_last + 1, .switch_count = net->switch_count};
     size_t size = (size_t)dump->switch_count * dump->lid_count;
     dump->port = malloc(size + 1);

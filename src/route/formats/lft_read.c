@@ -19,8 +19,9 @@ struct lft_reader {
     struct lft_dump *dump;
     struct source *source;
     struct guids guids;
-    uint32_t at;    /* switch whose table this is, FABRIC_NONE before the first */
-    bool skip;      /* a switch that the fabric does not have */
+    uint32_t at; /* switch whose table this is, FABRIC_NONE before the first */
+    bool skip;   /* a switch that the fabric does not have */
+    uint32_t switches;
     uint64_t print; /* of the entries of this switch */
 };
 
@@ -33,8 +34,8 @@ static int reader_prepare(struct lft_reader *reader, const struct fabric *fabric
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         for (uint32_t p = 0; p <= node->port_count; p++) {
-            if (node->ports[p].lid > lid_last)
-                lid_last = node->ports[p].lid;
+            uint32_t last = node->ports[p].lid + fabric_lid_count(&node->ports[p]) - 1;
+            lid_last = last > lid_last ? last : lid_last;
         }
     }
     reader->dump->switch_count = reader->guids.count;
@@ -60,7 +61,22 @@ static int switch_begin(struct lft_reader *reader)
     reader->at = reader->skip ? 0 : found;
     reader->dump->fingerprint += reader->print;
     reader->print = guid;
+    reader->switches++;
     return 0;
+}
+
+/* An entry for a LID. What the fabric has no room for is counted once, at the first switch. */
+static void entry_keep(struct lft_reader *reader, uint32_t lid, uint32_t port)
+{
+    struct lft_dump *dump = reader->dump;
+    if (lid >= dump->lid_count && port != 255 && reader->switches == 1) {
+        dump->lid_beyond = dump->lids_beyond == 0 || lid < dump->lid_beyond ? lid
+                                                                            : dump->lid_beyond;
+        dump->lids_beyond++;
+    }
+    if (!reader->skip && lid < dump->lid_count)
+        dump->port[(size_t)reader->at * dump->lid_count + lid] = (uint8_t)port;
+    reader->print = formats_fingerprint_add(reader->print, lid, port);
 }
 
 static int entry_read(struct lft_reader *reader, const char *at)
@@ -76,9 +92,7 @@ static int entry_read(struct lft_reader *reader, const char *at)
         return source_error(reader->source, "a port number must follow the LID: '%.40s'", at);
     if (lid > 0xffffff || port > 255)
         return source_error(reader->source, "LID 0x%" PRIx64 ", port %u: out of range", lid, port);
-    reader->print = formats_fingerprint_add(reader->print, (uint32_t)lid, port);
-    if (!reader->skip && lid < reader->dump->lid_count)
-        reader->dump->port[(size_t)reader->at * reader->dump->lid_count + lid] = (uint8_t)port;
+    entry_keep(reader, (uint32_t)lid, port);
     return 0;
 }
 
@@ -87,7 +101,6 @@ static int entry_read(struct lft_reader *reader, const char *at)
 static void entries_take(struct lft_reader *reader)
 {
     struct source *source = reader->source;
-    uint8_t *row = reader->dump->port + (size_t)reader->at * reader->dump->lid_count;
     const char *text = source->text, *end = text + source->length, *at = text + source->at;
     while (end - at > 10 && at[0] == '0' && at[1] == 'x') {
         uint32_t lid = 0, port = 0, digits = 0;
@@ -105,9 +118,7 @@ static void entries_take(struct lft_reader *reader)
             from = memchr(from, '\n', (size_t)(end - from));
         if (!from)
             break;
-        if (!reader->skip && lid < reader->dump->lid_count)
-            row[lid] = (uint8_t)port;
-        reader->print = formats_fingerprint_add(reader->print, lid, port);
+        entry_keep(reader, lid, port);
         at = from + 1;
         source->line_number++;
     }

@@ -51,37 +51,46 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
     return count;
 }
 
-int formats_lft_write(const struct lft *lft, FILE *out, uint64_t *fingerprint)
+int formats_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
+                       uint64_t *fingerprint)
 {
-    const struct net *net = lft->net;
-    struct lft_dump dump;
     uint64_t sum = 0;
-    int result = formats_lft_export(&dump, lft);
-    if (result < 0)
-        return result;
     char *chunk = malloc(CHUNK);
     if (!chunk)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to write the table");
-    for (uint32_t s = 0; chunk && s < net->switch_count; s++) {
-        const struct fabric_node *node = &net->fabric->nodes[net->node[s]];
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to write the table");
+    for (uint32_t i = 0, s = 0; i < fabric->node_count; i++) {
+        const struct fabric_node *node = &fabric->nodes[i];
+        if (node->kind != FABRIC_SWITCH)
+            continue;
         fprintf(out, "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
-                dump.lid_count - 1, node->ports[0].lid, node->guid, node->name);
+                dump->lid_count - 1, node->ports[0].lid, node->guid, node->name);
         uint64_t print = node->guid;
-        uint32_t count = entries_write(&dump, s, chunk, out, &print);
+        uint32_t count = entries_write(dump, s++, chunk, out, &print);
         sum += print;
         fprintf(out, "%u valid lids dumped\n", count);
     }
     free(chunk);
-    formats_lft_free(&dump);
     if (fingerprint)
         *fingerprint = sum;
-    return result < 0 ? result : ferror(out) ? -EIO : 0;
+    return ferror(out) ? -EIO : 0;
+}
+
+int formats_lft_write(const struct lft *lft, FILE *out, uint64_t *fingerprint)
+{
+    struct lft_dump dump;
+    int result = formats_lft_export(&dump, lft);
+    if (result < 0)
+        return result;
+    result = formats_dump_write(&dump, lft->net->fabric, out, fingerprint);
+    formats_lft_free(&dump);
+    return result;
 }
 
 static void lid_line(const struct fabric_port *port, FILE *out)
 {
     if (port->lid != 0)
-        fprintf(out, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", port->guid, port->lid, port->lid);
+        fprintf(out, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", port->guid, port->lid,
+                port->lid + fabric_lid_count(port) - 1);
 }
 
 int formats_guid2lid_write(const struct fabric *fabric, FILE *out)

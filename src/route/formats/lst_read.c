@@ -57,8 +57,8 @@ static int end_parse(struct source *source, const char **at, struct lst_end *end
         return source_error(source, "port %" PRIu64 " of %" PRIu64 ": ports go from 1 to %d",
                             end->port, end->ports, FABRIC_PORTS_MAX);
     source_take_between(&open, '{', '}', end->name, sizeof(end->name));
-    if (end->lid > FABRIC_LID_MAX)
-        end->lid = 0;
+    if (end->lid > UINT16_MAX)
+        return source_error(source, "LID 0x%" PRIx64 ": a LID has 16 bits", end->lid);
     *at = last + 1;
     return 0;
 }
@@ -82,7 +82,7 @@ static int node_get(struct fabric *fabric, struct lst_end *end, uint32_t *node)
     return result;
 }
 
-static int end_add(struct fabric *fabric, struct lst_end *end, uint32_t *node)
+static int end_add(struct fabric *fabric, struct lst_end *end, uint32_t line, uint32_t *node)
 {
     int result = node_get(fabric, end, node);
     uint32_t ports = (uint32_t)(end->ports > end->port ? end->ports : end->port);
@@ -90,11 +90,10 @@ static int end_add(struct fabric *fabric, struct lst_end *end, uint32_t *node)
         result = fabric_ports_grow(fabric, *node, ports);
     if (result < 0)
         return result;
-    struct fabric_port *addressed =
-        &fabric->nodes[*node].ports[end->kind == FABRIC_SWITCH ? 0 : end->port];
-    addressed->lid = (uint32_t)end->lid;
-    addressed->guid = end->port_guid;
-    return 0;
+    struct fabric_end addressed = {*node, end->kind == FABRIC_SWITCH ? 0 : (uint16_t)end->port};
+    fabric->nodes[*node].ports[addressed.port].guid = end->port_guid;
+    return fabric_lid_set(fabric, addressed,
+                          (struct fabric_lid){.lid = (uint32_t)end->lid, .line = line});
 }
 
 static int line_read(struct fabric *fabric, struct source *source)
@@ -109,7 +108,7 @@ static int line_read(struct fabric *fabric, struct source *source)
         int result = end_parse(source, &at, &ends[i]);
         if (result < 0)
             return result;
-        result = end_add(fabric, &ends[i], &nodes[i]);
+        result = end_add(fabric, &ends[i], source->line_number, &nodes[i]);
         if (result < 0)
             return source_error_wrap(source, result);
     }

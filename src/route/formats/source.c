@@ -198,15 +198,16 @@ bool source_take_between(const char **at, char open, char close, char *word, siz
 
 bool source_take_word(const char **at, char *word, size_t size)
 {
-    if (**at == '"')
-        return source_take_between(at, '"', '"', word, size);
+    const char *end = **at == '"' ? strchr(*at + 1, '"') : NULL;
+    if (end) /* two names that are cut to size could become one */
+        return (size_t)(end - *at) <= size && source_take_between(at, '"', '"', word, size);
     size_t length = strcspn(*at, " \t");
     if (length == 0)
         return false;
-    *at += length;
     if (length >= size)
         return false;
-    memcpy(word, *at - length, length);
+    memcpy(word, *at, length);
     word[length] = '\0';
+    *at += length;
     return true;
 }

@@ -107,6 +107,9 @@ static int cable_read(struct topo *reader, const char *at)
         result = node_get(reader, type, name, &there.node);
     if (result < 0)
         return result;
+    source_skip_blanks(&at);
+    if (*at != '\0' && *at != '#')
+        return source_error(reader->source, "the line should end before this: '%.40s'", at);
     if (here.node == there.node && here.port == there.port)
         return source_error(reader->source, "port %u is cabled to itself", here.port);
     result = fabric_link_add(reader->fabric, here, there);

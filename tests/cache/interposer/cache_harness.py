@@ -2,9 +2,12 @@
 """What the interposer's tests share: a scratch folder, and running a command plain, with the
 stand-in for the cache (fake_client.c), or with a real one (`rhinet cache run`)."""
 
+import json
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +25,7 @@ PROGRAMS = Path(os.environ["TEST_PROGRAMS"])
 HERE = Path(__file__).resolve().parent
 PYTHON = sys.executable
 TIMEOUT = 300
+ACTORS = 2  # nodes, in tests that command them
 
 # A file that has just changed is not cached; the real setting is a second.
 SETTLE_NS = 20_000_000
@@ -79,3 +83,45 @@ class CacheTest(unittest.TestCase):
 
     def settle(self):
         time.sleep(SETTLE_NS * 3e-9)
+
+
+class ActorsTest(CacheTest):
+    """Nodes that do to files what the test tells them; see actor.py."""
+
+    def begin(self, **more):
+        """A job with an actor on each node; more: as for start_cached."""
+        self.connections, self.streams = [], []
+        path = self.scratch / "socket"
+        path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            listener.settimeout(60)
+            job = self.start_cached(PYTHON, HERE / "actor.py", path, nodes=ACTORS, **more)
+            self.addCleanup(job.kill)
+            for _ in range(ACTORS):
+                connection, _ = listener.accept()
+                connection.settimeout(60)
+                self.addCleanup(connection.close)
+                self.connections.append(connection)
+                self.streams.append(connection.makefile("rw"))
+        return job
+
+    def end(self, job):
+        for connection in self.connections:
+            connection.shutdown(socket.SHUT_RDWR)
+        self.assertEqual(self.finish(job)[0], 0)
+
+    def tell(self, which, *call):
+        self.send(which, *call)
+        return self.receive(which)
+
+    def send(self, which, *call):
+        self.streams[which].write(json.dumps(call) + "\n")
+        self.streams[which].flush()
+
+    def has_answer(self, which):
+        return bool(select.select([self.connections[which]], [], [], 0)[0])
+
+    def receive(self, which):
+        return json.loads(self.streams[which].readline())

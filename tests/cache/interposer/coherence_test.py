@@ -8,10 +8,8 @@ one that was open before has, byte by byte, what it had when it was opened, or w
 CACHE_INTERLEAVINGS: how many, of both kinds together."""
 
 import itertools
-import json
 import os
 import random
-import socket
 import time
 
 import actor
@@ -20,7 +18,7 @@ import cache_harness as harness
 COUNT = int(os.environ.get("CACHE_INTERLEAVINGS", "500"))
 SEED = int(os.environ.get("CACHE_SEED", "7"))
 STEPS = 16
-ACTORS = 2
+ACTORS = harness.ACTORS
 LENGTH_MAX = 40000
 KINDS = ("rewrite", "overwrite", "truncate", "append", "replace", "again")
 
@@ -39,40 +37,12 @@ def summary(text):
     return "".join(f"{len(list(run))}{letter}" for letter, run in itertools.groupby(text))
 
 
-class Coherence(harness.CacheTest):
+class Coherence(harness.ActorsTest):
     def setUp(self):
         super().setUp()
         self.data.mkdir()
         self.chance = random.Random(SEED)
         self.shadows = {}  # our own descriptors, for the same keys as the actors'
-        self.connections, self.streams = [], []
-
-    def begin(self):
-        path = self.scratch / "socket"
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
-            listener.listen()
-            listener.settimeout(60)
-            job = self.start_cached(harness.PYTHON, harness.HERE / "actor.py", path, nodes=ACTORS)
-            self.addCleanup(job.kill)
-            for _ in range(ACTORS):
-                connection, _ = listener.accept()
-                connection.settimeout(60)
-                self.addCleanup(connection.close)
-                self.connections.append(connection)
-                self.streams.append(connection.makefile("rw"))
-        return job
-
-    def end(self, job):
-        for connection in self.connections:
-            connection.shutdown(socket.SHUT_RDWR)
-        self.assertEqual(self.finish(job)[0], 0)
-
-    def tell(self, which, *call):
-        stream = self.streams[which]
-        stream.write(json.dumps(call) + "\n")
-        stream.flush()
-        return json.loads(stream.readline())
 
     def contents(self):
         letter = self.chance.choice("abcdefghijklmnopqrstuvwxyz")

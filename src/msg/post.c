@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Getting things to a peer that may be stopped, without waiting for it: the mailbox is everybody's,
+ * and no rank's messages may wait for another rank.
+ *
+ * An append that is not answered soon is in doubt. It is kept here, with its ticket, and gone on
+ * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives once
+ * and in order, and its sender may take it for sent. Counts that are given back travel from memory
+ * of the mailbox, one at a time. The push of a block is withdrawn and tried again later, with more
+ * patience each time. Model: tests/model/repeat.pml.
+ */
+#include "base/clock.h"
+#include "msg/mail.h"
+#include "rma/rma.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SOON_NS (5 * NS_PER_MS)
+
+struct doubt {
+    bool is_kept; /* there is one */
+    struct nic_ticket ticket;
+    size_t length;
+    char message[sizeof(struct slot_head) + INBOX_LENGTH];
+};
+
+static bool is_gone_code(int result)
+{
+    return result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+}
+
+/* ---- Appends -------------------------------------------------------------------------------- */
+
+static int try_append(struct mail *mail, int rank, struct doubt *doubt, int64_t patience_ns)
+{
+    doubt->ticket.deadline_ns = nic_deadline_ns(mail->job->nic, patience_ns);
+    return rma_append_try(mail->job, rh_at(rank, MSG_SID_INBOX, 0), doubt->message, doubt->length,
+                          &doubt->ticket);
+}
+
+bool post_settle(struct mail *mail, int rank)
+{
+    struct doubt *doubt = mail->peer[rank].doubt;
+    if (likely(!doubt || !doubt->is_kept))
+        return true;
+    /* RH_EAGAIN: it did not get in, and is appended anew. */
+    int result = try_append(mail, rank, doubt, 0);
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN)
+        return false;
+    doubt->is_kept = false;
+    mail->pending_count--;
+    return true;
+}
+
+int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data)
+{
+    struct peer *peer = &mail->peer[rank];
+    if (unlikely(!peer->doubt)) /* before there is something to be kept in it */
+        peer->doubt = calloc(1, sizeof(*peer->doubt));
+    if (!peer->doubt || !post_settle(mail, rank))
+        return RH_EAGAIN;
+    struct doubt *doubt = peer->doubt;
+    doubt->length = sizeof(*head) + head->length;
+    memcpy(doubt->message, head, sizeof(*head));
+    if (head->length > 0)
+        memcpy(doubt->message + sizeof(*head), data, head->length);
+    int result = try_append(mail, rank, doubt, SOON_NS);
+    if (likely(result != RH_ETIMEOUT))
+        return result;
+    if (!doubt->ticket.is_open) /* nothing was appended */
+        return RH_EAGAIN;
+    doubt->is_kept = true;
+    mail->pending_count++;
+    return 0;
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------- */
+
+int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length)
+{
+    struct peer *peer = &mail->peer[block.rank];
+    struct rh_done done;
+    int result = likely(peer->is_direct) ? rh_push(mail->job, block, data, length)
+                                         : rh_push_start(mail->job, block, data, length, &done);
+    if (peer->is_direct || result < 0)
+        return result == RH_ETIMEOUT ? RH_EAGAIN : result;
+    int64_t patience_ns = peer->patience_ns > SOON_NS ? peer->patience_ns : SOON_NS;
+    result = rh_wait_done(mail->job, &done, patience_ns);
+    if (result == RH_ETIMEOUT || result == RH_EDEAD)
+        result = rh_withdraw(mail->job, &done);
+    peer->patience_ns = result == RH_ECANCELED && patience_ns < mail->job->timeout_ns / 4
+                            ? patience_ns * 4
+                            : 0;
+    return result == RH_ECANCELED || result == RH_ETIMEOUT ? RH_EAGAIN : result;
+}
+
+/* ---- Counts --------------------------------------------------------------------------------- */
+
+static bool post_start(struct mail *mail, int rank, struct posted_word *word,
+                       enum return_field field)
+{
+    uint64_t at = offsetof(struct returns, peer) +
+                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field * sizeof(uint64_t);
+    struct rh_remote target = rh_at(rank, MSG_SID_RETURNS, at);
+    int result = rh_push_start(mail->job, target, &word->value, sizeof(word->value), &word->done);
+    word->is_underway = result == 0;
+    return is_gone_code(result);
+}
+
+/* Whether it is over; a sender that is gone, or has closed its mailbox, needs no count. */
+static bool post_look(struct mail *mail, struct posted_word *word)
+{
+    int result = rh_test_done(mail->job, &word->done);
+    if (result == RH_EAGAIN)
+        return false;
+    if (result == RH_EDEAD)
+        rh_withdraw(mail->job, &word->done);
+    word->is_underway = false;
+    if (result == 0 || is_gone_code(result))
+        word->known = word->value;
+    return true;
+}
+
+bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count)
+{
+    struct posted_word *word = &mail->peer[rank].posted[field];
+    if (word->is_underway && !post_look(mail, word))
+        return false; /* one at a time: an older count must not come last */
+    if (word->known == count)
+        return true;
+    word->value = count;
+    if (post_start(mail, rank, word, field))
+        return true;
+    return word->is_underway && post_look(mail, word) && word->known == count;
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+struct settling {
+    struct mail *mail;
+    int rank;
+};
+
+static bool is_settled(void *context)
+{
+    struct settling *settling = context;
+    return post_settle(settling->mail, settling->rank);
+}
+
+void post_close(struct mail *mail)
+{
+    int64_t deadline_ns = nic_deadline_ns(mail->job->nic, mail->job->timeout_ns);
+    for (int rank = 0; rank < mail->size; rank++) {
+        struct peer *peer = &mail->peer[rank];
+        struct settling settling = {.mail = mail, .rank = rank};
+        int64_t left_ns = deadline_ns - nic_now_ns(mail->job->nic);
+        struct rh_until until = {.is_met = is_settled,
+                                 .context = &settling,
+                                 .from = rank,
+                                 .timeout_ns = left_ns > 0 ? left_ns : 0};
+        if (!post_settle(mail, rank))
+            rh_wait_until(mail->job, &until);
+        for (int i = 0; i < RETURN_FIELDS; i++) {
+            if (peer->posted[i].is_underway)
+                rh_withdraw(mail->job, &peer->posted[i].done);
+        }
+        free(peer->doubt);
+    }
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A rank dies while others share memory with it: dsm_death CASE NUMBER, on two ranks or more. The
+ * last one is the victim, and dies only when all others have said that they are ready: so nobody
+ * is still on the way when it happens, however ranks are scheduled.
+ *
+ *   death   it dies by a timer, somewhere in a fight for variables; NUMBER is the seed. The others
+ *           are told its rank, adopt what it had, and go on; whatever is held stays whole
+ *   atomic  the same, but it is killed when it begins its NUMBERth atomic operation of the fight
+ *   pull    or its NUMBERth pull, where all ranks reach each other by such operations only
+ *   adopt   the owner dies; what others have a copy of is adopted, what they have not is lost
+ */
+#include "dsm/dsm.h"
+#include "dsm_member.h"
+
+#include <signal.h>
+
+#define READY_TAG    7
+#define DEATH_MS     350
+#define HELD_AT_LAST 50 /* by each survivor, after the death */
+
+/* The last rank dies. */
+static bool is_victim(const struct dsm_test *test)
+{
+    return test->member.rank == test->member.size - 1;
+}
+
+/* The victim returns from this when all others have come to it. */
+static void be_ready(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    if (!is_victim(test)) /* it may die of it before this returns: no matter */
+        rh_send(member->msg, member->size - 1, READY_TAG, "", 1);
+    for (int rank = 0; is_victim(test) && rank < member->size - 1; rank++) {
+        char nothing;
+        MEMBER_OK(member, rh_recv(member->msg, rank, READY_TAG, &nothing, 1, NULL));
+    }
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+static struct nic_ops sound, deadly;
+static uint64_t atomics_left = UINT64_MAX, pulls_left = UINT64_MAX;
+
+static void count_down(uint64_t *left)
+{
+    if (--*left == 0)
+        raise(SIGKILL);
+}
+
+static int atomic_or_die(struct nic *nic, struct rh_remote target,
+                         const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    count_down(&atomics_left);
+    return sound.atomic(nic, target, operands, old);
+}
+
+static int pull_or_die(struct nic *nic, struct rh_remote source, void *target, size_t length,
+                       const struct nic_extra *extra)
+{
+    count_down(&pulls_left);
+    return sound.pull(nic, source, target, length, extra);
+}
+
+/* From here on each step on a peer's memory is an operation of the NIC; the victim counts them. */
+static void count_steps(struct dsm_test *test)
+{
+    struct nic *nic = test->member.job->nic;
+    for (int rank = 0; rank < test->member.size; rank++) {
+        if (rank != test->member.rank)
+            test->dsm->peers[rank].nodes = NULL, test->dsm->peers[rank].heap = NULL;
+    }
+    be_ready(test);
+    if (!is_victim(test))
+        return;
+    sound = deadly = *nic->ops;
+    deadly.atomic = atomic_or_die;
+    deadly.pull = pull_or_die;
+    nic->ops = &deadly;
+}
+
+/* ---- The fight ------------------------------------------------------------------------------ */
+
+/* An acquire failed because of the dead: adopt, or let another do so. */
+static void recover(struct dsm_test *test, unsigned variable, int code)
+{
+    struct member *member = &test->member;
+    if (code != RH_EDEAD)
+        MEMBER_FAIL(member, "variable %u: %d", variable, code);
+    if (rh_error_rank() != member->size - 1)
+        MEMBER_FAIL(member, "rank %d is blamed", rh_error_rank());
+    rh_deaths_acknowledge(member->job);
+    int result = rh_dsm_adopt(test->dsm, variable, true);
+    if (result == RH_OWNER_DIED) /* a write may have been under way */
+        test->pairs[variable]->second = test->pairs[variable]->first;
+    if (result >= 0)
+        MEMBER_OK(member, rh_dsm_release(test->dsm, variable));
+    else if (result != RH_EINVALID && result != RH_EAGAIN) /* another has adopted it, or is at it */
+        MEMBER_FAIL(member, "adopt variable %u: %d", variable, result);
+}
+
+/* Hold variables for reading or writing, until the victim is dead and each survivor has held some
+ * without it. */
+static void fight(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    int held_after = 0;
+    while (held_after < HELD_AT_LAST) {
+        unsigned which = (unsigned)(member_next(&member->random) % VARIABLES);
+        bool writes = member_next(&member->random) % 2;
+        bool is_dead = rh_peer_state(member->job, member->size - 1) >= RH_PEER_LEFT;
+        int result = rh_dsm_acquire(test->dsm, which, writes ? RH_DSM_WRITE : RH_DSM_READ,
+                                    RH_TIMEOUT_DEFAULT);
+        if (result < 0) {
+            recover(test, which, result);
+            continue;
+        }
+        held_after += is_dead;
+        if (test->pairs[which]->first != test->pairs[which]->second)
+            MEMBER_FAIL(member, "variable %u: halves %llu and %llu", which,
+                        (unsigned long long)test->pairs[which]->first,
+                        (unsigned long long)test->pairs[which]->second);
+        if (writes) {
+            test->pairs[which]->first++;
+            test->pairs[which]->second++;
+        }
+        MEMBER_OK(member, rh_dsm_release(test->dsm, which));
+    }
+}
+
+static void test_death(struct dsm_test *test)
+{
+    be_ready(test);
+    if (is_victim(test))
+        member_die_soon(&test->member, DEATH_MS * 1000);
+    fight(test);
+}
+
+static void test_atomic(struct dsm_test *test)
+{
+    atomics_left = test->member.seed;
+    count_steps(test);
+    fight(test);
+}
+
+static void test_pull(struct dsm_test *test)
+{
+    pulls_left = test->member.seed;
+    count_steps(test);
+    fight(test);
+}
+
+/* ---- Adopting ------------------------------------------------------------------------------- */
+
+static void test_adopt(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    for (unsigned i = 0; is_victim(test) && i < 2; i++) {
+        MEMBER_OK(member, rh_dsm_acquire(dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        test->pairs[i]->first = test->pairs[i]->second = 41 + i;
+        MEMBER_OK(member, rh_dsm_release(dsm, i));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(dsm, 0));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    be_ready(test);
+    if (is_victim(test))
+        raise(SIGALRM);
+    while (rh_peer_state(member->job, member->size - 1) < RH_PEER_LEFT)
+        member_sleep_us(1000);
+    rh_deaths_acknowledge(member->job);
+    if (member->rank != 0)
+        return;
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CHECK(member, rh_error_rank() == member->size - 1);
+    MEMBER_OK(member, rh_dsm_adopt(dsm, 0, false));
+    MEMBER_CHECK(member, test->pairs[0]->first == 41);
+    MEMBER_OK(member, rh_dsm_release(dsm, 0));
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, false), RH_ENOSEG);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, true), RH_OWNER_DIED);
+    MEMBER_OK(member, rh_dsm_release(dsm, 1));
+    MEMBER_OK(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(dsm, 1));
+}
+
+int main(int count, char **arguments)
+{
+    static const struct dsm_case cases[] = {
+        {"death", test_death}, {"atomic", test_atomic}, {"pull", test_pull}, {"adopt", test_adopt}};
+    return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Members and their task manager when it does not answer in time: nothing that comes late is taken
+for something else, nothing is left open, and all works again afterwards."""
+import harness
+from harness import program
+
+
+class Stalled(harness.SystemTest):
+    def check(self, how, timeout):
+        status, _, err = self.run_job("-n", 2, program("stall"), how,
+                                      environment={"RHINET_TIMEOUT": timeout})
+        self.assertEqual((status, err), (0, ""))
+
+    def test_look_ups_after_a_stall_are_right(self):
+        self.check("lookup", "1s")
+
+    def test_many_requests_to_a_stopped_manager(self):
+        self.check("many", "20ms")
+
+    def test_a_cancelled_thread_leaves_the_manager_to_others(self):
+        self.check("cancel", "1s")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -351,6 +351,35 @@ static void page_again(struct test *test)
     CHECK(address_space() < at_first + (ROUNDS - WARM) * length / 3);
 }
 
+/* The last page of a long copy: when detach has returned it is the program's again, however far the
+ * copy had come. */
+static void detach_waits(struct test *test)
+{
+    size_t length = 24 << 20, page = 4096;
+    unsigned char *memory = test_buffer(test, length);
+    for (int round = 0; round < 3; round++) {
+        memset(memory, test->rank == 0 ? 0 : 0x5a, length);
+        if (test->rank == 0)
+            test_attach(test, 4, memory, length);
+        test_barrier(test);
+        if (test->rank == 1) {
+            int result = rh_push(test->job, rh_at(0, 4, 0), memory, length);
+            CHECK(result == 0 || result == RH_ESTALE);
+        } else if (test->rank == 0) {
+            int64_t limit_ns = test_now_ns() + TEST_WAIT_NS;
+            while (__atomic_load_n(memory, __ATOMIC_RELAXED) == 0) {
+                CHECK(test_now_ns() < limit_ns);
+                CHECK_OK(rh_wake(test->job, 0)); /* makes progress where that is needed */
+            }
+            test_detach(test, 4);
+            memset(memory + length - page, 0x11, page);
+        }
+        test_barrier(test);
+        if (test->rank == 0)
+            CHECK_FILLED(memory + length - page, page, 0x11);
+    }
+}
+
 const struct test_case life_cases[] = {
     {.name = "life-identity", .run = identity},
     {.name = "life-peer-state", .run = peer_state},
@@ -369,5 +398,6 @@ const struct test_case life_cases[] = {
     {.name = "life-counters", .run = counters},
     {.name = "life-attach-again", .run = attach_again},
     {.name = "life-attach-overlapping", .run = attach_overlapping},
+    {.name = "life-detach-waits", .run = detach_waits, .flags = CASE_LATE},
     {.name = NULL},
 };

@@ -80,8 +80,7 @@ json_t *route_check_json(const struct check_report *check);
 int route_json_write(json_t *object, const char *path);
 
 /* Checks a routing's tables through the independent checker. */
-int route_check_run(const struct routing *routing, uint32_t lane_limit,
-                    struct check_report *check);
+int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check);
 
 /* Number of an option, within limits; prints what is wrong and returns false. */
 bool route_number(const char *option, const char *text, uint64_t least, uint64_t most,

@@ -184,8 +184,8 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     work->phases.write = lap(&since_ns);
     if (status == 0)
         status = repair_report(work, arguments);
-    bool failed = work->checked && (!check_passed(&work->check) ||
-                                    (!work->stages_safe && !work->old_unsafe));
+    bool failed = work->checked &&
+                  (!check_passed(&work->check) || (!work->stages_safe && !work->old_unsafe));
     return status == 0 && failed ? 1 : status;
 }
 

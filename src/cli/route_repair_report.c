@@ -36,7 +36,7 @@ static void throughput_print(const struct repair_work *work)
 static void stages_print(const struct repair_work *work, const char *table)
 {
     const struct stages *stages = &work->stages;
-    const char *proof = !work->checked     ? "not checked"
+    const char *proof = !work->checked      ? "not checked"
                         : work->stages_safe ? "each step checked"
                                             : "NOT PROVED";
     if (stages->count == 1) {

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Each stage after the one before it. Returns 1 if all steps are safe, else 0 with the number of the
- * first that is not, or a negative error. */
+/* Each stage after the one before it. Returns 1 if all steps are safe, else 0 with the number of
+ * the first that is not, or a negative error. */
 static int steps_check(struct repair_work *work, uint32_t *unsafe)
 {
     struct lft_dump before = {0};

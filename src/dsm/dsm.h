@@ -145,6 +145,7 @@ struct rh_dsm {
     void *bulk_state;
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
+    struct dsm_doubts *doubts; /* doubt.h */
 };
 
 static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)

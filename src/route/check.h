@@ -26,8 +26,8 @@ struct check_report {
     uint64_t entries_unused;  /* missing, but only between switches without hosts */
     uint32_t hops_most;       /* switches passed, between hosts */
     double hops_mean;
-    uint32_t lids_unknown;    /* that the table has entries for and no port has, */
-    uint32_t lid_unknown;     /* the lowest: perhaps the fabric's file does not tell the LMC */
+    uint32_t lids_unknown; /* that the table has entries for and no port has, */
+    uint32_t lid_unknown;  /* the lowest: perhaps the fabric's file does not tell the LMC */
     uint32_t lanes_used;
     bool lanes_fit;        /* no more than there are */
     uint64_t dependencies; /* edges of the channel dependency graph */

@@ -225,8 +225,7 @@ static void dependencies_note(struct mixed *mixed)
 
 static void lid_check(struct mixed *mixed)
 {
-    const uint8_t *entries = mixed->block +
-                             (size_t)(mixed->lid % BLOCK) * mixed->switch_count * 2;
+    const uint8_t *entries = mixed->block + (size_t)(mixed->lid % BLOCK) * mixed->switch_count * 2;
     for (uint32_t s = 0; s < mixed->switch_count; s++)
         mixed->report->entries_changed += entries[2 * s] != entries[2 * s + 1];
     memset(mixed->seen, 0, mixed->switch_count);

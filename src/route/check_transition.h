@@ -5,8 +5,9 @@
  * old entry or its new one. A packet may be sent on by an old entry here and by a new one there.
  * The check covers all these mixed states:
  *
- * - for each LID, old and new entries together lead nowhere round in a circle. A circle in the union
- *   passes each switch once, so it is one of the mixed states; without one there is no such state;
+ * - for each LID, old and new entries together lead nowhere round in a circle. A circle in the
+ *   union passes each switch once, so it is one of the mixed states; without one there is no such
+ *   state;
  * - the dependencies of all ways through the union have no cycle. Without circles each way through
  *   the union passes a switch once, so it is a way of some mixed state, and packets that were sent
  *   on in different states wait beside each other.

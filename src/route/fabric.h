@@ -19,9 +19,9 @@ enum fabric_kind { FABRIC_SWITCH, FABRIC_HOST };
 struct fabric_port {
     uint32_t peer_node; /* FABRIC_NONE: no cable */
     uint16_t peer_port;
-    uint8_t lmc;        /* it answers to 2^lmc LIDs, lid and those that follow */
-    uint32_t lid;       /* hosts: of this port; switches: only port 0 has one; 0: none yet */
-    uint32_t lid_line;  /* of the file that says so */
+    uint8_t lmc;       /* it answers to 2^lmc LIDs, lid and those that follow */
+    uint32_t lid;      /* hosts: of this port; switches: only port 0 has one; 0: none yet */
+    uint32_t lid_line; /* of the file that says so */
     uint64_t guid;
 };
 
@@ -67,8 +67,9 @@ int fabric_link_add(struct fabric *fabric, struct fabric_end a, struct fabric_en
 /* Takes a cable away, as a failure would. */
 void fabric_link_cut(struct fabric *fabric, struct fabric_end end);
 
-/* Notes the LID that a line of a file gives to a port (0 of a switch). 0 and 0xffff are none. An error
- * says what is wrong with it: no unicast LID, not fit for the LMC, or the port has another. */
+/* Notes the LID that a line of a file gives to a port (0 of a switch). 0 and 0xffff are none. An
+ * error says what is wrong with it: no unicast LID, not fit for the LMC, or the port has
+ * another. */
 struct fabric_lid {
     uint32_t lid, lmc, line;
 };

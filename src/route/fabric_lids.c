@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LIDs: what files say, whether that can be, and new ones for ports without. New ones are a function
- * of the file alone, so that two runs agree.
+ * LIDs: what files say, whether that can be, and new ones for ports without. New ones are a
+ * function of the file alone, so that two runs agree.
  */
 #include "base/error.h"
 #include "route/fabric.h"
@@ -84,7 +84,8 @@ int fabric_lids_assign(struct fabric *fabric)
     if (!used)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", needed);
     for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
-        for (uint32_t i = 0; port->lid && i < fabric_lid_count(port) && port->lid + i <= needed; i++)
+        for (uint32_t i = 0; port->lid && i < fabric_lid_count(port) && port->lid + i <= needed;
+             i++)
             used[port->lid + i] = 1;
     }
     for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
@@ -110,11 +111,12 @@ static int twice(const struct fabric *fabric, uint32_t lid, struct owner a, stru
     const struct fabric_node *x = &fabric->nodes[a.node], *y = &fabric->nodes[b.node];
     bool a_last = x->ports[a.port].lid_line > y->ports[b.port].lid_line;
     *line = a_last ? x->ports[a.port].lid_line : y->ports[b.port].lid_line;
-    return error_set(-EEXIST, ERROR_NO_RANK,
-                     "LID %u belongs to both '%.60s' port %u and '%.60s' port %u (line %u); have the "
-                     "subnet manager assign LIDs anew and discover the fabric again",
-                     lid, x->name, a.port, y->name, b.port,
-                     a_last ? y->ports[b.port].lid_line : x->ports[a.port].lid_line);
+    return error_set(
+        -EEXIST, ERROR_NO_RANK,
+        "LID %u belongs to both '%.60s' port %u and '%.60s' port %u (line %u); have the "
+        "subnet manager assign LIDs anew and discover the fabric again",
+        lid, x->name, a.port, y->name, b.port,
+        a_last ? y->ports[b.port].lid_line : x->ports[a.port].lid_line);
 }
 
 int fabric_lids_check(const struct fabric *fabric, uint32_t *line)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a fabric file may leave out: GUIDs, and which part of the fabric a node belongs to. All are functions of the file alone, so that two runs agree.
+ * What a fabric file may leave out: GUIDs, and which part of the fabric a node belongs to. All are
+ * functions of the file alone, so that two runs agree.
  */
 #include "route/fabric.h"
 

@@ -57,8 +57,8 @@ static uint32_t part_choose(struct parts *parts)
     return best;
 }
 
-/* A host stays if a port of it does; the cables of the others go. One without any cable stays: it is
- * not routed anyway. */
+/* A host stays if a port of it does; the cables of the others go. One without any cable stays: it
+ * is not routed anyway. */
 static bool host_stays(struct parts *parts, uint32_t at, uint32_t keep)
 {
     struct fabric_node *node = &parts->fabric->nodes[at];

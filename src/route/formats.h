@@ -47,7 +47,8 @@ struct lft_dump {
     uint32_t switch_count; /* switches of the fabric, in node order */
     uint8_t *port;         /* [switch * lid_count + lid], 255: no entry */
     uint64_t fingerprint;  /* of the file that it was read from, all switches in it */
-    uint32_t lids_beyond;  /* entries of the first switch for LIDs that no port of the fabric has, and
+    uint32_t
+        lids_beyond; /* entries of the first switch for LIDs that no port of the fabric has, and
                               that are not kept; lid_beyond is the lowest */
     uint32_t lid_beyond;
 };

@@ -31,7 +31,7 @@ struct net {
     uint32_t *target_node;
     uint8_t *target_port; /* port of target_switch that leads to it; 0: the switch itself */
     uint32_t *target_lid;
-    uint8_t *target_lmc; /* 2^lmc LIDs lead to it, all by the same ways */
+    uint8_t *target_lmc;    /* 2^lmc LIDs lead to it, all by the same ways */
     uint32_t *switch_index; /* fabric node -> switch, FABRIC_NONE for hosts */
 };
 

@@ -4,8 +4,8 @@
  *
  * An old entry that leads to a switch whose new entry it may not be followed by, or a new one that
  * leads to a switch with such an old entry, are a conflict: the old one must be gone before the new
- * one comes. What is left after that uses allowed turns only, in each mixed state, and allowed turns
- * have no loop: no packet goes round in a circle and none waits in one. A conflict is between
+ * one comes. What is left after that uses allowed turns only, in each mixed state, and allowed
+ * turns have no loop: no packet goes round in a circle and none waits in one. A conflict is between
  * neighbours, so each is found where it is, target by target.
  */
 #include "route/stages.h"
@@ -158,7 +158,8 @@ static void circles_cut(struct plan *plan, uint32_t *done)
         while (plan->changes[s] && plan->conflicts[s] > 0) {
             uint32_t at = s;
             for (uint32_t i = 0; i < plan->net->switch_count; i++)
-                at = blocker_find(plan, at); /* who stands in the way of whom: in the end a circle */
+                at = blocker_find(plan,
+                                  at); /* who stands in the way of whom: in the end a circle */
             old_drop(plan, at);
             ready_change(plan, done);
         }
@@ -239,12 +240,12 @@ static int entry_keep(struct stages *stages, const struct plan *plan, uint32_t a
                              capacity);
         stages->entries = larger;
     }
-    stages->entries[stages->entry_count++] =
-        (struct stages_entry){.target = plan->target,
-                              .at = at,
-                              .slot = plan->old[at],
-                              .old_until = (uint8_t)plan->old_until[at],
-                              .new_from = (uint8_t)plan->new_from[at]};
+    stages->entries[stages->entry_count++] = (struct stages_entry){
+        .target = plan->target,
+        .at = at,
+        .slot = plan->old[at],
+        .old_until = (uint8_t)plan->old_until[at],
+        .new_from = (uint8_t)plan->new_from[at]};
     stages->dropped += plan->old[at] < LFT_HERE && plan->old_until[at] < plan->new_from[at];
     return 0;
 }
@@ -335,7 +336,8 @@ void stages_free(struct stages *stages)
 static void entry_hold(struct lft_dump *table, const struct net *net,
                        const struct stages_entry *entry, uint32_t stage)
 {
-    uint32_t lid = net->target_lid[entry->target], end = lid + (1u << net->target_lmc[entry->target]);
+    uint32_t lid = net->target_lid[entry->target],
+             end = lid + (1u << net->target_lmc[entry->target]);
     uint8_t port = entry->slot == LFT_HERE   ? net->target_port[entry->target]
                    : entry->slot == LFT_NONE ? 255
                                              : net->port[net->first[entry->at] + entry->slot];

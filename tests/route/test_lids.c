@@ -56,19 +56,19 @@ static uint32_t lid_of(const char *text, const char *name, uint32_t port)
 static void test_not_from_descriptions(void **state)
 {
     (void)state;
-    assert_int_equal(lid_of(LEAF_LINE("\"Euclid 7 leaf\" base port 0 lid 1 lmc 0") LEAF_CABLES SPINE,
-                            "S-01", 0),
-                     1);
-    assert_int_equal(lid_of(LEAF_LINE("\"my lid 7\" base port 0 lid 1 lmc 0") LEAF_CABLES SPINE,
-                            "S-01", 0),
-                     1);
+    assert_int_equal(
+        lid_of(LEAF_LINE("\"Euclid 7 leaf\" base port 0 lid 1 lmc 0") LEAF_CABLES SPINE, "S-01", 0),
+        1);
+    assert_int_equal(
+        lid_of(LEAF_LINE("\"my lid 7\" base port 0 lid 1 lmc 0") LEAF_CABLES SPINE, "S-01", 0), 1);
     assert_int_equal(lid_of(LEAF_LINE("\"Euclid 7 leaf\"") LEAF_CABLES SPINE, "S-01", 0), 0);
     assert_int_equal(lid_of(LEAF_LINE("Euclid 7 leaf") LEAF_CABLES SPINE, "S-01", 0), 0);
-    static const char own[] = LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0")
-        "[1]\t\"H-11\"[1](11)\n\n" HOST("11", "solid 9 lid 8 lmc 0 \"lid 3\" lid 1 4xQDR", "S-01");
+    static const char own[] =
+        LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0") "[1]\t\"H-11\"[1](11)\n\n" HOST(
+            "11", "solid 9 lid 8 lmc 0 \"lid 3\" lid 1 4xQDR", "S-01");
     assert_int_equal(lid_of(own, "H-11", 1), 8);
-    static const char beside[] = LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0")
-        "[1]\t\"H-11\"[1](11)\t\t# \"Euclid 7\" lid 8 4xQDR\n";
+    static const char beside[] = LEAF_LINE(
+        "\"leaf\" base port 0 lid 1 lmc 0") "[1]\t\"H-11\"[1](11)\t\t# \"Euclid 7\" lid 8 4xQDR\n";
     assert_int_equal(lid_of(beside, "H-11", 1), 8);
 }
 
@@ -83,7 +83,8 @@ static void test_impossible_lids(void **state)
              "[1]\t\"H-12\"[1](12)\t\t# \"node 2\" lid 8 4xQDR\n");
     refused(text, "f:6: LID 8 belongs to both 'H-11' port 1 and 'H-12' port 1 (line 2)");
     /* a host has that of a switch */
-    refused(LEAF_LINE("\"leaf\" base port 0 lid 8 lmc 0") LEAF_CABLES SPINE, "LID 8 belongs to both");
+    refused(LEAF_LINE("\"leaf\" base port 0 lid 8 lmc 0") LEAF_CABLES SPINE,
+            "LID 8 belongs to both");
     /* the LIDs of an LMC run into another's */
     snprintf(text, sizeof(text), "%s%s%s", leaf, SPINE,
              HOST("11", "lid 8 lmc 3 \"leaf\" lid 1 4xQDR", "S-01"));
@@ -92,7 +93,8 @@ static void test_impossible_lids(void **state)
     refused(text, "f:6: 'H-11' port 1 has LID 9 here and LID 8 in line 2");
     snprintf(text, sizeof(text), "%s%s", leaf, HOST("11", "lid 8 lmc 9 \"leaf\" lid 1", "S-01"));
     refused(text, "f:6: 'H-11' port 1: LMC 9");
-    refused(LEAF_LINE("\"leaf\" base port 0 lid 6 lmc 2"), "f:1: 'S-01' port 0: LID 6 is no multiple");
+    refused(LEAF_LINE("\"leaf\" base port 0 lid 6 lmc 2"),
+            "f:1: 'S-01' port 0: LID 6 is no multiple");
     refused(LEAF_LINE("\"leaf\" base port 0 lid 49152 lmc 0"), "f:1: 'S-01' port 0: LID 49152");
     refused(LEAF_LINE("\"leaf\" base port 0 lid 49148 lmc 3"), "(LMC 3) is no unicast LID");
     /* none yet */
@@ -106,15 +108,17 @@ static void test_impossible_lids(void **state)
 static void test_impossible_lids_in_lists(void **state)
 {
     (void)state;
-    refused(LST_END("CA", "11", "a", "0005", "01") LST_END("SW", "01", "s", "0001", "01") "\n" LST_END(
-                "CA", "12", "b", "0005", "01") LST_END("SW", "01", "s", "0001", "02") "\n",
+    refused(LST_END("CA", "11", "a", "0005", "01")
+                LST_END("SW", "01", "s", "0001", "01") "\n" LST_END("CA", "12", "b", "0005", "01")
+                    LST_END("SW", "01", "s", "0001", "02") "\n",
             "f:2: LID 5 belongs to both 'a' port 1 and 'b' port 1 (line 1)");
     refused(LST_END("CA", "11", "a", "C000", "01") LST_END("SW", "01", "s", "0001", "01") "\n",
             "f:1: 'a' port 1: LID 49152");
     refused(LST_END("CA", "11", "a", "10005", "01") LST_END("SW", "01", "s", "0001", "01") "\n",
             "f:1: LID 0x10005");
-    refused(LST_END("CA", "11", "a", "0005", "01") LST_END("SW", "01", "s", "0001", "01") "\n" LST_END(
-                "SW", "01", "s", "0002", "01") LST_END("CA", "11", "a", "0005", "01") "\n",
+    refused(LST_END("CA", "11", "a", "0005", "01")
+                LST_END("SW", "01", "s", "0001", "01") "\n" LST_END("SW", "01", "s", "0002", "01")
+                    LST_END("CA", "11", "a", "0005", "01") "\n",
             "f:2: 's' port 0 has LID 2 here and LID 1 in line 1");
 }
 
@@ -131,9 +135,9 @@ static void test_long_names(void **state)
     refused(text, "f:1: a node's name must follow here");
 }
 
-static const char lmc_text[] = LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0") LEAF_CABLES SPINE HOST(
-    "11", "lid 8 lmc 2 \"leaf\" lid 1 4xQDR", "S-01")
-    HOST("12", "lid 12 lmc 1 \"spine\" lid 2 4xQDR", "S-02");
+static const char lmc_text[] = LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0")
+    LEAF_CABLES SPINE HOST("11", "lid 8 lmc 2 \"leaf\" lid 1 4xQDR", "S-01")
+        HOST("12", "lid 12 lmc 1 \"spine\" lid 2 4xQDR", "S-02");
 
 /* All LIDs of a port have entries at all switches, files carry them, and one that lacks is seen. */
 static void test_lmc(void **state)
@@ -179,8 +183,8 @@ static void test_table_has_more_lids(void **state)
     struct source source;
     struct lft_dump dump;
     struct check_report report;
-    world_parse(&world, LST_END("CA", "11", "a", "0008", "01")
-                            LST_END("SW", "01", "s", "0001", "01") "\n");
+    world_parse(&world,
+                LST_END("CA", "11", "a", "0008", "01") LST_END("SW", "01", "s", "0001", "01") "\n");
     assert_int_equal(source_from(&source, "t", table, strlen(table)), 0);
     assert_int_equal(formats_lft_parse(&dump, world.fabric, &source), 0);
     source_close(&source);

@@ -218,8 +218,8 @@ static void states_try(struct brute *brute)
         for (uint32_t i = 0; i < brute->count; i++) {
             const struct change *change = &brute->changes[i];
             const struct lft *from = mask >> i & 1 ? brute->new : brute->old;
-            lft_tree(brute->mixed, change->target)[change->at] =
-                lft_tree(from, change->target)[change->at];
+            lft_tree(brute->mixed,
+                     change->target)[change->at] = lft_tree(from, change->target)[change->at];
         }
         state_try(brute);
     }
@@ -289,7 +289,8 @@ static bool tables_make(struct brute *brute, struct lft *old, struct lft *new)
 
 struct tally {
     uint32_t tried, safe, circles, deadlocks, deadlocks_in_one;
-    uint32_t only_mixed; /* each table is safe by itself, on the way from one to the other they are not */
+    uint32_t
+        only_mixed; /* each table is safe by itself, on the way from one to the other they are not */
 };
 
 static void case_compare(const struct world *world, struct brute *brute, struct tally *tally)
@@ -309,7 +310,8 @@ static void case_compare(const struct world *world, struct brute *brute, struct 
     tally->deadlocks += deadlock && !brute->circles;
     struct transition_report old = transition(world, brute->old, brute->old);
     struct transition_report new = transition(world, brute->new, brute->new);
-    tally->only_mixed += transition_safe(&old) && transition_safe(&new) && !transition_safe(&report);
+    tally->only_mixed += transition_safe(&old) && transition_safe(&new) &&
+                         !transition_safe(&report);
     tally->deadlocks_in_one += brute->deadlock_in_one && !brute->circles;
 }
 

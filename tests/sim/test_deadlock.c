@@ -75,9 +75,9 @@ static void test_others_do_not(void **state)
     }
 }
 
-/* Switches in the middle of a change, as the bits say: 0 still has the old table, 1 the new one. The
- * old one leads from switches 0 and 1 to the one across by the next switch, from 2 and 3 by the one
- * before; the new one the other way round. */
+/* Switches in the middle of a change, as the bits say: 0 still has the old table, 1 the new one.
+ * The old one leads from switches 0 and 1 to the one across by the next switch, from 2 and 3 by the
+ * one before; the new one the other way round. */
 static uint32_t circles_while_changing(uint32_t changed)
 {
     struct routed routed;

@@ -23,8 +23,8 @@ static void switch_write(const struct fabric *fabric, const struct fabric_node *
 {
     fprintf(out, "vendid=0x2c9\ndevid=0xb924\nsysimgguid=0x%" PRIx64 "\n", node->guid);
     fprintf(out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\n", node->guid, node->ports[0].guid);
-    fprintf(out, "Switch\t%u \"%s\"\t\t# \"%s\" base port 0 lid %u lmc %u\n",
-            node->port_count, node->name, node->name, node->ports[0].lid, node->ports[0].lmc);
+    fprintf(out, "Switch\t%u \"%s\"\t\t# \"%s\" base port 0 lid %u lmc %u\n", node->port_count,
+            node->name, node->name, node->ports[0].lid, node->ports[0].lmc);
     for (uint32_t p = 1; p <= node->port_count; p++) {
         if (node->ports[p].peer_node == FABRIC_NONE)
             continue;

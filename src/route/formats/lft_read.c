@@ -19,8 +19,8 @@ struct lft_reader {
     struct lft_dump *dump;
     struct source *source;
     struct guids guids;
-    uint32_t at;    /* switch whose table this is, FABRIC_NONE before the first */
-    bool skip;      /* a switch that the fabric does not have */
+    uint32_t at; /* switch whose table this is, FABRIC_NONE before the first */
+    bool skip;   /* a switch that the fabric does not have */
     uint32_t switches;
     uint64_t print; /* of the entries of this switch */
 };
@@ -70,7 +70,8 @@ static void entry_keep(struct lft_reader *reader, uint32_t lid, uint32_t port)
 {
     struct lft_dump *dump = reader->dump;
     if (lid >= dump->lid_count && port != 255 && reader->switches == 1) {
-        dump->lid_beyond = dump->lids_beyond == 0 || lid < dump->lid_beyond ? lid : dump->lid_beyond;
+        dump->lid_beyond = dump->lids_beyond == 0 || lid < dump->lid_beyond ? lid
+                                                                            : dump->lid_beyond;
         dump->lids_beyond++;
     }
     if (!reader->skip && lid < dump->lid_count)

@@ -90,8 +90,7 @@ static int end_add(struct fabric *fabric, struct lst_end *end, uint32_t line, ui
         result = fabric_ports_grow(fabric, *node, ports);
     if (result < 0)
         return result;
-    struct fabric_end addressed = {*node,
-                                   end->kind == FABRIC_SWITCH ? 0 : (uint16_t)end->port};
+    struct fabric_end addressed = {*node, end->kind == FABRIC_SWITCH ? 0 : (uint16_t)end->port};
     fabric->nodes[*node].ports[addressed.port].guid = end->port_guid;
     return fabric_lid_set(fabric, addressed,
                           (struct fabric_lid){.lid = (uint32_t)end->lid, .line = line});

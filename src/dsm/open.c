@@ -7,6 +7,7 @@
 #include "dsm/bulk.h"
 #include "dsm/check.h"
 #include "dsm/datagram/datagram.h"
+#include "dsm/doubt.h"
 #include "dsm/reach.h"
 
 #include <stdlib.h>
@@ -214,6 +215,7 @@ static void free_all(struct rh_dsm *dsm)
     close_set(dsm);
     free_memory(dsm);
     pthread_mutex_destroy(&dsm->conditions);
+    dsm_doubts_close(dsm);
     free(dsm);
 }
 
@@ -246,9 +248,9 @@ static void close_together(struct rh_dsm *dsm)
 
 static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
 {
-    int result = 0;
+    int result = dsm_doubts_open(dsm);
     dsm->msg = msg;
-    if (!msg) {
+    if (!msg && result == 0) {
         result = rh_msg_open(&dsm->msg, dsm->job);
         dsm->has_own_msg = result == 0;
     }
@@ -303,6 +305,7 @@ int rh_dsm_close(struct rh_dsm *dsm)
     close_together(dsm);
     free_memory(dsm);
     pthread_mutex_destroy(&dsm->conditions);
+    dsm_doubts_close(dsm);
     free(dsm);
     return 0;
 }

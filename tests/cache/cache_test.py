@@ -10,6 +10,8 @@ import os
 import random
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -412,6 +414,22 @@ class Change(Case):
             self.assertGreater(job.sum("local_hits"), 0)
 
 
+STRANGER = 65534
+
+
+def as_user(user, act):
+    """Whether act() returned True in a process of that user."""
+    pid = os.fork()
+    if pid == 0:
+        status = 2
+        try:
+            os.setuid(user)
+            status = 0 if act() else 1
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 def processor_seconds(pid):
     """What a process has used so far; 0 if it is gone."""
     try:
@@ -459,6 +477,47 @@ class Hostile(Case):
             os.kill(agent, signal.SIGKILL)
         self.check_calm(job)
         self.check_good(job.finish(), 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_another_user(self):
+        """Finds the socket, and hears nothing there; nor is believed when he has one."""
+        job = self.start(0, 7)
+        with open("/proc/net/unix") as table:
+            names = [line.rsplit("@", 1)[1] for line in table.read().split("\n")
+                     if "@rhinet-cache-" in line]
+        pids = set(processes_of(job.process.pid))
+        names = [name for name in names if int(name.split("-")[2]) in pids]
+        self.assertEqual(len(set(names)), 2)
+        attach = struct.pack("<QII", 0x6F636E6174656E31, 4, 1)
+        for user, is_heard in ((0, True), (STRANGER, False)):
+            self.assertEqual(as_user(user, lambda: self.calls(names[0], attach)), is_heard)
+        self.check_good(job.finish(), 2)
+
+    @staticmethod
+    def calls(name, message):
+        """Whether somebody answers."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.settimeout(20)
+            line.connect("\0" + name)
+            try:
+                line.send(message)
+                return len(line.recv(4096)) > 0
+            except ConnectionError:
+                return False
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_agent_of_another_user(self):
+        name = f"rhinet-cache-test-{os.getpid()}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind("\0" + name)
+            for user, answer in ((0, "Connection timed out"), (STRANGER, "not permitted")):
+                # Who calls listen() is who the kernel says answers.
+                self.assertTrue(as_user(user, lambda: listener.listen() is None))
+                said = subprocess.run([READER, SMALL[0]], env={**os.environ,
+                                      "RHINET_CACHE_SOCKET": name}, capture_output=True,
+                                      text=True, timeout=HANG_S, check=False)
+                self.assertIn(answer, said.stderr)
+                self.assertEqual(said.returncode, 0)
 
     def test_people_are_not_misled_into_a_crash(self):
         job = self.start(1, 6)

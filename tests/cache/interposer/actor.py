@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 
-FLAGS = {"read": os.O_RDONLY, "write": os.O_WRONLY, "append": os.O_WRONLY | os.O_APPEND,
-         "update": os.O_RDWR, "truncate": os.O_WRONLY | os.O_TRUNC, "create": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
+FLAGS = {"read": os.O_RDONLY, "write": os.O_WRONLY, "update": os.O_RDWR,
+         "append": os.O_WRONLY | os.O_APPEND, "truncate": os.O_WRONLY | os.O_TRUNC,
+         "create": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
 
 
 def perform_program(programs, call, key, *command):

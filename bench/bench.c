@@ -19,7 +19,14 @@
 #define QUICK_TIME_NS (4 * NS_PER_S)
 #define PEERS_FACTOR  3
 
-enum option_value { OPTION_JSON = 256, OPTION_QUICK, OPTION_ROUNDS, OPTION_ONLY, OPTION_PEERS };
+enum option_value {
+    OPTION_JSON = 256,
+    OPTION_QUICK,
+    OPTION_ROUNDS,
+    OPTION_ONLY,
+    OPTION_PEERS,
+    OPTION_NIC
+};
 
 static const struct option options_known[] = {
     {"json", required_argument, NULL, OPTION_JSON},
@@ -27,6 +34,7 @@ static const struct option options_known[] = {
     {"rounds", required_argument, NULL, OPTION_ROUNDS},
     {"only", required_argument, NULL, OPTION_ONLY},
     {"peers", no_argument, NULL, OPTION_PEERS},
+    {"nic", required_argument, NULL, OPTION_NIC},
     {NULL, 0, NULL, 0},
 };
 
@@ -34,7 +42,7 @@ const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
-    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
+    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES, .takes_nic = true},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
     {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
     {.name = "datagram",
@@ -96,6 +104,20 @@ static int set_rounds(struct command *command, const char *text)
     return 0;
 }
 
+static int set_nic(struct command *command, const char *name)
+{
+    static const char *const names[] = {"shm", "ofi", "mixed"};
+    if (!command->layer->takes_nic)
+        return cli_usage_error("bench", "--nic is for dsm");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) != 0)
+            continue;
+        snprintf(command->wishes.nic, sizeof(command->wishes.nic), "%s", name);
+        return 0;
+    }
+    return cli_usage_error("bench", "--nic \"%s\": shm, ofi and mixed can be measured", name);
+}
+
 static int set_option(struct command *command, int option, const char *word)
 {
     switch (option) {
@@ -116,6 +138,8 @@ static int set_option(struct command *command, int option, const char *word)
                                             "tools/bench-peers");
         command->wishes.with_peers = true;
         return 0;
+    case OPTION_NIC:
+        return set_nic(command, optarg);
     case ':':
         return cli_usage_error("bench", "%s needs a value", word);
     default:

@@ -27,12 +27,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BENCH_LINE       64
 #define BENCH_ROUNDS_MIN 9 /* below this a figure is not to be trusted */
 #define BENCH_ROUNDS_MAX 199
 #define BENCH_CASES_MAX  64
-#define BENCH_CROWD_MAX  64 /* ranks of a raw barrier */
+#define BENCH_CROWD_MAX  64         /* ranks of a raw barrier */
+#define BENCH_MEMORY     (2u << 20) /* of each rank, see below */
 
 /* ---- Cases ---------------------------------------------------------------------------------- */
 
@@ -77,6 +79,7 @@ struct bench_layer {
     int case_count;
     bool has_peers;
     const char *nic; /* NULL: as RHINET_NIC says */
+    bool takes_nic;  /* --nic: measures any NIC whose ranks are on one machine */
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
@@ -119,6 +122,7 @@ struct bench_wishes {
     bool is_chosen[BENCH_CASES_MAX];
     uint32_t round_count;
     int64_t case_time_ns; /* at most that long per case */
+    char nic[32];         /* --nic, or empty */
 };
 
 /* How a peer is reached by rank 0 of a job; peers.c. */
@@ -150,10 +154,19 @@ struct bench_sheet {
     } brought[BENCH_CROWD_MAX];
     struct bench_peer_way peer[BENCH_PEER_COUNT];
     alignas(BENCH_LINE) struct bench_figure figure[BENCH_CASES_MAX];
+    /* What raw programs of ranks 0 and 1 use where the NIC gives no pointer: members.c */
+    alignas(4096) char raw[2][BENCH_MEMORY];
 };
 
 struct bench_sheet *bench_sheet_create(int *fd); /* NULL if there is no memory */
 struct bench_sheet *bench_sheet_map(int fd);
+
+/* By --nic, a NIC was chosen that does without the machine's shared memory: targets and real-time
+ * priority, which its own threads do not have, are not for it. */
+static inline bool bench_is_far(const struct bench_sheet *sheet)
+{
+    return sheet->wishes.nic[0] != '\0' && strcmp(sheet->wishes.nic, "shm") != 0;
+}
 
 static inline const struct bench_layer *bench_layer_of(const struct bench_sheet *sheet)
 {
@@ -178,7 +191,6 @@ static inline const struct bench_layer *bench_layer_of(const struct bench_sheet 
 #define BENCH_LINE_COUNT   64u
 #define BENCH_BLOCK_AT     (1u << 20)
 #define BENCH_BLOCK_LENGTH (1u << 20)
-#define BENCH_MEMORY       (2u << 20)
 
 struct bench_run {
     const struct bench_case *bench_case;

@@ -36,7 +36,7 @@ static void set_nice(int nice_level)
 static void set_priority(const struct bench_run *run, bool on)
 {
     struct sched_param parameters = {.sched_priority = on ? 1 : 0};
-    if (!run->job)
+    if (!run->job || bench_is_far(run->sheet))
         return;
     if (run->bench_case->place == BENCH_CROWDED)
         set_nice(on ? NICE_BEST : 0);

@@ -27,6 +27,8 @@ static void idle(struct bench_run *run)
 static int update(struct bench_run *run, const struct dsm_bulk_ops *bulk, double *figure)
 {
     struct dsm_piece piece = {.offset = PLACE, .length = (uint64_t)run->bench_case->amount};
+    struct dsm_move move = {
+        .dsm = run->dsm, .rank = 1, .pieces = &piece, .count = 1, .deadline_ns = INT64_MAX};
     double times[UPDATES];
     int result = 0;
     run->sequence++; /* on both sides */
@@ -35,7 +37,7 @@ static int update(struct bench_run *run, const struct dsm_bulk_ops *bulk, double
     for (unsigned i = 0; i < UPDATES && run->rank == 0 && result == 0; i++) {
         memset(run->dsm->heap + piece.offset, (int)i, piece.length);
         int64_t start_ns = clock_now_ns();
-        result = bulk->push(run->dsm, 1, &piece, 1);
+        result = bulk->push(&move);
         times[i] = (double)(clock_now_ns() - start_ns);
     }
     if (run->rank == 0 && result == 0) {

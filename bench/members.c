@@ -31,8 +31,9 @@ const char *bench_program(void)
 /* ---- The command ---------------------------------------------------------------------------- */
 
 /* In a child: the launcher takes over a process's signals and children. */
-static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
+static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
 {
+    const struct bench_layer *layer = bench_layer_of(sheet);
     char fd[16];
     struct settings settings;
     const char *program = bench_program();
@@ -41,8 +42,13 @@ static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
     if (layer->nic)
         setenv("RHINET_NIC", layer->nic, 1);
-    if (layer->nic) /* raw polls, too */
+    if (sheet->wishes.nic[0])
+        setenv("RHINET_NIC", sheet->wishes.nic, 1);
+    if (bench_is_far(sheet)) /* every rank a host of its own */
+        setenv("RHINET_MIXED_RANKS", "1", 0);
+    if (layer->nic || bench_is_far(sheet)) /* raw polls, too */
         setenv("RHINET_SPIN", "1s", 0);
+    settings_warn(environ);
     if (!program || settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet bench: %s\n", program ? rh_error_text() : "where is /proc?");
         return LAUNCH_STATUS_FAILED;
@@ -50,6 +56,7 @@ static int launch(const struct bench_layer *layer, int rank_count, int sheet_fd)
     struct launch_options options = {.size = rank_count,
                                      .nic = setting_text(&settings, SETTING_NIC),
                                      .timeout_ns = LAUNCH_TIMEOUT_NONE,
+                                     .bind = LAUNCH_BIND_NONE, /* they choose themselves */
                                      .argv = (char *const *)(uintptr_t)argv,
                                      .environ = environ};
     return launch_run(&options);
@@ -87,8 +94,7 @@ int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start a process");
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(getppid() == parent ? launch(bench_layer_of(sheet), rank_count, sheet_fd)
-                                  : LAUNCH_STATUS_FAILED);
+        _exit(getppid() == parent ? launch(sheet, rank_count, sheet_fd) : LAUNCH_STATUS_FAILED);
     }
     return await_launcher(sheet, pid, show_progress);
 }
@@ -112,6 +118,10 @@ static int open_memory(struct bench_run *run)
     if (result < 0)
         return result;
     run->remote_memory = rh_remote_ptr(run->job, rh_at(run->peer, BENCH_SID, 0), BENCH_MEMORY);
+    if (!run->remote_memory && bench_is_far(run->sheet)) {
+        run->memory = run->sheet->raw[run->rank];
+        run->remote_memory = run->sheet->raw[run->peer];
+    }
     bool is_needed = !bench_layer_of(run->sheet)->nic;
     return run->remote_memory || !is_needed
                ? 0

@@ -88,7 +88,8 @@ static enum verdict judge(const struct finding *finding)
 {
     const struct bench_case *which = finding->which;
     const struct bench_round *median = &finding->median;
-    if (which->bound == BENCH_NO_BOUND && which->versus == BENCH_NO_BOUND)
+    if (bench_is_far(finding->sheet) ||
+        (which->bound == BENCH_NO_BOUND && which->versus == BENCH_NO_BOUND))
         return VERDICT_NONE;
     if (finding->figure->round_count < BENCH_ROUNDS_MIN)
         return VERDICT_UNSURE;
@@ -109,6 +110,8 @@ static void bound_text(const struct finding *finding, char text[BOUND_TEXT_MAX])
     const struct bench_case *which = finding->which;
     int at = 0;
     text[0] = '\0';
+    if (bench_is_far(finding->sheet))
+        return;
     if (which->bound == BENCH_VALUE_AT_MOST)
         at = snprintf(text, BOUND_TEXT_MAX, "<= %g %s", which->bound_value, which->unit);
     else if (which->bound != BENCH_NO_BOUND)

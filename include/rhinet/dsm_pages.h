@@ -13,7 +13,8 @@
  *
  * What to know: a system call on a page that is not here fails with EFAULT (rh_dsm_pages_touch()
  * brings it), and so must what is passed to other calls of rhinet be touched first. While pages
- * exist, SIGSEGV and SIGBUS have a handler, which passes on what it does not know. A fault that
+ * exist, SIGSEGV and SIGBUS have a handler, which passes on what it does not know. Threads must not
+ * block these signals: the kernel would end the process without a word. A fault that
  * cannot be satisfied, since the page's home has died, says so on stderr and ends the process by
  * that signal: there is no call that could return an error.
  */

@@ -7,17 +7,29 @@
 #include "base/clock.h"
 #include "cache/raw.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define SERVE_MS  50
 #define REAP_NS   NS_PER_S
 #define MOUNTS_NS (5 * NS_PER_S)
 #define RENEWS    4 /* in the length of a lease */
 
-static void set_state(struct cache_control *control, enum cache_agent_state state)
+static void set_state(struct agent *agent, enum cache_agent_state state)
 {
-    atomic_store_explicit(&control->agent_state, state, memory_order_release);
-    raw_futex_wake(&control->agent_state, INT32_MAX);
+    atomic_store_explicit(&agent->control->agent_state, state, memory_order_relaxed);
+    atomic_store_explicit(&agent->card->agent_state, state, memory_order_release);
+    raw_futex_wake(&agent->card->agent_state, INT32_MAX);
+}
+
+/* The memory that clients only read is given to them so. */
+static int for_reading(int fd)
+{
+    char link[48];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    int opened = open(link, O_RDONLY | O_CLOEXEC);
+    return opened >= 0 ? opened : dup(fd); /* without /proc they are trusted */
 }
 
 static void *keep_claims(void *argument)
@@ -39,14 +51,20 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
 {
     agent->control = options->control;
     agent->control_fd = options->control_fd;
+    agent->card = options->card;
+    agent->card_fd = options->card_fd;
     agent->listen_fd = -1;
+    agent->settle_ns = options->card->settle_ns;
+    pthread_mutex_init(&agent->ending_lock, NULL);
     agent->mounts = options->mounts;
     struct node_options node = options->node;
     node.mounts = &agent->mounts;
     int result = node_open(&agent->node, job, options->control, &node);
     if (result < 0)
         return result;
-    mounts_refresh(&agent->mounts, agent->control);
+    agent->arena_fd = for_reading(agent->node.arena_fd);
+    agent->watch_fd = for_reading(agent->node.watch_fd);
+    mounts_refresh(&agent->mounts, agent->card);
     result = agent_socket_open(agent, options->socket_name);
     if (result < 0)
         return result;
@@ -56,13 +74,14 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
     if (result < 0)
         return result;
     atomic_store_explicit(&agent->control->agent_pid, getpid(), memory_order_relaxed);
-    set_state(agent->control, CACHE_AGENT_READY);
+    atomic_store_explicit(&agent->card->agent_pid, getpid(), memory_order_relaxed);
+    set_state(agent, CACHE_AGENT_READY);
     return 0;
 }
 
 void agent_serve(struct agent *agent, int timeout_ms)
 {
-    atomic_fetch_add_explicit(&agent->control->beat, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&agent->card->beat, 1, memory_order_relaxed);
     agent_socket_serve(agent, timeout_ms);
     atomic_store_explicit(&agent->control->singlet_permille,
                           atomic_load_explicit(&agent->node.policy.ratio, memory_order_relaxed) /
@@ -72,13 +91,16 @@ void agent_serve(struct agent *agent, int timeout_ms)
 
 void agent_end(struct agent *agent)
 {
-    set_state(agent->control, CACHE_AGENT_GONE); /* before the memory goes */
+    set_state(agent, CACHE_AGENT_GONE); /* before the memory goes */
     atomic_store_explicit(&agent->is_ending, true, memory_order_release);
     agent_pool_stop(agent);
     pthread_join(agent->keeper, NULL);
     agent_socket_close(agent);
+    close(agent->arena_fd);
+    close(agent->watch_fd);
     node_close(&agent->node);
     mounts_close(&agent->mounts);
+    pthread_mutex_destroy(&agent->ending_lock);
 }
 
 /* Serve until our program has ended, and then until all others' have: they may want our blocks. */
@@ -93,10 +115,10 @@ static void serve_all(struct agent *agent)
             reap_ns = clock_deadline_ns(REAP_NS);
         }
         if (clock_now_ns() >= mounts_ns) {
-            mounts_refresh(&agent->mounts, agent->control);
+            mounts_refresh(&agent->mounts, agent->card);
             mounts_ns = clock_deadline_ns(MOUNTS_NS);
         }
-        if (!atomic_load_explicit(&agent->control->stop, memory_order_acquire))
+        if (!atomic_load_explicit(&agent->card->stop, memory_order_acquire))
             continue;
         if (!has_told)
             directory_tell_done(&agent->node.directory);

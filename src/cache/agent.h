@@ -4,6 +4,7 @@
  * use it. It is a rank of a job of its own kind; the programs are not.
  *
  *   agent.c         life cycle
+ *   agent_endings.c writers that have ended
  *   agent_pool.c    threads that serve requests and read ahead
  *   agent_socket.c  clients that attach, and files that they introduce
  */
@@ -15,6 +16,7 @@
 #define AGENT_THREADS_MOST 32
 #define AGENT_AHEAD_MOST   512
 #define AGENT_LINES_MOST   64 /* connections that are served at a time */
+#define AGENT_ENDINGS_MOST 4096
 
 /* A block that is to be read ahead. */
 struct agent_ahead {
@@ -22,11 +24,20 @@ struct agent_ahead {
     uint64_t block;
 };
 
+/* A writer whose end is to be told. */
+struct agent_ending {
+    uint32_t watch;
+    int pid;        /* 0, or it ends with that process */
+    int64_t due_ns; /* without a process: when */
+};
+
 struct agent {
     struct node node;
     struct cache_control *control;
+    struct cache_card *card;
     struct mounts mounts;
-    int control_fd;
+    int control_fd, card_fd;
+    int arena_fd, watch_fd; /* for clients: only to be read */
     int listen_fd;
     int line_fds[AGENT_LINES_MOST];
     int line_count;
@@ -38,18 +49,25 @@ struct agent {
     struct agent_ahead ahead[AGENT_AHEAD_MOST]; /* a ring */
     uint32_t ahead_first, ahead_count;
     _Atomic int ahead_busy; /* threads that read ahead */
+    int64_t settle_ns;
+    pthread_mutex_t ending_lock;
+    struct agent_ending endings[AGENT_ENDINGS_MOST];
+    uint32_t ending_count;
+    _Atomic int64_t endings_next_ns; /* when to look at them again */
 };
 
 struct agent_options {
     struct node_options node;
     struct mounts mounts;          /* with its paths */
-    struct cache_control *control; /* its shape and paths are filled in */
+    struct cache_control *control; /* its shape is filled in */
     int control_fd;
-    const char *socket_name;
+    struct cache_card *card; /* with limits and paths */
+    int card_fd;
+    char socket_name[64];
     int thread_count;
 };
 
-/* Be the agent, until control->stop is set and all other nodes have finished too. Joins and leaves
+/* Be the agent, until card->stop is set and all other nodes have finished too. Joins and leaves
  * the job. Returns 0, or a negative error that has been said on stderr. */
 int agent_run(const struct agent_options *options);
 
@@ -66,6 +84,15 @@ void agent_pool_stop(struct agent *agent);
 
 /* Free places of clients that are gone. */
 void agent_pool_reap(struct agent *agent);
+
+/* ---- agent_endings.c ------------------------------------------------------------------------ */
+
+/* A writer has ended, or (pid > 0) ends with this process: tell all nodes when the file has
+ * settled. 0, or -ENOSPC: it will not be told. */
+int agent_ending_add(struct agent *agent, uint32_t watch, int pid);
+
+/* Tell those that are due; waits for the network. */
+void agent_endings_tell(struct agent *agent);
 
 /* ---- agent_socket.c ------------------------------------------------------------------------- */
 

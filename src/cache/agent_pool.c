@@ -26,6 +26,7 @@ struct wish {
     uint64_t file_id[2];
     uint64_t block;
     uint32_t count;
+    int pid;
 };
 
 static struct wish copy_wish(const struct cache_request *request)
@@ -33,7 +34,8 @@ static struct wish copy_wish(const struct cache_request *request)
     return (struct wish){.kind = request->kind,
                          .file_id = {request->file_id[0], request->file_id[1]},
                          .block = request->block,
-                         .count = request->count};
+                         .count = request->count,
+                         .pid = atomic_load_explicit(&request->pid, memory_order_relaxed)};
 }
 
 static void queue_ahead(struct agent *agent, const struct wish *wish)
@@ -61,11 +63,23 @@ static int bring(struct agent *agent, const uint64_t file_id[2], uint64_t block,
     return result == -ENOENT ? -EIO : result; /* that one means: introduce the file */
 }
 
-static int tell(struct agent *agent, const struct wish *wish, uint64_t amount)
+static int begin(struct agent *agent, const struct wish *wish)
 {
-    if (wish->block >= agent->control->shape.watch_count)
+    return node_tell_watch(&agent->node, (uint32_t)wish->block,
+                           CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
+}
+
+static int answer_writer(struct agent *agent, const struct wish *wish)
+{
+    uint32_t watch = (uint32_t)wish->block;
+    if (wish->block >= agent->node.store.shape.watch_count)
         return -EINVAL;
-    return node_tell_watch(&agent->node, (uint32_t)wish->block, amount);
+    if (wish->kind == CACHE_WRITE_BEGIN)
+        return begin(agent, wish);
+    if (wish->kind == CACHE_WRITE_LAST)
+        return agent_ending_add(agent, watch, wish->pid > 0 ? wish->pid : 0);
+    int result = wish->kind == CACHE_CHANGED ? begin(agent, wish) : 0;
+    return result < 0 ? result : agent_ending_add(agent, watch, 0);
 }
 
 static int answer(struct agent *agent, const struct wish *wish, const struct node_arrival *arrival)
@@ -74,11 +88,10 @@ static int answer(struct agent *agent, const struct wish *wish, const struct nod
     case CACHE_FETCH:
         return bring(agent, wish->file_id, wish->block, arrival);
     case CACHE_WRITE_BEGIN:
-        return tell(agent, wish, CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
     case CACHE_WRITE_END:
-        return tell(agent, wish, CACHE_WATCH_CHANGE - CACHE_WATCH_WRITER);
+    case CACHE_WRITE_LAST:
     case CACHE_CHANGED:
-        return tell(agent, wish, CACHE_WATCH_CHANGE);
+        return answer_writer(agent, wish);
     default:
         return -EINVAL;
     }
@@ -128,7 +141,7 @@ static void serve(struct agent *agent, struct cache_request *request)
 static bool serve_request(struct agent *agent)
 {
     struct cache_control *control = agent->control;
-    for (uint32_t i = 0; i < control->shape.request_count / 64; i++) {
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count / 64; i++) {
         uint64_t word;
         while ((word = atomic_load_explicit(&control->posted[i], memory_order_relaxed)) != 0) {
             uint64_t bit = word & -word;
@@ -141,10 +154,10 @@ static bool serve_request(struct agent *agent)
     return false;
 }
 
-static bool is_posted(const struct cache_control *control)
+static bool is_posted(const struct agent *agent)
 {
-    for (uint32_t i = 0; i < control->shape.request_count / 64; i++) {
-        if (atomic_load(&control->posted[i]) != 0)
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count / 64; i++) {
+        if (atomic_load(&agent->control->posted[i]) != 0)
             return true;
     }
     return false;
@@ -152,7 +165,7 @@ static bool is_posted(const struct cache_control *control)
 
 void agent_pool_reap(struct agent *agent)
 {
-    for (uint32_t i = 0; i < agent->control->shape.request_count; i++) {
+    for (uint32_t i = 0; i < agent->node.store.shape.request_count; i++) {
         struct cache_request *request = &agent->control->request[i];
         uint32_t word = atomic_load(&request->stage);
         uint32_t stage = word % CACHE_STAGES;
@@ -201,7 +214,7 @@ static void rest(struct agent *agent, uint32_t bell)
     struct cache_control *control = agent->control;
     atomic_fetch_add(&control->sleepers, 1);
     /* seq_cst, with post() in client_ask.c: a request that we do not see here rings the bell. */
-    if (!is_posted(control))
+    if (!is_posted(agent))
         raw_futex_wait(&control->bell, bell, SLEEP_NS);
     atomic_fetch_sub(&control->sleepers, 1);
 }
@@ -211,6 +224,7 @@ static void *work(void *argument)
     struct agent *agent = argument;
     while (!atomic_load_explicit(&agent->is_ending, memory_order_acquire)) {
         uint32_t bell = atomic_load(&agent->control->bell);
+        agent_endings_tell(agent);
         if (!serve_request(agent) && !read_ahead(agent))
             rest(agent, bell);
     }

@@ -58,19 +58,20 @@ static bool answer_call(struct agent *agent, int line)
     struct cache_call call;
     struct descriptor_message in = {.data = &call, .length = sizeof(call)};
     struct cache_reply reply = {
-        .magic = CACHE_MAGIC, .version = CACHE_VERSION, .shape = agent->control->shape};
+        .magic = CACHE_MAGIC, .version = CACHE_VERSION, .shape = agent->node.store.shape};
     struct descriptor_message out = {.data = &reply, .length = sizeof(reply)};
     if (descriptor_receive(line, &in, MSG_DONTWAIT) < 0)
         return false;
     if (call.magic != CACHE_MAGIC || call.version != CACHE_VERSION) {
         reply.result = -EPROTO;
     } else if (call.kind == CACHE_CALL_ATTACH) {
-        out.fd[0] = agent->node.arena_fd;
+        out.fd[0] = agent->arena_fd;
         out.fd[1] = agent->control_fd;
         out.fd_count = 2;
     } else if (call.kind == CACHE_CALL_WATCH) {
-        out.fd[0] = agent->node.watch_fd;
-        out.fd_count = 1;
+        out.fd[0] = agent->watch_fd;
+        out.fd[1] = agent->card_fd;
+        out.fd_count = 2;
     } else if (call.kind == CACHE_CALL_FILE && in.fd_count == 1) {
         reply.result = loader_introduce(&agent->node.loader, in.fd[--in.fd_count]);
     } else {

@@ -95,8 +95,8 @@ static void *map_checked(int fd, uint64_t length, int protection)
     return raw_map(length, protection, MAP_SHARED | MAP_NORESERVE, fd);
 }
 
-/* fds: arena, control, watch. */
-static int map_all(struct cache_client *client, const int fds[3])
+/* fds: arena, control, watch, card. */
+static int map_all(struct cache_client *client, const int fds[4])
 {
     const struct cache_shape *shape = &client->shape;
     if (!cache_shape_check(shape))
@@ -107,12 +107,13 @@ static int map_all(struct cache_client *client, const int fds[3])
     client->arena = cache_arena_at(arena, shape);
     client->control = control;
     client->watch = watch;
-    return arena && control && watch ? 0 : -ENOMEM;
+    client->card = map_checked(fds[3], sizeof(*client->card), PROT_READ);
+    return arena && control && watch && client->card ? 0 : -ENOMEM;
 }
 
 static int attach(struct cache_client *client)
 {
-    int fds[3] = {-1, -1, -1};
+    int fds[4] = {-1, -1, -1, -1};
     int socket = cache_dial(client->name);
     if (socket < 0)
         return socket;
@@ -122,13 +123,13 @@ static int attach(struct cache_client *client)
                                     .fd_count = 2,
                                     .shape = &client->shape};
     struct cache_dialogue watch = {
-        .kind = CACHE_CALL_WATCH, .send_fd = -1, .fds = fds + 2, .fd_count = 1};
+        .kind = CACHE_CALL_WATCH, .send_fd = -1, .fds = fds + 2, .fd_count = 2};
     int result = cache_talk(socket, &memory);
     if (result == 0)
         result = cache_talk(socket, &watch);
     if (result == 0)
         result = map_all(client, fds);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (fds[i] >= 0)
             raw_close(fds[i]);
     }
@@ -166,12 +167,14 @@ void cache_client_detach(struct cache_client *client)
         raw_unmap(client->control, client->shape.control_length);
     if (client->watch)
         raw_unmap((void *)(uintptr_t)client->watch, client->shape.watch_count * sizeof(uint64_t));
+    if (client->card)
+        raw_unmap((void *)(uintptr_t)client->card, sizeof(*client->card));
     raw_unmap(client, sizeof(*client));
 }
 
 bool cache_client_is_alive(const struct cache_client *client)
 {
-    return client && atomic_load_explicit(&client->control->agent_state, memory_order_acquire) ==
+    return client && atomic_load_explicit(&client->card->agent_state, memory_order_acquire) ==
                          CACHE_AGENT_READY;
 }
 
@@ -191,8 +194,8 @@ bool cache_client_covers(const struct cache_client *client, const char *path)
         return false;
     if (path[0] != '/')
         return true;
-    for (uint32_t i = 0; i < client->control->path_count && i < CACHE_PATHS_MOST; i++) {
-        if (is_below(path, &client->control->path[i]))
+    for (uint32_t i = 0; i < client->card->path_count && i < CACHE_PATHS_MOST; i++) {
+        if (is_below(path, &client->card->path[i]))
             return true;
     }
     return false;
@@ -201,7 +204,7 @@ bool cache_client_covers(const struct cache_client *client, const char *path)
 static const struct cache_device *find_device(const struct cache_client *client, uint64_t device)
 {
     for (unsigned i = 0; i < CACHE_DEVICES_MOST; i++) {
-        const struct cache_device *entry = &client->control->device[i];
+        const struct cache_device *entry = &client->card->device[i];
         /* acquire: pairs with the release in mounts.c, after the rest of the entry */
         uint64_t known = atomic_load_explicit(&entry->device, memory_order_acquire);
         if (known == device)
@@ -244,7 +247,7 @@ static bool is_settled(const struct cache_client *client, const struct stat *sta
     int64_t newest = in_ns(&status->st_ctim);
     if (in_ns(&status->st_mtim) > newest)
         newest = in_ns(&status->st_mtim);
-    return in_ns(&now) - newest >= client->control->settle_ns;
+    return in_ns(&now) - newest >= client->card->settle_ns;
 }
 
 uint32_t cache_find_stat(const struct cache_client *client, const uint64_t id[2])
@@ -299,8 +302,9 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     uint32_t watch = cache_watch_index(&client->shape, file_system, status.st_ino);
     uint64_t word = cache_watch_word(client, watch);
     /* The word first, then the status: who begins to write in between is noticed at the next read.
-     * The status above only told which word. */
-    result = raw_fstat(fd, &status);
+     * The status above only told which word. If that has ever changed somebody of the job may have
+     * written the file, and this host need not have heard of it. */
+    result = word == 0 ? raw_fstat(fd, &status) : raw_fstat_now(fd, &status);
     if (result < 0)
         return result;
     if (cache_watch_writers(word) > 0 || !is_settled(client, &status) || status.st_size == 0)
@@ -332,31 +336,22 @@ static int tell(struct cache_client *client, const struct stat *status,
     return cache_ask(client, &wish);
 }
 
-int cache_write_begin_status(struct cache_client *client, const struct stat *status)
+int cache_write_begin(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_WRITE_BEGIN);
 }
 
-int cache_write_end_status(struct cache_client *client, const struct stat *status)
+int cache_write_end(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_WRITE_END);
+}
+
+int cache_write_last(struct cache_client *client, const struct stat *status)
+{
+    return tell(client, status, CACHE_WRITE_LAST);
 }
 
 int cache_changed(struct cache_client *client, const struct stat *status)
 {
     return tell(client, status, CACHE_CHANGED);
-}
-
-int cache_write_begin(struct cache_client *client, int fd)
-{
-    struct stat status;
-    int result = raw_fstat(fd, &status);
-    return result < 0 ? result : cache_write_begin_status(client, &status);
-}
-
-int cache_write_end(struct cache_client *client, int fd)
-{
-    struct stat status;
-    int result = raw_fstat(fd, &status);
-    return result < 0 ? result : cache_write_end_status(client, &status);
 }

@@ -83,15 +83,31 @@ struct cache_file {
  * is cached). */
 int cache_file_open(struct cache_client *client, struct cache_file *file, int fd);
 
-/* As pread(2) on fd, but returns -errno instead of setting errno. fd must be the same open file, by
- * any number. Like the kernel on regular files it gives all it is asked for up to the end of the
- * file, which itself is always asked of the kernel: a file that has grown is seen to grow.
- * A hit makes no system call. */
+/* What fd is, beside the file that was opened. A number may be closed and used again where nobody
+ * sees it, and a file may be written by those who tell nobody; this host's kernel knows both. Costs
+ * one fstat. */
+enum cache_file_state {
+    CACHE_FILE_SAME,    /* it may be read from the cache */
+    CACHE_FILE_CHANGED, /* the same file, to be read from the kernel: now, or from now on */
+    CACHE_FILE_OTHER    /* another file, a pipe, nothing */
+};
+enum cache_file_state cache_file_check(struct cache_file *file, int fd);
+
+/* As pread(2) on fd, but returns -errno instead of setting errno. Like the kernel on regular files
+ * it gives all it is asked for up to the end of the file, which itself is always asked of the
+ * kernel: a file that has grown is seen to grow. Begins with cache_file_check(); whatever that
+ * finds, the bytes are those of fd. A hit makes no other system call. */
 ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset);
 
-/* The same for several buffers, as preadv(2). */
+/* The same, for a caller who has just found CACHE_FILE_SAME. */
+ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, size_t length,
+                                off_t offset);
+
+/* Both for several buffers, as preadv(2). */
 ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
                          off_t offset);
+ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct iovec *parts,
+                                 int part_count, off_t offset);
 
 /* Whether [offset, offset + length) of the file is served from this node's memory at this moment.
  * For deciding, not for relying on. No system call. */
@@ -108,21 +124,29 @@ void cache_file_close(struct cache_file *file);
 
 /* ---- Writers -------------------------------------------------------------------------------- */
 
-/* Someone is about to change the file behind fd (opened for writing, truncated): from the return on
- * no process of the job, on any node, reads it from the cache, until as many cache_write_end() have
- * been called and the file has settled. If the end is never told (killed, or lost track), the file
- * stays uncached: slow, not wrong. Cheap for files that are not covered (one fstat, then nothing).
+/* Someone is about to change a file (opened for writing, truncated, renamed), of which the status
+ * is known, by fstat or by cache_writer(): from the return on no process of the job, on any node,
+ * reads it from the cache, until as many ends have been told and the time has passed in which files
+ * settle. So an end is told when the kernel has closed the file: who writes behind has written
+ * then. If it is never told (killed, or lost track), the file stays uncached: slow, not wrong.
+ * Cheap for files that are not covered.
  * 0, or a negative error: the others could not be told (-ESHUTDOWN: no agent, -ETIMEDOUT), -EXDEV:
  * not covered, nothing to do. */
-int cache_write_begin(struct cache_client *client, int fd);
-int cache_write_end(struct cache_client *client, int fd);
+int cache_write_begin(struct cache_client *client, const struct stat *status);
+int cache_write_end(struct cache_client *client, const struct stat *status);
 
-/* The same for a file that is known by its status, for callers without a descriptor (truncate,
- * rename, unlink). cache_changed() is begin and end in one: whoever has the file open looks again
- * at what it is. */
-int cache_write_begin_status(struct cache_client *client, const struct stat *status);
-int cache_write_end_status(struct cache_client *client, const struct stat *status);
+/* The end comes when this process has ended, whatever program it is by then: what it has open or
+ * mapped may be written until the kernel closes it. */
+int cache_write_last(struct cache_client *client, const struct stat *status);
+
+/* Begin and end in one: whoever has the file open looks again at what it is. */
 int cache_changed(struct cache_client *client, const struct stat *status);
+
+/* As much of a status as the calls above look at. */
+static inline struct stat cache_writer(uint64_t device, uint64_t inode)
+{
+    return (struct stat){.st_dev = device, .st_ino = inode, .st_mode = S_IFREG};
+}
 
 /* ---- Counters ------------------------------------------------------------------------------- */
 

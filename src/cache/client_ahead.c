@@ -42,7 +42,7 @@ static void want(struct cache_file *file, uint64_t first, uint64_t end)
 
 static void ahead_in_order(struct cache_file *file, uint64_t last_block)
 {
-    uint32_t most = file->client->control->ahead_most;
+    uint32_t most = file->client->card->ahead_most;
     uint64_t asked = __atomic_load_n(&file->ahead, __ATOMIC_RELAXED);
     uint32_t window = __atomic_load_n(&file->window, __ATOMIC_RELAXED);
     if (asked < last_block + 1 || asked > last_block + 1 + most)
@@ -84,7 +84,7 @@ void cache_ahead(struct cache_file *file, uint64_t offset, uint64_t length)
     uint32_t run = is_pattern ? __atomic_load_n(&file->run_length, __ATOMIC_RELAXED) + 1 : 0;
     __atomic_store_n(&file->run_length, run, __ATOMIC_RELAXED);
     if (__atomic_load_n(&file->window, __ATOMIC_RELAXED) == WINDOW_OFF ||
-        file->client->control->ahead_most == 0)
+        file->client->card->ahead_most == 0)
         return;
     if (!is_pattern)
         __atomic_store_n(&file->window, 1, __ATOMIC_RELAXED);
@@ -113,7 +113,7 @@ void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t leng
         __atomic_store_n(&file->window, WINDOW_OFF, __ATOMIC_RELAXED);
         break;
     case POSIX_FADV_SEQUENTIAL:
-        __atomic_store_n(&file->window, file->client->control->ahead_most, __ATOMIC_RELAXED);
+        __atomic_store_n(&file->window, file->client->card->ahead_most, __ATOMIC_RELAXED);
         break;
     case POSIX_FADV_NORMAL:
         __atomic_store_n(&file->window, 1, __ATOMIC_RELAXED);

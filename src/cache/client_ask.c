@@ -76,7 +76,7 @@ static struct cache_request *send(struct cache_client *client, const struct cach
 
 static bool agent_lives(struct cache_client *client)
 {
-    int pid = atomic_load_explicit(&client->control->agent_pid, memory_order_relaxed);
+    int pid = atomic_load_explicit(&client->card->agent_pid, memory_order_relaxed);
     return cache_client_is_alive(client) && RAW(SYS_kill, pid, 0) != -ESRCH;
 }
 
@@ -99,7 +99,7 @@ struct patience {
 static int lose_patience(struct cache_client *client, struct patience *patience)
 {
     struct cache_control *control = client->control;
-    uint64_t beat = atomic_load_explicit(&control->beat, memory_order_relaxed);
+    uint64_t beat = atomic_load_explicit(&client->card->beat, memory_order_relaxed);
     int64_t now = clock_now_ns();
     if (!agent_lives(client))
         return -ESHUTDOWN;
@@ -117,14 +117,13 @@ static int lose_patience(struct cache_client *client, struct patience *patience)
 
 static bool is_silent(const struct cache_client *client)
 {
-    const struct cache_control *control = client->control;
-    return atomic_load_explicit(&control->silent_beat, memory_order_relaxed) ==
-           atomic_load_explicit(&control->beat, memory_order_relaxed) + 1;
+    return atomic_load_explicit(&client->control->silent_beat, memory_order_relaxed) ==
+           atomic_load_explicit(&client->card->beat, memory_order_relaxed) + 1;
 }
 
 static int await(struct cache_client *client, struct cache_request *request, uint32_t ticket)
 {
-    struct patience patience = {.deadline_ns = clock_deadline_ns(client->control->patience_ns),
+    struct patience patience = {.deadline_ns = clock_deadline_ns(client->card->patience_ns),
                                 .beat_ns = clock_now_ns()};
     for (unsigned spins = 0;; spins++) {
         uint32_t word = atomic_load_explicit(&request->stage, memory_order_acquire);
@@ -168,7 +167,7 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 int cache_introduce(struct cache_client *client, int fd)
 {
     struct cache_control *control = client->control;
-    uint64_t beat = atomic_load_explicit(&control->beat, memory_order_relaxed);
+    uint64_t beat = atomic_load_explicit(&client->card->beat, memory_order_relaxed);
     if (is_silent(client))
         return -ETIMEDOUT;
     int socket = cache_dial(client->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See client.h: reading. The way of a hit is cache_file_read() -> is_current() -> read_parts() ->
- * copy_part(), without a lock and without a system call.
+ * See client.h: reading. The way of a hit is cache_file_read() -> cache_file_check() ->
+ * read_parts() -> copy_part(), without a lock and with one system call.
  */
 #include "cache/client_state.h"
 #include "cache/raw.h"
@@ -21,29 +21,52 @@ static int64_t in_ns(const struct timespec *time)
     return time->tv_sec * 1000000000LL + time->tv_nsec;
 }
 
+static bool is_same_content(const struct cache_file *file, const struct stat *status)
+{
+    return (uint64_t)status->st_size == file->size && in_ns(&status->st_mtim) == file->mtime_ns &&
+           in_ns(&status->st_ctim) == file->ctime_ns;
+}
+
+static enum cache_file_state not_now(const struct cache_file *file)
+{
+    cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
+    return CACHE_FILE_CHANGED;
+}
+
+static enum cache_file_state turn_off(struct cache_file *file)
+{
+    __atomic_store_n(&file->is_off, 1, __ATOMIC_RELAXED);
+    cache_count(file->client->control, cache_stripe(), CACHE_CHANGED_FILES, 1);
+    return not_now(file);
+}
+
 /* Something was written where this file's word is. Is the file still what it was? */
-static bool check_again(struct cache_file *file, int fd, uint64_t word)
+static enum cache_file_state check_again(struct cache_file *file, int fd, uint64_t word)
 {
     struct stat status;
     if (cache_watch_writers(word) > 0)
-        return false; /* not now; perhaps it is another file, and later it is fine again */
-    if (raw_fstat(fd, &status) == 0 && (uint64_t)status.st_size == file->size &&
-        in_ns(&status.st_mtim) == file->mtime_ns && in_ns(&status.st_ctim) == file->ctime_ns) {
-        __atomic_store_n(&file->seen, word, __ATOMIC_RELAXED);
-        return true;
-    }
-    __atomic_store_n(&file->is_off, 1, __ATOMIC_RELAXED);
-    cache_count(file->client->control, cache_stripe(), CACHE_CHANGED_FILES, 1);
-    return false;
+        return not_now(file); /* perhaps it is another file, and later it is fine again */
+    if (raw_fstat_now(fd, &status) < 0 || !is_same_content(file, &status))
+        return turn_off(file);
+    __atomic_store_n(&file->seen, word, __ATOMIC_RELAXED);
+    return CACHE_FILE_SAME;
 }
 
-static inline bool is_current(struct cache_file *file, int fd)
+enum cache_file_state cache_file_check(struct cache_file *file, int fd)
 {
+    struct stat status;
+    if (is_off(file))
+        return CACHE_FILE_CHANGED;
     uint64_t word = cache_watch_word(file->client, file->watch);
+    if (raw_fstat(fd, &status) < 0 || status.st_ino != file->inode || status.st_dev != file->device)
+        return CACHE_FILE_OTHER;
+    if (!is_same_content(file, &status))
+        return turn_off(file);
     if (!cache_client_is_alive(file->client))
-        return false;
-    return __builtin_expect(word == __atomic_load_n(&file->seen, __ATOMIC_RELAXED), 1) ||
-           check_again(file, fd, word);
+        return not_now(file);
+    return __builtin_expect(word == __atomic_load_n(&file->seen, __ATOMIC_RELAXED), 1)
+               ? CACHE_FILE_SAME
+               : check_again(file, fd, word);
 }
 
 static void count_hit(struct cache_file *file, uint64_t length)
@@ -131,12 +154,8 @@ static bool read_part_slow(struct cache_file *file, int fd, const struct part *p
 static ssize_t fall_back(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
 {
     ssize_t result = raw_pread(fd, buffer, length, offset);
-    if (file->client) {
-        cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
-        if (result > 0)
-            cache_count(file->client->control, cache_stripe(), CACHE_FALLBACK_BYTES,
-                        (uint64_t)result);
-    }
+    if (result > 0)
+        cache_count(file->client->control, cache_stripe(), CACHE_FALLBACK_BYTES, (uint64_t)result);
     return result;
 }
 
@@ -148,6 +167,7 @@ static ssize_t read_parts(struct cache_file *file, int fd, char *buffer, size_t 
         struct part part = part_at(file, offset + done, length - done);
         if (__builtin_expect(!copy_part(file, &part, buffer + done), 0) &&
             !read_part_slow(file, fd, &part, buffer + done)) {
+            cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
             ssize_t rest = fall_back(file, fd, buffer + done, length - done,
                                      (off_t)(offset + done));
             if (rest < 0)
@@ -160,13 +180,17 @@ static ssize_t read_parts(struct cache_file *file, int fd, char *buffer, size_t 
     return (ssize_t)done;
 }
 
-ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
+/* At the end, and for what makes no sense, the kernel has the say. */
+static bool is_inside(const struct cache_file *file, size_t length, off_t offset)
 {
-    /* At the end, and for what makes no sense, the kernel has the say. */
-    if (is_off(file) || offset < 0 || (uint64_t)offset >= file->size || length == 0)
+    return offset >= 0 && (uint64_t)offset < file->size && length > 0;
+}
+
+ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, size_t length,
+                                off_t offset)
+{
+    if (is_off(file) || !is_inside(file, length, offset))
         return raw_pread(fd, buffer, length, offset);
-    if (!is_current(file, fd))
-        return fall_back(file, fd, buffer, length, offset);
     uint64_t left = file->size - (uint64_t)offset;
     if (length > READ_MOST)
         length = READ_MOST;
@@ -178,12 +202,21 @@ ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t le
     return result;
 }
 
-ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
-                         off_t offset)
+ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
 {
-    if (is_off(file) || part_count <= 0 || part_count > 1024)
-        return raw_preadv(fd, parts, part_count, offset);
+    if (is_off(file) || !is_inside(file, length, offset))
+        return raw_pread(fd, buffer, length, offset);
+    if (cache_file_check(file, fd) != CACHE_FILE_SAME)
+        return fall_back(file, fd, buffer, length, offset);
+    return cache_file_read_checked(file, fd, buffer, length, offset);
+}
+
+ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct iovec *parts,
+                                 int part_count, off_t offset)
+{
     size_t total = 0, done = 0;
+    if (part_count <= 0 || part_count > 1024)
+        return raw_preadv(fd, parts, part_count, offset);
     for (int i = 0; i < part_count; i++) {
         if (parts[i].iov_len > READ_MOST - total) /* or too much for the kernel: let it say */
             return raw_preadv(fd, parts, part_count, offset);
@@ -192,8 +225,8 @@ ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *pa
     for (int i = 0; i < part_count; i++) {
         if (parts[i].iov_len == 0)
             continue;
-        ssize_t got = cache_file_read(file, fd, parts[i].iov_base, parts[i].iov_len,
-                                      offset + (off_t)done);
+        ssize_t got = cache_file_read_checked(file, fd, parts[i].iov_base, parts[i].iov_len,
+                                              offset + (off_t)done);
         if (got < 0)
             return done > 0 ? (ssize_t)done : got;
         done += (size_t)got;
@@ -201,6 +234,14 @@ ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *pa
             break;
     }
     return (ssize_t)done;
+}
+
+ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
+                         off_t offset)
+{
+    if (cache_file_check(file, fd) != CACHE_FILE_SAME)
+        return raw_preadv(fd, parts, part_count, offset);
+    return cache_file_readv_checked(file, fd, parts, part_count, offset);
 }
 
 bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t length)

@@ -18,6 +18,7 @@ struct cache_client {
     struct cache_shape shape; /* checked copy */
     struct cache_arena arena; /* for reading only */
     struct cache_control *control;
+    const struct cache_card *card;
     const _Atomic uint64_t *watch;
     char name[108]; /* of the agent's socket */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The directory: which nodes have a block. Spread over all nodes by the hash of the block's ID, and
- * used by remote memory access alone: nobody serves anybody.
+ * used by remote memory access alone: no agent serves another. On the NIC shm no other processor
+ * takes part, either; over ofi a thread of the node that has the row carries out the atomics.
  *
  * Representative directory: rows in hashed buckets, no fixed table of all blocks of all files. A
  * row belongs to the first living node after the one that the hash names, so that a dead node's

@@ -26,6 +26,8 @@
 
 struct keeper {
     struct agent_options agent;
+    uint32_t request_count;
+    int rank;
     int agent_pid;   /* 0: it is gone */
     int program_pid; /* 0: it has ended */
     int status;      /* the program's, as waitpid gives it */
@@ -59,8 +61,9 @@ static void agent_is_gone(struct keeper *keeper)
 {
     struct cache_control *control = keeper->agent.control;
     keeper->agent_pid = 0;
-    atomic_store_explicit(&control->agent_state, CACHE_AGENT_GONE, memory_order_release);
-    for (uint32_t i = 0; i < control->shape.request_count; i++)
+    atomic_store_explicit(&control->agent_state, CACHE_AGENT_GONE, memory_order_relaxed);
+    atomic_store_explicit(&keeper->agent.card->agent_state, CACHE_AGENT_GONE, memory_order_release);
+    for (uint32_t i = 0; i < keeper->request_count; i++)
         raw_futex_wake(&control->request[i].stage, INT32_MAX);
 }
 
@@ -78,19 +81,19 @@ static void note_end(struct keeper *keeper, int pid, int status)
         fprintf(stderr,
                 "rhinet cache: the agent of node %d was killed by signal %d; its program goes on "
                 "with the file system alone\n",
-                keeper->agent.control->rank, WTERMSIG(status));
+                keeper->rank, WTERMSIG(status));
 }
 
 static void await_agent(struct keeper *keeper)
 {
-    struct cache_control *control = keeper->agent.control;
+    struct cache_card *card = keeper->agent.card;
     int64_t deadline = clock_deadline_ns(START_NS);
     int status;
     while (keeper->agent_pid && clock_now_ns() < deadline) {
-        uint32_t state = atomic_load_explicit(&control->agent_state, memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&card->agent_state, memory_order_acquire);
         if (state != CACHE_AGENT_STARTING)
             return;
-        raw_futex_wait(&control->agent_state, state, LOOK_NS);
+        raw_futex_wait(&card->agent_state, state, LOOK_NS);
         int pid = waitpid(-1, &status, WNOHANG);
         if (pid > 0)
             note_end(keeper, pid, status);
@@ -120,7 +123,7 @@ static int start_program(struct keeper *keeper, char *const *argv, const char *p
     }
     unsetenv("RHINET_MANAGER_FD");
     if (keeper->agent_pid) {
-        setenv(CACHE_SOCKET_VARIABLE, keeper->agent.control->socket_name, 1);
+        setenv(CACHE_SOCKET_VARIABLE, keeper->agent.socket_name, 1);
         if (preload)
             set_preload(preload);
     }
@@ -131,7 +134,7 @@ static int start_program(struct keeper *keeper, char *const *argv, const char *p
 
 static void await_children(struct keeper *keeper)
 {
-    struct cache_control *control = keeper->agent.control;
+    struct cache_card *card = keeper->agent.card;
     int status;
     while (keeper->program_pid || keeper->agent_pid) {
         int pid = waitpid(-1, &status, 0);
@@ -145,7 +148,7 @@ static void await_children(struct keeper *keeper)
             kill(keeper->agent_pid, SIGKILL);
             continue;
         }
-        atomic_store_explicit(&control->stop, 1, memory_order_release);
+        atomic_store_explicit(&card->stop, 1, memory_order_release);
     }
 }
 
@@ -164,12 +167,14 @@ int keeper_run(char *const *argv, const char *preload, const struct settings *se
     struct keeper keeper = {0};
     int result = setup_agent(&keeper.agent, settings);
     if (result == 0) {
+        keeper.request_count = keeper.agent.control->shape.request_count;
         snprintf(keeper.agent.control->program, sizeof(keeper.agent.control->program), "%s",
                  argv[0]);
         result = start_agent(&keeper, settings);
     }
     if (result == 0) {
         await_agent(&keeper);
+        keeper.rank = keeper.agent.control->rank; /* as long as nobody else can write it */
         result = start_program(&keeper, argv, preload);
     }
     if (result < 0) {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The memory of a node's cache, as the agent and its clients map it. Three pieces:
+ * The memory of a node's cache, as the agent and its clients map it. Four pieces:
  *
  *   arena     index, slots and the blocks themselves; clients map it for reading, other nodes pull
  *             from it. Only the agent writes.
  *   watch     one word for each file (by hash): is it being written? Agents of all nodes change it
  *             by remote atomics, clients read it.
- *   control   what clients write: requests to the agent, counters, marks of use. Nothing in it can
- *             make a read wrong.
+ *   card      what clients must believe: limits, paths, file systems, whether the agent lives.
+ *             Sealed; agent and keeper write by mappings that are older than the seal.
+ *   control   what clients write: requests to the agent, counters, marks of use; and copies for
+ *             people. Nothing in it can make a read wrong, or do the agent harm: it is looked at as
+ *             what a stranger sent, and the agent believes its own copies only.
  *
  * The arena's rules are the paper's: a block is copied in, then its slot gets an ID and a token
  * that this node never uses again; to give it up the token goes first, and only after that the
@@ -22,7 +25,7 @@
 #include <stdatomic.h>
 
 #define CACHE_MAGIC       0x6f636e6174656e31u
-#define CACHE_VERSION     3u
+#define CACHE_VERSION     4u
 #define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_LEAST (64u << 10)
 #define CACHE_BLOCK_MOST  (64u << 20)
@@ -88,7 +91,7 @@ static inline uint64_t cache_watch_writers(uint64_t word)
     return word >> 40;
 }
 
-/* ---- Control -------------------------------------------------------------------------------- */
+/* ---- Card ----------------------------------------------------------------------------------- */
 
 enum cache_agent_state { CACHE_AGENT_STARTING, CACHE_AGENT_READY, CACHE_AGENT_GONE };
 
@@ -109,11 +112,28 @@ struct cache_path {
     char text[CACHE_PATH_LENGTH];
 };
 
+struct cache_card {
+    uint64_t magic;
+    int64_t settle_ns;   /* a file that changed less than that ago is not cached */
+    int64_t patience_ns; /* a request is given up after that */
+    uint32_t ahead_most; /* blocks that are read ahead */
+    uint32_t path_count;
+    struct cache_path path[CACHE_PATHS_MOST];
+    struct cache_device device[CACHE_DEVICES_MOST];
+    _Alignas(64) _Atomic uint32_t agent_state; /* a futex */
+    _Atomic int32_t agent_pid;
+    _Atomic uint32_t stop; /* the program has ended */
+    _Atomic uint64_t beat; /* changes while the agent is at work */
+};
+
+/* ---- Control -------------------------------------------------------------------------------- */
+
 enum cache_request_kind {
     CACHE_FETCH = 1,   /* bring a block; waits */
     CACHE_AHEAD,       /* bring blocks; nobody waits */
     CACHE_WRITE_BEGIN, /* tell all nodes; waits */
-    CACHE_WRITE_END,
+    CACHE_WRITE_END,   /* when the file has settled */
+    CACHE_WRITE_LAST,  /* when the client's process has ended and the file has settled */
     CACHE_CHANGED
 };
 
@@ -156,6 +176,7 @@ struct cache_counters {
 _Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
 
 struct cache_control {
+    /* For people (`rhinet cache stat`); nobody else looks at it. */
     uint64_t magic;
     uint32_t version;
     int32_t rank, size; /* of this node, and how many there are */
@@ -163,24 +184,16 @@ struct cache_control {
     uint64_t job_id;
     int64_t start_ns;
     struct cache_shape shape;
-    int64_t settle_ns;   /* a file that changed less than that ago is not cached */
-    int64_t patience_ns; /* a request is given up after that */
-    uint32_t ahead_most; /* blocks that are read ahead */
-    uint32_t path_count;
-    struct cache_path path[CACHE_PATHS_MOST];
-    struct cache_device device[CACHE_DEVICES_MOST];
-    char program[64]; /* for people */
+    char program[64];
     char socket_name[64];
-    /* What changes often begins here. */
-    _Alignas(64) _Atomic uint32_t agent_state;
+    _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;
-    _Alignas(64) _Atomic uint32_t bell;         /* a futex: requests have come */
-    _Atomic uint32_t sleepers;                  /* on it */
-    _Atomic uint32_t stop;                      /* the program has ended */
-    _Atomic uint32_t singlet_permille;          /* the ratio in use; for people, as the next line */
+    _Atomic uint32_t singlet_permille;          /* the ratio in use */
     _Atomic uint64_t used_units, singlet_units; /* in lengths of small objects */
-    _Atomic uint64_t beat;                      /* changes while the agent is at work */
-    _Atomic uint64_t silent_beat; /* + 1: a client has waited in vain for it to change */
+    /* For the clients and the agent. */
+    _Alignas(64) _Atomic uint32_t bell; /* a futex: requests have come */
+    _Atomic uint32_t sleepers;          /* on it */
+    _Atomic uint64_t silent_beat;       /* + 1: a client has waited in vain for it to change */
     _Alignas(64) _Atomic uint64_t posted[16]; /* bit: this request is posted */
     struct cache_counters counters[CACHE_STRIPES];
     struct cache_request request[];
@@ -212,7 +225,7 @@ void cache_counters_sum(const struct cache_control *control, uint64_t values[CAC
 
 enum cache_call_kind {
     CACHE_CALL_ATTACH = 1, /* answered with the descriptors of arena and control */
-    CACHE_CALL_WATCH,      /* answered with that of the watch memory */
+    CACHE_CALL_WATCH,      /* answered with those of watch and card */
     CACHE_CALL_FILE        /* with a descriptor of a file that the agent is to read */
 };
 

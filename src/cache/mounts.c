@@ -163,10 +163,10 @@ bool mounts_find(const struct mounts *mounts, uint64_t device, uint64_t *file_sy
 }
 
 /* Show a device to the clients. */
-static void publish(struct cache_control *control, uint64_t device, uint64_t number, bool is_part)
+static void publish(struct cache_card *card, uint64_t device, uint64_t number, bool is_part)
 {
     for (int i = 0; i < CACHE_DEVICES_MOST; i++) {
-        struct cache_device *entry = &control->device[i];
+        struct cache_device *entry = &card->device[i];
         uint64_t known = atomic_load_explicit(&entry->device, memory_order_relaxed);
         if (known == device && !is_part)
             atomic_store_explicit(&entry->is_part, 0, memory_order_relaxed);
@@ -183,7 +183,7 @@ static void publish(struct cache_control *control, uint64_t device, uint64_t num
 }
 
 /* A file system that has files below a path. */
-static void add_device(struct mounts *mounts, struct cache_control *control, const char *path,
+static void add_device(struct mounts *mounts, struct cache_card *card, const char *path,
                        const struct mounts_line *line, bool is_part)
 {
     struct stat status;
@@ -210,7 +210,7 @@ static void add_device(struct mounts *mounts, struct cache_control *control, con
         }
     }
     if (device->number != 0)
-        publish(control, device->device, device->number, is_part);
+        publish(card, device->device, device->number, is_part);
 }
 
 /* The mount that a path is in, so far as lines have been read: the longest. */
@@ -219,7 +219,7 @@ struct top {
     bool is_found, is_whole;
 };
 
-static void look_at_mount(struct mounts *mounts, struct cache_control *control,
+static void look_at_mount(struct mounts *mounts, struct cache_card *card,
                           const struct mounts_line *line, struct top *tops)
 {
     for (uint32_t i = 0; i < mounts->path_count; i++) {
@@ -229,12 +229,12 @@ static void look_at_mount(struct mounts *mounts, struct cache_control *control,
             tops[i].is_found = true;
             tops[i].is_whole = strcmp(path, line->point) == 0 && strcmp(line->root, "/") == 0;
         } else if (is_below(line->point, path)) {
-            add_device(mounts, control, line->point, line, strcmp(line->root, "/") != 0);
+            add_device(mounts, card, line->point, line, strcmp(line->root, "/") != 0);
         }
     }
 }
 
-void mounts_refresh(struct mounts *mounts, struct cache_control *control)
+void mounts_refresh(struct mounts *mounts, struct cache_card *card)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     struct top *tops = calloc(CACHE_PATHS_MOST, sizeof(*tops));
@@ -243,10 +243,10 @@ void mounts_refresh(struct mounts *mounts, struct cache_control *control)
     size_t room = 0;
     while (file && tops && line && getline(&text, &room, file) > 0) {
         if (mounts_parse(text, line))
-            look_at_mount(mounts, control, line, tops);
+            look_at_mount(mounts, card, line, tops);
     }
     for (uint32_t i = 0; tops && i < mounts->path_count; i++)
-        add_device(mounts, control, mounts->path[i].text, tops[i].is_found ? &tops[i].line : NULL,
+        add_device(mounts, card, mounts->path[i].text, tops[i].is_found ? &tops[i].line : NULL,
                    !tops[i].is_whole);
     free(text);
     free(line);

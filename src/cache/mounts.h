@@ -54,7 +54,7 @@ int mounts_add_network(struct mounts *mounts);
 
 /* Fill the table of devices from the paths, or add those that were mounted since, and show it to
  * the clients. */
-void mounts_refresh(struct mounts *mounts, struct cache_control *control);
+void mounts_refresh(struct mounts *mounts, struct cache_card *card);
 
 /* The number of a device that is cached; false: it is not. For the thread that refreshes. */
 bool mounts_find(const struct mounts *mounts, uint64_t device, uint64_t *file_system);

@@ -132,27 +132,28 @@ static void open_locks(struct node *node)
 int node_open(struct node *node, struct rh_job *job, struct cache_control *control,
               const struct node_options *options)
 {
-    const struct cache_shape *shape = &control->shape;
+    const struct cache_shape shape = control->shape;
     void *arena;
     memset(node, 0, sizeof(*node));
     node->job = job;
     node->control = control;
     node->use_checksum = options->use_checksum;
+    node->patience_ns = options->patience_ns;
     node->chance = (uint64_t)clock_now_ns();
     control->rank = rh_rank(job);
     control->size = rh_size(job);
     control->job_id = rh_job_id(job);
     open_locks(node);
-    int result = open_segments(node, shape, &arena);
+    int result = open_segments(node, &shape, &arena);
     if (result == 0)
-        result = open_parts(node, arena, shape, options);
+        result = open_parts(node, arena, &shape, options);
     if (result < 0)
         return result;
     await_peers(node);
     /* From here on a peer that does not answer is not worth more than a part of a read's
      * patience. */
-    if (job->timeout_ns > control->patience_ns / TIMEOUT_PART)
-        job->timeout_ns = control->patience_ns / TIMEOUT_PART;
+    if (job->timeout_ns > node->patience_ns / TIMEOUT_PART)
+        job->timeout_ns = node->patience_ns / TIMEOUT_PART;
     return 0;
 }
 

@@ -36,6 +36,7 @@ struct node {
     struct loader loader;
     struct policy policy;
     bool use_checksum;
+    int64_t patience_ns;
     _Atomic uint64_t chance; /* state of the dice */
     pthread_mutex_t pending_lock;
     pthread_cond_t pending_end;
@@ -51,6 +52,7 @@ struct node_options {
     double singlet_ratio; /* negative: adapts */
     uint64_t pretended;   /* see loader.h */
     int64_t lease_ns;
+    int64_t patience_ns; /* a reader waits no longer than that */
     bool use_checksum;
     bool use_direct;
     bool is_simulated;                  /* see directory.h */
@@ -59,7 +61,7 @@ struct node_options {
 };
 
 /* Open this node's memory to the job and wait for the others' (up to the job's timeout each).
- * control is zeroed memory of the shape's length, whose paths are filled in. */
+ * control is zeroed memory of the shape's length, whose shape is filled in. */
 int node_open(struct node *node, struct rh_job *job, struct cache_control *control,
               const struct node_options *options);
 void node_close(struct node *node);

@@ -41,11 +41,11 @@ static inline ssize_t raw_preadv(int fd, const struct iovec *parts, int part_cou
 
 /* What of a file's status tells whether it has changed; the rest is zero. Not the time of access:
  * to know that, a network file system asks its server after every read. */
-static inline int raw_fstat(int fd, struct stat *status)
+static inline int raw_fstat_by(int fd, int flags, struct stat *status)
 {
     struct statx found;
-    int result = (int)RAW(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS & ~STATX_ATIME,
-                          &found);
+    int result = (int)RAW(SYS_statx, fd, "", (long)(AT_EMPTY_PATH | flags),
+                          STATX_BASIC_STATS & ~STATX_ATIME, &found);
     if (result < 0)
         return result;
     *status = (struct stat){.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
@@ -55,6 +55,18 @@ static inline int raw_fstat(int fd, struct stat *status)
                             .st_mtim = {found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec},
                             .st_ctim = {found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec}};
     return 0;
+}
+
+/* As this host knows it. */
+static inline int raw_fstat(int fd, struct stat *status)
+{
+    return raw_fstat_by(fd, AT_STATX_SYNC_AS_STAT, status);
+}
+
+/* As the server knows it: somebody is known to have written lately. */
+static inline int raw_fstat_now(int fd, struct stat *status)
+{
+    return raw_fstat_by(fd, AT_STATX_FORCE_SYNC, status);
 }
 
 static inline ssize_t raw_readlink(const char *path, char *text, size_t room)

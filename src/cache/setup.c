@@ -60,6 +60,7 @@ static int read_settings(const struct settings *settings, struct agent_options *
     struct node_options *node = &options->node;
     node->group_count = (int)setting_number(settings, SETTING_CACHE_GROUPS);
     node->lease_ns = (int64_t)setting_number(settings, SETTING_CACHE_LEASE);
+    node->patience_ns = (int64_t)setting_number(settings, SETTING_CACHE_PATIENCE);
     node->use_checksum = setting_number(settings, SETTING_CACHE_CHECKSUM) != 0;
     node->use_direct = setting_number(settings, SETTING_CACHE_DIRECT) == 0;
     options->thread_count = (int)setting_number(settings, SETTING_CACHE_THREADS);
@@ -81,52 +82,74 @@ static int add_paths(struct mounts *mounts, const char *list)
     return 0;
 }
 
-static void name_socket(struct cache_control *control)
+static void name_socket(struct agent_options *options)
 {
     uint64_t chance = 0;
     (void)!getrandom(&chance, sizeof(chance), 0);
-    snprintf(control->socket_name, sizeof(control->socket_name), "rhinet-cache-%d-%016llx",
+    snprintf(options->socket_name, sizeof(options->socket_name), "rhinet-cache-%d-%016llx",
              getpid(), (unsigned long long)chance);
+    memcpy(options->control->socket_name, options->socket_name, sizeof(options->socket_name));
 }
 
-static int make_control(struct agent_options *options, const struct settings *settings)
+static void *make_memory(const char *name, uint64_t length, int *fd)
+{
+    struct memory_shape shape = {.name = name, .length = length};
+    *fd = memory_create(&shape);
+    if (*fd < 0)
+        return NULL;
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    close(*fd);
+    *fd = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map the cache's control memory: %s",
+                    strerror(errno));
+    return NULL;
+}
+
+static int make_control(struct agent_options *options)
 {
     struct cache_shape shape;
     int result = node_shape(&options->node, &shape);
     if (result < 0)
         return result;
-    struct memory_shape memory = {.name = SETUP_MEMORY_NAME, .length = shape.control_length};
-    int fd = memory_create(&memory);
-    if (fd < 0)
-        return fd;
-    struct cache_control *control = mmap(NULL, shape.control_length, PROT_READ | PROT_WRITE,
-                                         MAP_SHARED, fd, 0);
-    if (control == MAP_FAILED) {
-        close(fd);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map the cache's control memory: %s",
-                         strerror(errno));
-    }
+    struct cache_control *control = make_memory(SETUP_MEMORY_NAME, shape.control_length,
+                                                &options->control_fd);
+    if (!control)
+        return options->control_fd;
     control->shape = shape;
     control->start_ns = clock_now_ns();
-    control->settle_ns = (int64_t)setting_number(settings, SETTING_CACHE_SETTLE);
-    control->patience_ns = (int64_t)setting_number(settings, SETTING_CACHE_PATIENCE);
-    control->ahead_most = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
-    if (control->ahead_most > shape.chunk_count / AHEAD_PART)
-        control->ahead_most = shape.chunk_count / AHEAD_PART;
     control->version = CACHE_VERSION;
     control->magic = CACHE_MAGIC;
     options->control = control;
-    options->control_fd = fd;
-    options->socket_name = control->socket_name;
-    name_socket(control);
-    result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));
-    control->path_count = options->mounts.path_count;
-    memcpy(control->path, options->mounts.path, sizeof(control->path));
+    name_socket(options);
+    return 0;
+}
+
+/* What clients believe; from the seal on, only this mapping and those of our children write it. */
+static int make_card(struct agent_options *options, const struct settings *settings)
+{
+    struct cache_card *card = make_memory(SETUP_CARD_NAME, sizeof(*card), &options->card_fd);
+    if (!card)
+        return options->card_fd;
+    memory_seal_read_only(options->card_fd);
+    uint32_t ahead_most = options->control->shape.chunk_count / AHEAD_PART;
+    card->settle_ns = (int64_t)setting_number(settings, SETTING_CACHE_SETTLE);
+    card->patience_ns = options->node.patience_ns;
+    card->ahead_most = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
+    if (card->ahead_most > ahead_most)
+        card->ahead_most = ahead_most;
+    card->magic = CACHE_MAGIC;
+    options->card = card;
+    int result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));
+    card->path_count = options->mounts.path_count;
+    memcpy(card->path, options->mounts.path, sizeof(card->path));
     return result;
 }
 
 int setup_agent(struct agent_options *options, const struct settings *settings)
 {
     int result = read_settings(settings, options);
-    return result < 0 ? result : make_control(options, settings);
+    if (result == 0)
+        result = make_control(options);
+    return result < 0 ? result : make_card(options, settings);
 }

@@ -10,6 +10,7 @@
 
 /* memfds of the control memory have this name, by which `rhinet cache stat` finds them. */
 #define SETUP_MEMORY_NAME "rhinet-cache"
+#define SETUP_CARD_NAME   "rhinet-cache-card"
 
 struct settings;
 

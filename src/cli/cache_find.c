@@ -26,13 +26,16 @@ static struct cache_control *copy_control(int fd)
 {
     struct cache_control head;
     if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || head.magic != CACHE_MAGIC ||
-        head.version != CACHE_VERSION || !cache_shape_check(&head.shape))
+        head.version != CACHE_VERSION || !cache_shape_check(&head.shape) || head.rank < 0 ||
+        head.rank >= head.size)
         return NULL;
     size_t length = head.shape.control_length;
     struct cache_control *copy = malloc(length);
     if (copy && pread(fd, copy, length, 0) == (ssize_t)length &&
         memcmp(&copy->shape, &head.shape, sizeof(head.shape)) == 0) {
         copy->program[sizeof(copy->program) - 1] = '\0';
+        for (char *at = copy->program; *at; at++)
+            *at = isprint((unsigned char)*at) ? *at : '?';
         copy->socket_name[sizeof(copy->socket_name) - 1] = '\0';
         return copy;
     }

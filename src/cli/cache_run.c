@@ -114,6 +114,7 @@ static char **wrap(char **argv, const char *remote_rhinet)
 int cli_cache_run(int argc, char **argv)
 {
     static const struct run_kind kind = {.name = "cache",
+                                         .bind = LAUNCH_BIND_NONE, /* any program, with threads */
                                          .options = options_known,
                                          .option_count = sizeof(options_known) /
                                                          sizeof(options_known[0]),

@@ -15,7 +15,7 @@ const struct cli_command cli_commands[] = {
         "  -n, --ranks N          number of processes\n"
         "      --nic NAME         NIC to use: shm, fault(shm)\n"
         "      --timeout S        end the job after S seconds\n"
-        "      --bind core|none   pin each process to a core, or leave them to the kernel\n"
+        "      --bind WHAT        core: pin each process to one; none; auto: if there are enough\n"
         "      --label            put the rank before each line of output\n"
         "      --survive          the death of a rank ends only that rank\n"
         "      --env NAME=VALUE   set a variable for the processes\n"
@@ -58,6 +58,7 @@ const struct cli_command cli_commands[] = {
         "      --rounds N         how many rounds\n"
         "      --only NAME,...    only these measurements\n"
         "      --peers            msg: beside Open MPI, MPICH and UCX\n"
+        "      --nic NAME         dsm: by this NIC: shm, ofi or mixed\n"
         "      --json FILE        one JSON object per line to FILE, - for stdout\n"},
     {.name = "dsm", .run = cli_dsm,
      .help = "measure distributed shared memory",

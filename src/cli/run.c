@@ -108,10 +108,14 @@ static int set_timeout(struct launch_options *options, const char *text)
 
 static int set_bind(struct launch_options *options, const char *text)
 {
-    options->bind_cores = strcmp(text, "core") == 0;
-    if (!options->bind_cores && strcmp(text, "none") != 0)
-        return refuse("--bind", text, "core or none is expected");
-    return 0;
+    static const char *const names[LAUNCH_BIND_COUNT] = {"auto", "core", "none"};
+    for (int i = 0; i < LAUNCH_BIND_COUNT; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            options->bind = (enum launch_bind)i;
+            return 0;
+        }
+    }
+    return refuse("--bind", text, "auto, core or none is expected");
 }
 
 static int set_map(struct run_wishes *wishes, const char *text)
@@ -191,6 +195,7 @@ static int run(struct run_wishes *wishes, char **argv)
 {
     struct launch_options *options = &wishes->launch;
     struct settings settings;
+    settings_warn(environ);
     if (settings_load(&settings, environ) != 0) {
         fprintf(stderr, "rhinet run: %s\n", rh_error_text());
         return LAUNCH_STATUS_FAILED;
@@ -245,7 +250,8 @@ static int parse(struct run_wishes *wishes, int argc, char **argv)
 
 int run_command(const struct run_kind *kind, int argc, char **argv)
 {
-    struct run_wishes wishes = {.kind = kind, .launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE}};
+    struct run_wishes wishes = {.kind = kind,
+                                .launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE, .bind = kind->bind}};
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
     int status = parse(&wishes, argc, argv);
     if (status == 0)

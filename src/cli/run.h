@@ -6,6 +6,8 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
+#include "job/launch.h"
+
 #include <getopt.h>
 #include <stddef.h>
 
@@ -13,6 +15,7 @@
 
 struct run_kind {
     const char *name;             /* of the subcommand, for messages */
+    enum launch_bind bind;        /* unless the user says otherwise */
     const struct option *options; /* further ones */
     size_t option_count;
     /* Take one of them: 0, or an exit status after it has said what is wrong. */

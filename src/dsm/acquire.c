@@ -56,19 +56,22 @@ static inline bool write_at_once(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 static rare_path int read_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+    struct dsm_patience patience = {.purpose = "read",
+                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
     return dsm_read_slow(dsm, variable, &patience);
 }
 
 static rare_path int write_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+    struct dsm_patience patience = {.purpose = "write",
+                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
     return dsm_write_slow(dsm, variable, &patience);
 }
 
 static rare_path int write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+    struct dsm_patience patience = {.purpose = "write",
+                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
     return dsm_write_alone(dsm, variable, &patience);
 }
 

@@ -75,7 +75,7 @@ static int choose(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_we
     if (source < 0)
         return error_set(RH_ENOSEG, ERROR_NO_RANK,
                          "nobody has a valid copy of variable %u any more", variable);
-    return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source);
+    return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source, patience);
 }
 
 /* The data is here, and nobody owns the variable. */
@@ -109,7 +109,8 @@ static int adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
 
 int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_welcome)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+    struct dsm_patience patience = {.purpose = "adopt",
+                                    .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
     if (variable >= dsm->variable_count)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u", variable);
     int registry = lowest_living(dsm);

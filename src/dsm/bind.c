@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define TRIES 16
+#define TRIES 16 /* of all that the network loses, while there is time */
 
 static int refuse(rh_dsm_variable variable, const char *why)
 {
@@ -44,13 +44,17 @@ static int tell_all(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
     uint64_t offset = dsm->bindings_offset + variable * sizeof(*binding);
-    for (int rank = 0; rank < dsm->size; rank++) {
+    int64_t deadline_ns = nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
+    for (int rank = 0, tries = 0; rank < dsm->size; rank++) {
         if (rank == dsm->rank || dsm_is_gone(dsm, rank))
             continue;
         int result = RH_ETIMEOUT;
-        for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+        while (result == RH_ETIMEOUT && tries < TRIES &&
+               (tries == 0 || dsm_left_ns(dsm, deadline_ns) > 0)) {
             result = rh_push(dsm->job, rh_at(rank, DSM_SID_CONTROL, offset), binding,
                              sizeof(*binding));
+            tries += result == RH_ETIMEOUT;
+        }
         if (result < 0 && result != RH_EDEAD)
             return result;
     }

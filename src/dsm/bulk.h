@@ -16,6 +16,14 @@ struct dsm_piece {
     uint64_t length;
 };
 
+struct dsm_move {
+    struct rh_dsm *dsm;
+    int rank;
+    const struct dsm_piece *pieces;
+    size_t count;
+    int64_t deadline_ns; /* dsm_deadline_ns() */
+};
+
 struct dsm_bulk_ops {
     const char *name; /* as RHINET_DSM_BULK would say */
 
@@ -25,10 +33,11 @@ struct dsm_bulk_ops {
     void (*close)(struct rh_dsm *dsm, void *state);
 
     /* Copy pieces of a peer's heap to the same places of ours, and the other way round. Returns
-     * when they are there, visible to all. Errors: RH_EDEAD, RH_ETIMEOUT and those of the NIC; then
-     * any part may have been copied. Any thread may call. */
-    int (*pull)(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count);
-    int (*push)(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count);
+     * when they are there, visible to all. Errors: RH_EDEAD, RH_ETIMEOUT (after the deadline) and
+     * those of the NIC; then any part may have been copied, and nobody writes our heap any more.
+     * Any thread may call. */
+    int (*pull)(const struct dsm_move *move);
+    int (*push)(const struct dsm_move *move);
 };
 
 extern const struct dsm_bulk_ops dsm_bulk_rdma;

@@ -126,6 +126,10 @@ int rh_dsm_wrote(struct rh_dsm *dsm, rh_dsm_variable variable, const void *start
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
     uint64_t first = rh_dsm_offset(dsm, start);
+    if (first > dsm->heap_length || length > dsm->heap_length - first)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "variable %u: %llu bytes at %p do not lie in shared memory", variable,
+                         (unsigned long long)length, start);
     if (dsm->bindings[variable].stamps == 0 || !own->has_map)
         return 0; /* all travels anyway */
     while (walk_next(&walk)) {
@@ -182,36 +186,34 @@ static int move_newer(struct dsm_batch *batch, rh_dsm_variable variable, uint64_
     return result < 0 ? result : dsm_batch_flush(batch);
 }
 
-int dsm_diff_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length)
+int dsm_diff_pull(struct dsm_batch *batch, rh_dsm_variable variable)
 {
-    struct dsm_batch batch = {.dsm = dsm, .move = dsm->bulk->pull, .rank = rank};
+    struct rh_dsm *dsm = batch->dsm;
     uint64_t *own_version = &dsm->nodes[variable].version, version = *own_version, newest;
-    int result = dsm_load(dsm, rank, variable, DSM_VERSION, &newest);
+    int result = dsm_load(dsm, batch->rank, variable, DSM_VERSION, &newest);
     *own_version = 0; /* until all is here */
     if (result == 0)
-        result = move_stamps(&batch, &dsm->bindings[variable]);
+        result = move_stamps(batch, &dsm->bindings[variable]);
     if (result == 0)
-        result = move_newer(&batch, variable, version);
+        result = move_newer(batch, variable, version);
     if (result == 0)
         __atomic_store_n(own_version, newest, __ATOMIC_SEQ_CST);
-    *length = batch.length;
     return result;
 }
 
-int dsm_diff_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t *length)
+int dsm_diff_push(struct dsm_batch *batch, rh_dsm_variable variable)
 {
-    struct dsm_batch batch = {.dsm = dsm, .move = dsm->bulk->push, .rank = rank};
+    struct rh_dsm *dsm = batch->dsm;
     uint64_t version = 0;
-    int result = dsm_load(dsm, rank, variable, DSM_VERSION, &version);
+    int result = dsm_load(dsm, batch->rank, variable, DSM_VERSION, &version);
     if (result == 0)
-        result = dsm_post(dsm, rank, variable, DSM_VERSION, 0);
+        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, 0);
     if (result == 0)
-        result = move_newer(&batch, variable, version);
+        result = move_newer(batch, variable, version);
     if (result == 0)
-        result = move_stamps(&batch, &dsm->bindings[variable]);
+        result = move_stamps(batch, &dsm->bindings[variable]);
     if (result == 0)
-        result = dsm_post(dsm, rank, variable, DSM_VERSION, dsm->nodes[variable].version);
-    *length = batch.length;
+        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, dsm->nodes[variable].version);
     return result;
 }
 

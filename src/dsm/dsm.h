@@ -4,8 +4,8 @@
  *
  * Each rank has two segments: the heap, where an object has the same offset on all ranks, and the
  * control memory, with one node per variable. A node's word (word.h) says what this rank is to the
- * variable. All steps are atomic operations on words, one's own or a peer's, so nobody serves
- * requests and nobody is disturbed:
+ * variable. All steps are atomic operations on words, one's own or a peer's, so no program serves
+ * requests; where the NIC is shm, no other processor does, either (docs/dsm.md, for each NIC):
  *
  *   - Reading what is valid here: one more reader in the own word.
  *   - Fetching: say so in the own word (FETCHING), put oneself among the copies in the owner's
@@ -42,6 +42,7 @@
 #include "dsm/word.h"
 #include "job/job.h"
 
+#include <pthread.h>
 #include <rhinet/dsm.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -111,6 +112,7 @@ struct dsm_own {
     void *twin;                      /* data as it was at the acquire; diff.c */
     uint64_t twin_length;
     uint64_t *changed; /* bitmap of blocks that were said to be written */
+    int event_waits;   /* threads in rh_dsm_wait() */
     struct rh_dsm_stat stat;
 };
 
@@ -146,6 +148,7 @@ struct rh_dsm {
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
     struct dsm_doubts *doubts; /* doubt.h */
+    pthread_mutex_t conditions; /* of own[].event_waits */
 };
 
 static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)
@@ -179,6 +182,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */
 struct dsm_patience {
+    const char *purpose; /* what the time is for, as in "read" */
     int64_t timeout_ns;
     int64_t deadline_ns; /* 0: not asked for yet */
     int naps;            /* taken by one who has no time to wait */
@@ -224,9 +228,13 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
 void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Add the waiters of a node that has just lost ownership to us to our own. */
 void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
-void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
+
+/* When the patience is over, by the NIC's clock, and how long it is until then. */
+int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience);
+int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns);
 
 /* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
  * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */
@@ -256,9 +264,11 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
 /* Bring the data here from a rank that has it and does not change it meanwhile. */
-int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 /* Write it to a rank's heap. */
-int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience);
 
 /* ---- diff.c --------------------------------------------------------------------------------- */
 

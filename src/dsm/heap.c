@@ -124,7 +124,7 @@ static uint64_t find_run(const struct open_heap *open, uint64_t from, uint64_t e
 
 static int take_run(struct open_heap *open, uint64_t length, uint64_t *offset)
 {
-    uint64_t count = (length + GRAIN - 1) / GRAIN, end = open->grain_count;
+    uint64_t count = length / GRAIN + (length % GRAIN != 0), end = open->grain_count;
     uint64_t cursor = open->heap->cursor < end ? open->heap->cursor : 0;
     uint64_t first = count > end ? end : find_run(open, cursor, end, count);
     if (first == end && count <= end) {

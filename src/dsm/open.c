@@ -15,12 +15,24 @@
 
 #define SET_ID 65535 /* of the set of all ranks; programs choose theirs from below */
 
+/* So that no sum of lengths in the heap, nor of what is kept for it, overflows. */
+#define HEAP_MAX      (1ULL << 48)
+#define VARIABLES_MAX (1u << 30)
+
 static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
 {
     if (options && options->struct_size != sizeof(*options))
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "struct_size of the options is %zu, not %zu; set it to sizeof",
                          options->struct_size, sizeof(*options));
+    if (options && options->heap_length > HEAP_MAX)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "a heap of %llu bytes is more than the %llu that there can be",
+                         (unsigned long long)options->heap_length, (unsigned long long)HEAP_MAX);
+    if (options && options->variable_count > VARIABLES_MAX)
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "%u variables are more than the %u that there can be",
+                         options->variable_count, VARIABLES_MAX);
     if (job->world.size > WORD_RANKS_MAX)
         return error_set(RH_EUNSUP, ERROR_NO_RANK,
                          "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,
@@ -107,6 +119,18 @@ static void free_memory(struct rh_dsm *dsm)
 
 /* ---- The others ----------------------------------------------------------------------------- */
 
+/* All find that somebody differs. Whoever does so first keeps its part until the last has. */
+static int refuse_shape(struct rh_dsm *dsm, int rank, const struct dsm_header *header)
+{
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    return error_set(RH_EINVALID, rank,
+                     "rank %d has %llu bytes of shared memory and %llu variables, this one "
+                     "%llu and %u; give all ranks the same options and settings",
+                     rank, (unsigned long long)header->heap_length,
+                     (unsigned long long)header->node_count, (unsigned long long)dsm->heap_length,
+                     dsm->node_count);
+}
+
 /* Its segments are there: see that they are like ours, and how they are reached. */
 static int meet(struct rh_dsm *dsm, int rank)
 {
@@ -116,12 +140,7 @@ static int meet(struct rh_dsm *dsm, int rank)
     if (result < 0)
         return result;
     if (header.heap_length != dsm->heap_length || header.node_count != dsm->node_count)
-        return error_set(RH_EINVALID, rank,
-                         "rank %d has %llu bytes of shared memory and %llu variables, this one "
-                         "%llu and %u; give all ranks the same options and settings",
-                         rank, (unsigned long long)header.heap_length,
-                         (unsigned long long)header.node_count,
-                         (unsigned long long)dsm->heap_length, dsm->node_count);
+        return refuse_shape(dsm, rank, &header);
     peer->opened_ns = header.opened_ns;
     peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
                                 dsm->node_count * sizeof(struct dsm_node));
@@ -196,6 +215,7 @@ static void free_all(struct rh_dsm *dsm)
     close_set(dsm);
     free_memory(dsm);
     dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
 }
 
@@ -259,6 +279,7 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     if (!made)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
     memset(made, 0, sizeof(*made));
+    pthread_mutex_init(&made->conditions, NULL);
     made->job = job;
     made->rank = rh_rank(job);
     made->size = rh_size(job);
@@ -284,6 +305,7 @@ int rh_dsm_close(struct rh_dsm *dsm)
     close_together(dsm);
     free_memory(dsm);
     dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Nodes that are not reachable by pointer. An operation that the network has lost for certain
- * (RH_ETIMEOUT: nothing was written) is tried again a few times.
+ * (RH_ETIMEOUT: nothing was written) is tried again a few times, while there is time.
  */
 #include "dsm/reach.h"
 
@@ -9,6 +9,21 @@
 #include "rma/rma.h"
 
 #define TRIES 16
+
+/* Tries of one operation, which together take no longer than one may. */
+struct tries {
+    int count;
+    int64_t deadline_ns;
+};
+
+static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
+{
+    if (tries->count++ == 0)
+        tries->deadline_ns = nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
+    else if (result != RH_ETIMEOUT || tries->count > TRIES)
+        return false;
+    return tries->count == 1 || dsm_left_ns(dsm, tries->deadline_ns) > 0;
+}
 
 static struct rh_remote node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
                                 size_t field)
@@ -20,8 +35,9 @@ static struct rh_remote node_at(const struct rh_dsm *dsm, int rank, rh_dsm_varia
 int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                  uint64_t *value)
 {
+    struct tries tries = {0};
     int result = RH_ETIMEOUT;
-    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+    while (may_try(dsm, &tries, result))
         result = dsm_doubt_load(dsm, node_at(dsm, rank, variable, field), value);
     return result;
 }
@@ -30,8 +46,9 @@ int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_
                    const struct nic_atomic_operands *operands, uint64_t *old)
 {
     struct rh_remote target = node_at(dsm, rank, variable, field);
+    struct tries tries = {0};
     int result = RH_ETIMEOUT;
-    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+    while (may_try(dsm, &tries, result))
         result = dsm_doubt_atomic(dsm, target, operands, old);
     counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
     return result;
@@ -44,8 +61,9 @@ int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t fiel
         __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
         return rh_wake(dsm->job, rank);
     }
+    struct tries tries = {0};
     int result = RH_ETIMEOUT;
-    for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++)
+    while (may_try(dsm, &tries, result))
         result = rh_push(dsm->job, node_at(dsm, rank, variable, field), &value, sizeof(value));
     return result;
 }

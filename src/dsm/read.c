@@ -25,9 +25,10 @@ static uint64_t leave(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t nee
 
 /* The owner lets us read: bring the data here. FETCHING is set and keeps writers waiting. 1:
  * acquired; 0: the owner is gone. Unless acquired, FETCHING is still set. */
-static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner)
+static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner,
+                 struct dsm_patience *patience)
 {
-    int result = dsm_data_pull(dsm, variable, owner);
+    int result = dsm_data_pull(dsm, variable, owner, patience);
     if (result < 0)
         return result == RH_EDEAD ? 0 : result;
     uint64_t word = dsm_own_word(dsm, variable), next;
@@ -43,7 +44,7 @@ static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner)
 /* No longer in the queue: granted with the data (VALID and one reader more), granted to fetch, or
  * not granted. 1: acquired; else FETCHING is set, even if this rank is the owner: it says that this
  * thread is still at it. */
-static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
+static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (word & WORD_WAIT_READ) {
@@ -52,7 +53,7 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
             return 0;
     }
     if (word & WORD_FETCHING)
-        return fetch(dsm, variable, word_hint(word));
+        return fetch(dsm, variable, word_hint(word), patience);
     __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_GRANTED, __ATOMIC_SEQ_CST);
     rh_wake(dsm->job, dsm->rank);
     return 1;
@@ -72,7 +73,7 @@ static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
         result = dsm_or(dsm, target, variable, DSM_WORD, WORD_WANTED, &old);
     if (result == 0 && (old & WORD_OWNER) && !word_is_readable(old))
         result = dsm_await(dsm, variable, &await, patience);
-    int granted = end_wait(dsm, variable);
+    int granted = end_wait(dsm, variable, patience);
     if (granted != 0)
         return granted;
     return result == RH_EDEAD ? 0 : result; /* the search looks for another owner */
@@ -91,7 +92,7 @@ static int ask(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
     if (result < 0)
         return result;
     if (likely(word_is_readable(old)))
-        return fetch(dsm, variable, search->target);
+        return fetch(dsm, variable, search->target, patience);
     if (!(old & WORD_OWNER))
         return dsm_follow(dsm, variable, search, old, patience);
     dsm_count(dsm, variable, waits, COUNTER_DSM_WAIT, 1);

@@ -3,23 +3,26 @@
  * Releasing what others wait for: all waiting readers get to read, then the next writer becomes the
  * owner. Ranks take turns, beginning after this one, so nobody waits for ever.
  *
- * While a thread serves, the own word is SERVING, and nobody else begins anything with it.
+ * While a thread serves, the own word is SERVING, and nobody else begins anything with it. A rank
+ * that does not answer ends it, so that releasing takes no longer than one time-out: who is not
+ * served looks for itself before long.
  */
 #include "dsm/reach.h"
 
-void dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     /* never the same twice, whoever signals */
     uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
-    if (!dsm_is_gone(dsm, rank))
-        dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
+    if (dsm_is_gone(dsm, rank))
+        return RH_EDEAD;
+    return dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
 }
 
 static void signal_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
-        if (waiters & dsm_bit(rank))
-            dsm_signal(dsm, variable, rank);
+        if ((waiters & dsm_bit(rank)) && dsm_signal(dsm, variable, rank) == RH_ETIMEOUT)
+            return;
     }
 }
 
@@ -56,7 +59,7 @@ static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint6
 /* ---- Readers -------------------------------------------------------------------------------- */
 
 /* Let a waiting rank read: among the copies first, so that no writer can miss it. */
-static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     uint64_t word, next;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
@@ -72,13 +75,15 @@ static void grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
     }
     if (result > 0)
         rh_wake(dsm->job, rank);
+    return result;
 }
 
 static void serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
-        if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank))
-            grant_read(dsm, variable, rank);
+        if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank) &&
+            grant_read(dsm, variable, rank) == RH_ETIMEOUT)
+            return;
     }
 }
 
@@ -135,8 +140,8 @@ static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable, uint6
     return false;
 }
 
-/* Make another waiting rank the owner, with what others wait for. */
-static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters)
+/* Make another waiting rank the owner, with what others wait for. 1: done. */
+static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters)
 {
     uint64_t own = dsm_own_word(dsm, variable), others = 0, word, old;
     uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
@@ -151,7 +156,7 @@ static bool grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int ran
         next = word_with_hint(next, dsm->rank);
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
     }
-    return result > 0 && !dsm_is_gone(dsm, rank);
+    return dsm_is_gone(dsm, rank) ? 0 : result;
 }
 
 /* The other rank owns it now; this one is a reader at most. */
@@ -176,13 +181,15 @@ static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
         int rank = (dsm->rank + i) % dsm->size;
         if (!(waiters & dsm_bit(rank)))
             continue;
-        if (rank == dsm->rank) {
-            if (grant_write_here(dsm, variable, waiters))
-                return true;
-        } else if (!dsm_is_gone(dsm, rank) && grant_write_to(dsm, variable, rank, waiters)) {
+        int result = 0;
+        if (rank == dsm->rank)
+            result = grant_write_here(dsm, variable, waiters);
+        else if (!dsm_is_gone(dsm, rank))
+            result = grant_write_to(dsm, variable, rank, waiters);
+        if (result > 0 && rank != dsm->rank)
             step_down(dsm, variable, rank);
-            return true;
-        }
+        if (result > 0 || result == RH_ETIMEOUT)
+            return result > 0;
         if (likely(dsm->size <= 64)) /* else there may be others of the same bit */
             waiters &= ~dsm_bit(rank);
     }

@@ -4,11 +4,37 @@
  */
 #include "dsm/transfer.h"
 
+/* The list itself is not cleared: it is long, and moving one word must not cost that. */
+static void batch_begin(struct dsm_batch *batch, struct rh_dsm *dsm, dsm_mover move, int rank)
+{
+    batch->dsm = dsm;
+    batch->move = move;
+    batch->rank = rank;
+    batch->count = 0;
+    batch->length = 0;
+}
+
+/* The clock is not asked where data is copied at once. */
+static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patience *patience)
+{
+    bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
+    if (likely(is_near))
+        return INT64_MAX;
+    if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
+        return nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
+    return dsm_deadline_ns(dsm, patience);
+}
+
 int dsm_batch_flush(struct dsm_batch *batch)
 {
     size_t count = batch->count;
     batch->count = 0;
-    return count == 0 ? 0 : batch->move(batch->dsm, batch->rank, batch->piece, count);
+    struct dsm_move move = {.dsm = batch->dsm,
+                            .rank = batch->rank,
+                            .pieces = batch->piece,
+                            .count = count,
+                            .deadline_ns = batch->deadline_ns};
+    return count == 0 ? 0 : batch->move(&move);
 }
 
 int dsm_batch_add(struct dsm_batch *batch, uint64_t offset, uint64_t length)
@@ -44,36 +70,30 @@ static int move_regions(struct dsm_batch *batch, const struct dsm_binding *bindi
     return result < 0 ? result : dsm_batch_flush(batch);
 }
 
-/* One plain region, which is the usual case, needs no list. */
-static int move_all(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, dsm_mover move)
+int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience)
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
-    if (likely(binding->region_count == 1 && binding->region[0].block_count <= 1)) {
-        struct dsm_piece piece = {binding->region[0].offset, binding->region[0].length};
-        return move(dsm, rank, &piece, 1);
-    }
-    struct dsm_batch batch = {.dsm = dsm, .move = move, .rank = rank};
-    return move_regions(&batch, binding);
-}
-
-int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
-{
-    uint64_t length = dsm->bindings[variable].length;
-    int result = dsm->bindings[variable].stamps != 0
-                     ? dsm_diff_pull(dsm, variable, rank, &length)
-                     : move_all(dsm, variable, rank, dsm->bulk->pull);
+    struct dsm_batch batch;
+    batch_begin(&batch, dsm, dsm->bulk->pull, rank);
+    batch.deadline_ns = near_or_deadline(dsm, rank, patience);
+    int result = binding->stamps != 0 ? dsm_diff_pull(&batch, variable)
+                                      : move_regions(&batch, binding);
     if (likely(result == 0))
-        dsm_count(dsm, variable, fetched_bytes, COUNTER_DSM_BYTES, length);
+        dsm_count(dsm, variable, fetched_bytes, COUNTER_DSM_BYTES, batch.length);
     return result;
 }
 
-int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience)
 {
-    uint64_t length = dsm->bindings[variable].length;
-    int result = dsm->bindings[variable].stamps != 0
-                     ? dsm_diff_push(dsm, variable, rank, &length)
-                     : move_all(dsm, variable, rank, dsm->bulk->push);
+    const struct dsm_binding *binding = &dsm->bindings[variable];
+    struct dsm_batch batch;
+    batch_begin(&batch, dsm, dsm->bulk->push, rank);
+    batch.deadline_ns = near_or_deadline(dsm, rank, patience);
+    int result = binding->stamps != 0 ? dsm_diff_push(&batch, variable)
+                                      : move_regions(&batch, binding);
     if (likely(result == 0))
-        dsm_count(dsm, variable, pushed_bytes, COUNTER_DSM_BYTES, length);
+        dsm_count(dsm, variable, pushed_bytes, COUNTER_DSM_BYTES, batch.length);
     return result;
 }

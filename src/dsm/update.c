@@ -37,29 +37,32 @@ static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
 }
 
 /* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */
-static void update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
+                  struct dsm_patience *patience)
 {
     const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
     uint64_t word;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result < 0 || (word & stops))
-        return;
+        return result;
     __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
-    if (dsm_data_push(dsm, variable, rank) < 0)
-        return;
+    result = dsm_data_push(dsm, variable, rank, patience);
     while (result == 0 && !(word & stops))
         result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, updated(dsm, word));
     if (result <= 0)
-        return;
+        return result;
     dsm_count(dsm, variable, updates, COUNTER_DSM_UPDATE, 1);
     rh_wake(dsm->job, rank);
+    return 0;
 }
 
 static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
 {
+    struct dsm_patience patience = {.purpose = "update", .timeout_ns = dsm->job->timeout_ns};
     for (int rank = 0; rank < dsm->size && groups != 0; rank++) {
-        if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank))
-            update(dsm, variable, rank);
+        if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank) &&
+            update(dsm, variable, rank, &patience) == RH_ETIMEOUT)
+            return; /* the others fetch it: a release takes no longer than one time-out */
     }
 }
 

@@ -9,28 +9,59 @@
 #include "dsm/reach.h"
 #include "rma/rma.h"
 
-#define SLICE_NS (50 * NS_PER_MS)
-#define NAP_NS   (20 * NS_PER_US)
-#define RESCANS  50 /* for a rank that is between two steps to make the second one */
+#include <stdio.h>
 
-static int64_t left_ns(struct dsm_patience *patience)
+#define SLICE_NS    (50 * NS_PER_MS)
+#define NAP_NS      (20 * NS_PER_US)
+#define NAME_LENGTH 32
+#define RESCANS     50 /* for a rank that is between two steps to make the second one */
+
+int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
+{
+    if (patience->deadline_ns == 0)
+        patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
+    return patience->deadline_ns;
+}
+
+int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
+{
+    int64_t now_ns = nic_now_ns(dsm->job->nic);
+    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+}
+
+static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
     if (patience->timeout_ns == 0)
         return 0;
-    int64_t now_ns = clock_now_ns();
-    if (patience->deadline_ns == 0)
-        patience->deadline_ns = patience->timeout_ns > INT64_MAX - now_ns
-                                    ? INT64_MAX
-                                    : now_ns + patience->timeout_ns;
-    return patience->deadline_ns > now_ns ? patience->deadline_ns - now_ns : 0;
+    return dsm_left_ns(dsm, dsm_deadline_ns(dsm, patience));
 }
 
-static int give_up(rh_dsm_variable variable, int from, const struct dsm_patience *patience)
+/* What a program calls it: variables of our own have other names. */
+static void name_of(const struct rh_dsm *dsm, rh_dsm_variable variable, char name[NAME_LENGTH])
 {
+    if (variable < dsm->variable_count)
+        snprintf(name, NAME_LENGTH, "variable %u", variable);
+    else
+        snprintf(name, NAME_LENGTH, "the allocator of shared memory");
+}
+
+/* In vain. `who` has it: a rank, this one, or (RH_ANY_RANK) one after the other. */
+static int give_up(const struct rh_dsm *dsm, rh_dsm_variable variable, int who,
+                   const struct dsm_patience *patience)
+{
+    char name[NAME_LENGTH], holder[64], waited[64];
+    name_of(dsm, variable, name);
+    if (who == RH_ANY_RANK)
+        snprintf(holder, sizeof(holder), "which changes hands all the time");
+    else if (who == dsm->rank)
+        snprintf(holder, sizeof(holder), "which a thread of this rank itself has");
+    else
+        snprintf(holder, sizeof(holder), "which rank %d has", who);
     if (patience->timeout_ns == 0)
-        return error_set(RH_EAGAIN, from, "variable %u is held by rank %d", variable, from);
-    return error_set(RH_ETIMEOUT, from, "waited %.3g s for variable %u, which rank %d has",
-                     (double)patience->timeout_ns / 1e9, variable, from);
+        return error_set(RH_EAGAIN, who, "cannot %s %s at once, %s", patience->purpose, name,
+                         holder);
+    snprintf(waited, sizeof(waited), "waited %.3g s", (double)patience->timeout_ns / 1e9);
+    return error_set(RH_ETIMEOUT, who, "%s to %s %s, %s", waited, patience->purpose, name, holder);
 }
 
 struct watch {
@@ -62,7 +93,7 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
 {
     struct watch watch = {
         .node = &dsm->nodes[variable], .await = await, .variable = variable, .rank = dsm->rank};
-    int64_t left = left_ns(patience);
+    int64_t left = left_ns(dsm, patience);
     struct rh_until until = {.is_met = is_met,
                              .context = &watch,
                              .from = await->from,
@@ -70,7 +101,7 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
     int result = rma_wait_until(dsm->job, &until, describe);
     if (result == 0 || result == RH_EDEAD) /* who died is found out by looking */
         return 0;
-    return left_ns(patience) > 0 ? 0 : give_up(variable, await->from, patience);
+    return left_ns(dsm, patience) > 0 ? 0 : give_up(dsm, variable, await->from, patience);
 }
 
 int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
@@ -82,8 +113,8 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
                            .timeout_ns = NAP_NS};
     rh_wait_word(dsm->job, &wait);
     if (patience->timeout_ns == 0) /* no time to wait for holders, but enough for one step */
-        return patience->naps++ < RESCANS ? 0 : give_up(variable, dsm->rank, patience);
-    return left_ns(patience) > 0 ? 0 : give_up(variable, dsm->rank, patience);
+        return patience->naps++ < RESCANS ? 0 : give_up(dsm, variable, RH_ANY_RANK, patience);
+    return left_ns(dsm, patience) > 0 ? 0 : give_up(dsm, variable, RH_ANY_RANK, patience);
 }
 
 /* ---- Finding the owner ---------------------------------------------------------------------- */
@@ -105,13 +136,18 @@ int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
     return 0;
 }
 
-/* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps. */
+/* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps;
+ * RH_ETIMEOUT: somebody does not answer. */
 static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search)
 {
     int result = 0;
     for (int rank = 0; rank < dsm->size; rank++) {
         uint64_t word;
-        if (dsm_is_gone(dsm, rank) || dsm_load(dsm, rank, variable, DSM_WORD, &word) < 0)
+        int found = dsm_is_gone(dsm, rank) ? RH_EDEAD
+                                           : dsm_load(dsm, rank, variable, DSM_WORD, &word);
+        if (found == RH_ETIMEOUT)
+            return found; /* it may be the owner */
+        if (found < 0)
             continue;
         if (word & WORD_OWNER) {
             search->target = rank;
@@ -131,6 +167,8 @@ int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_sear
         int result = scan(dsm, variable, search);
         if (result > 0)
             return 0;
+        if (result == RH_ETIMEOUT)
+            return result;
         if (result == 0 && i > 0)
             break;
         result = dsm_nap(dsm, variable, patience);

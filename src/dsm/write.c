@@ -86,7 +86,8 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
  * owner again. It may not have stepped down yet, which would undo that. */
 static void give_back(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+    struct dsm_patience patience = {.purpose = "give back",
+                                    .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
     uint64_t copies = dsm_own_word(dsm, variable) & WORD_COPIES, word = 0;
     int result = 0;
     while (result == 0 && !dsm_is_gone(dsm, source)) {
@@ -123,7 +124,7 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
     uint64_t word = dsm_own_word(dsm, variable);
     int source = word_hint(word);
     if (!(word & WORD_VALID)) {
-        int result = dsm_data_pull(dsm, variable, source);
+        int result = dsm_data_pull(dsm, variable, source, patience);
         if (result < 0)
             return disown(dsm, variable, source, result);
         __atomic_fetch_or(&dsm->nodes[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);

@@ -252,9 +252,9 @@ static int node_life(struct reader *reader)
                                    .group_count = trial->groups,
                                    .singlet_ratio = trial->singlets,
                                    .lease_ns = PATIENCE_NS,
+                                   .patience_ns = PATIENCE_NS,
                                    .is_simulated = true,
                                    .source = &reader->run->server.source};
-    reader->control->patience_ns = PATIENCE_NS;
     int result = node_open(reader->node, reader->job, reader->control, &options);
     if (result < 0)
         return result;

@@ -165,8 +165,9 @@ static int allocate(struct launcher *launcher)
         result = -ENOMEM;
     if (result == 0)
         result = launch_signals_open(&launcher->signals);
-    if (result == 0 && options->bind_cores)
-        result = launch_cores_find(&launcher->cores);
+    if (result == 0)
+        result = launch_cores_find(&launcher->cores, options->bind,
+                                   launcher->local_count + launch_martini_is_wanted(options));
     if (result == 0 && options->label)
         result = launch_output_create(&launcher->output,
                                       launcher->local_count + launcher->agent_count);

@@ -45,15 +45,23 @@ struct launch_hosts {
     char **variables;          /* NAME=VALUE for the ranks there; ends with NULL */
 };
 
+/* Which cores a rank may use. */
+enum launch_bind {
+    LAUNCH_BIND_AUTO, /* one of its own, if several ranks share a host and it has one for each */
+    LAUNCH_BIND_CORE, /* rank i the i-th of those that we may use, round robin */
+    LAUNCH_BIND_NONE, /* all that we may */
+    LAUNCH_BIND_COUNT
+};
+
 struct launch_options {
-    int size;             /* number of ranks; 0 with hosts: as many as these take */
-    const char *nic;      /* for the roster; the ranks read RHINET_NIC */
-    int64_t timeout_ns;   /* the job is ended after that, or LAUNCH_TIMEOUT_NONE */
-    bool bind_cores;      /* rank i runs on the i-th core that we may use, round robin */
-    bool label;           /* output goes through us, each line behind "[rank] " */
-    bool survive;         /* the failure of a rank ends only that rank */
-    char *const *argv;    /* program and its arguments, ends with NULL */
-    char *const *environ; /* of the ranks; RHINET_MANAGER_FD is added */
+    int size;           /* number of ranks; 0 with hosts: as many as these take */
+    const char *nic;    /* for the roster; the ranks read RHINET_NIC */
+    int64_t timeout_ns; /* the job is ended after that, or LAUNCH_TIMEOUT_NONE */
+    enum launch_bind bind;
+    bool label;                       /* output goes through us, each line behind "[rank] " */
+    bool survive;                     /* the failure of a rank ends only that rank */
+    char *const *argv;                /* program and its arguments, ends with NULL */
+    char *const *environ;             /* of the ranks; RHINET_MANAGER_FD is added */
     const struct launch_hosts *hosts; /* NULL: this machine only */
     const struct settings *settings;
 };

@@ -78,7 +78,7 @@ static int write_orders(struct launcher *launcher, struct launch_agent *agent)
         .judge = *manager_addresses(launcher->manager),
         .survive = options->survive,
         .label = options->label,
-        .bind_cores = options->bind_cores,
+        .bind = options->bind,
         .nic = options->nic,
         .folder = getcwd(folder, sizeof(folder)) ? folder : "/",
         .argv = (char **)options->argv,

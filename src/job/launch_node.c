@@ -42,7 +42,7 @@ static int run(const struct orders *orders, const char *name)
         .size = orders->cluster.size,
         .nic = orders->nic,
         .timeout_ns = LAUNCH_TIMEOUT_NONE,
-        .bind_cores = orders->bind_cores,
+        .bind = orders->bind,
         .label = orders->label,
         .survive = orders->survive,
         .argv = orders->argv,

@@ -44,11 +44,14 @@ int launch_path_refuse(const char *who, const char *program, int error);
 /* ---- launch_bind.c -------------------------------------------------------------------------- */
 
 struct launch_cores {
-    int *core; /* those we may use, ascending */
-    int core_count;
+    int *core;      /* those we may use, ascending */
+    int core_count; /* 0: ranks are not bound */
+    int first;      /* whose core is the first rank's */
 };
 
-int launch_cores_find(struct launch_cores *cores);
+/* For that many busy processes of this host. 0, or a negative errno value. */
+int launch_cores_find(struct launch_cores *cores, enum launch_bind bind, int rank_count);
+int launch_core_of(const struct launch_cores *cores, int which); /* -1: not bound */
 void launch_cores_free(struct launch_cores *cores);
 
 /* Bind the calling process; makes system calls only. */

@@ -41,10 +41,8 @@ static int start_rank(struct launcher *launcher, int which, bool *is_exec_error)
         .manager_fd = manager_member_fd(launcher->manager, rank),
         .martini_fd = launch_martini_end_of(launcher, rank),
         .guard_fd = launcher->guard.fd,
-        .core = -1,
+        .core = launch_core_of(&launcher->cores, which),
     };
-    if (launcher->cores.core_count > 0)
-        child.core = launcher->cores.core[which % launcher->cores.core_count];
     *is_exec_error = false;
     int own_stdio[3];
     int result = open_stdio(launcher, which, own_stdio);

@@ -11,14 +11,17 @@
 #include "job/mesh.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIZE_MOST 65536
+#define SIZE_MOST  65536
+#define LAST_WORDS 64
 
 static void close_once(int *fd)
 {
@@ -35,11 +38,32 @@ static void ask_for_identity(struct member *member, int yes)
     setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
 }
 
+/* By hand: a process that is about to be started may still have the descriptor, and then closing it
+ * would leave it in the set. */
+static void stop_watching(struct manager *manager, int *fd)
+{
+    if (*fd >= 0)
+        epoll_ctl(manager->poll_fd, EPOLL_CTL_DEL, *fd, NULL);
+    close_once(fd);
+}
+
+void manager_watch_process(struct manager *manager, int rank, int pid)
+{
+    struct member *member = &manager->members[rank];
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_PROCESS + (uint64_t)rank};
+    if (pid <= 0 || pid == member->started_pid || pid == getpid())
+        return;
+    member->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (member->process_fd >= 0 &&
+        epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->process_fd, &event) < 0)
+        close_once(&member->process_fd);
+}
+
 static int member_watch(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
     ask_for_identity(member, true);
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)rank};
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
                          strerror(errno));
@@ -98,7 +122,7 @@ static int take_identity(struct manager *manager, uint64_t *job_id)
     if (!cluster)
         return cluster_make_identity(job_id, manager->secret);
     *job_id = cluster->job_id;
-    memcpy(manager->secret, cluster->secret, sizeof(manager->secret));
+    cluster_member_secret(cluster->secret, manager->secret);
     return 0;
 }
 
@@ -143,7 +167,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     made->common_fd = -1;
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     for (int rank = 0; rank < options->size; rank++)
-        members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1};
+        members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1, .process_fd = -1};
     made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     int result = made->poll_fd < 0
                      ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
@@ -168,12 +192,14 @@ void manager_destroy(struct manager *manager)
         free(member->card);
         close_once(&member->fd);
         close_once(&member->child_fd);
+        close_once(&member->process_fd);
     }
     manager_hosts_close(manager);
     free(manager->members);
     job_memory_release(&manager->memory);
     close_once(&manager->common_fd);
     close_once(&manager->poll_fd);
+    explicit_bzero(manager->secret, sizeof(manager->secret));
     free(manager);
 }
 
@@ -218,13 +244,14 @@ void manager_member_ended(struct manager *manager, int rank, int status, int sig
     manager_tell_end(manager, rank, status, signal);
 }
 
-/* The member's socket is closed. Of our own child the launcher will tell us why; behind a wrapper
- * this is all we ever learn. */
+/* The member's socket is closed, or its process has ended. Of our own child the launcher will tell
+ * us why; behind a wrapper this is all we ever learn. */
 static void member_hung_up(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
     int pid = atomic_load_explicit(&manager->memory.roster->peer[rank].pid, memory_order_relaxed);
-    close_once(&member->fd);
+    stop_watching(manager, &member->fd);
+    stop_watching(manager, &member->process_fd);
     if (member->has_joined && !member->has_left && pid != member->started_pid)
         manager_member_ended(manager, rank, ROSTER_END_UNKNOWN, 0);
 }
@@ -262,6 +289,18 @@ static void serve_member(struct manager *manager, int rank)
     }
 }
 
+/* What it said before it ended still counts: it may have left. A child of its that says more with
+ * its socket is not listened to for ever. */
+static void process_ended(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    struct pollfd more = {.fd = member->fd, .events = POLLIN};
+    for (int i = 0; i < LAST_WORDS && member->fd >= 0 && poll(&more, 1, 0) > 0; i++)
+        serve_member(manager, rank);
+    if (member->process_fd >= 0)
+        member_hung_up(manager, rank);
+}
+
 int manager_poll_fd(const struct manager *manager)
 {
     return manager->poll_fd;
@@ -272,10 +311,15 @@ void manager_serve(struct manager *manager)
     struct epoll_event events[32];
     int count = epoll_wait(manager->poll_fd, events, 32, 0);
     for (int i = 0; i < count; i++) {
-        uint32_t rank = events[i].data.u32;
-        if (rank == MANAGER_MESH)
+        uint64_t what = events[i].data.u64;
+        int rank = (int)(what & INT32_MAX);
+        if (what == MANAGER_MESH)
             mesh_serve(manager->mesh);
-        else if (manager->members[rank].fd >= 0)
-            serve_member(manager, (int)rank);
+        else if (what == MANAGER_QUERY)
+            manager_query_serve(manager);
+        else if (what >= MANAGER_PROCESS && manager->members[rank].process_fd >= 0)
+            process_ended(manager, rank);
+        else if (what < MANAGER_PROCESS && manager->members[rank].fd >= 0)
+            serve_member(manager, rank);
     }
 }

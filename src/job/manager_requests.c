@@ -85,6 +85,7 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
         atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
     share_cores(manager, message->sender_pid);
+    manager_watch_process(manager, rank, message->sender_pid);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
     manager_tell_state(manager, rank);
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "job/launch.h"
 #include "job/mesh.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static void add_rest(FILE *out, const struct orders *orders)
     add(out, "judge=%s", judge);
     add(out, "survive=%d", orders->survive);
     add(out, "label=%d", orders->label);
-    add(out, "bind=%d", orders->bind_cores);
+    add(out, "bind=%d", orders->bind);
     add(out, "nic=%s", orders->nic);
     add(out, "folder=%s", orders->folder);
     for (char **word = orders->argv; *word; word++)
@@ -256,11 +257,12 @@ static int read_body(struct orders *orders, struct entries entries)
     orders->nic = find(entries, "nic");
     if (!judge || !address_list_parse(&orders->judge, judge) || !orders->folder || !orders->nic ||
         !find_number(entries, "survive", 1, &survive) ||
-        !find_number(entries, "label", 1, &label) || !find_number(entries, "bind", 1, &bind))
+        !find_number(entries, "label", 1, &label) ||
+        !find_number(entries, "bind", LAUNCH_BIND_COUNT - 1, &bind))
         return nonsense("what to do");
     orders->survive = survive;
     orders->label = label;
-    orders->bind_cores = bind;
+    orders->bind = bind;
     orders->argv = find_all(entries, "word");
     orders->variables = find_all(entries, "variable");
     if (!orders->argv || !orders->variables)

@@ -13,7 +13,8 @@
 struct orders {
     struct cluster cluster;
     struct address_list judge; /* where the first task manager listens */
-    bool survive, label, bind_cores;
+    bool survive, label;
+    int bind; /* enum launch_bind */
     const char *nic;
     const char *folder; /* to run in */
     char **argv;        /* ends with NULL */

@@ -39,7 +39,7 @@ static int is_complete(struct passage *passage, bool *complete, bool *same)
     int result = set_remote(set, set->center, offsetof(struct set_front, counter),
                             passage->timeout_ns, &remote);
     if (result == 0)
-        result = rh_pull(set->job, remote, &counter, sizeof(counter));
+        result = set_pull(set, remote, &counter, sizeof(counter));
     if (result < 0)
         return result;
     int32_t more = (int32_t)((uint32_t)counter - (uint32_t)set->expected);
@@ -185,8 +185,13 @@ static int bring_gift(struct passage *passage)
     if (!exchange->gift || exchange->gift_length == 0)
         return 0;
     uint64_t offset = set->gifts_offset + (uint64_t)set->me * passage->stride;
-    int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote);
-    return result < 0 ? result : rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+    int result = set_remote(set, set->center, offset, passage->timeout_ns, &remote), tries = 0;
+    if (result < 0)
+        return result;
+    do {
+        result = rh_push(set->job, remote, exchange->gift, exchange->gift_length);
+    } while (set_try_again(result, &tries));
+    return result;
 }
 
 /* A call on a peer failed: if that is because it is gone, the set is broken. */
@@ -248,7 +253,7 @@ static int release_all(struct passage *passage)
         struct rh_remote gifts;
         result = set_remote(set, set->center, set->gifts_offset, passage->timeout_ns, &gifts);
         if (result == 0)
-            result = rh_pull(set->job, gifts, set->gifts, passage->stride * (size_t)set->size);
+            result = set_pull(set, gifts, set->gifts, passage->stride * (size_t)set->size);
         if (result < 0)
             return judge(set, set->center, result);
         exchange->make(exchange, set->gifts, passage->stride, set->size, made);
@@ -266,29 +271,36 @@ static int release_all(struct passage *passage)
     return result;
 }
 
-static int pass_counter(struct passage *passage)
+/* Count ourselves in: 1 if we are the last, 0 if not. */
+static int count_in(struct passage *passage)
 {
     struct rh_set *set = passage->set;
     struct rh_remote counter;
-    if (!set->has_arrived) {
-        uint64_t before = 0;
-        int result = bring_gift(passage);
-        if (result == 0)
-            result = set_remote(set, set->center, offsetof(struct set_front, counter),
-                                passage->timeout_ns, &counter);
-        uint64_t arrival = 1 | (uint64_t)set->call_digest << 32;
-        if (result == 0)
+    uint64_t before = 0, arrival = 1 | (uint64_t)set->call_digest << 32;
+    int tries = 0, result = bring_gift(passage);
+    if (result == 0)
+        result = set_remote(set, set->center, offsetof(struct set_front, counter),
+                            passage->timeout_ns, &counter);
+    if (result == 0) {
+        do {
             result = rh_fetch_add(set->job, counter, arrival, &before);
-        if (unlikely(result < 0))
-            return judge(set, set->center, result);
-        set->has_arrived = true;
-        bool is_last = (uint32_t)(before + arrival) == (uint32_t)set->expected;
-        if (unlikely(is_last && before + arrival != set->expected))
-            return set_differ(set, -1);
-        if (is_last)
-            return release_all(passage);
+        } while (set_try_again(result, &tries));
     }
-    int result = await_word(passage, &set->front->release.word, set->words[1], set->center);
+    if (unlikely(result < 0))
+        return judge(set, set->center, result);
+    set->has_arrived = true;
+    if ((uint32_t)(before + arrival) != (uint32_t)set->expected)
+        return 0;
+    return likely(before + arrival == set->expected) ? 1 : set_differ(set, -1);
+}
+
+static int pass_counter(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    int result = set->has_arrived ? 0 : count_in(passage);
+    if (result != 0)
+        return result < 0 ? result : release_all(passage);
+    result = await_word(passage, &set->front->release.word, set->words[1], set->center);
     if (result == 0)
         keep_result(passage, set->front->release.result);
     return result;

@@ -40,7 +40,7 @@ int collective_pull(struct rh_set *set, int member, uint64_t offset, void *targe
     if (result == 0 && member == set->me)
         memcpy(target, set->base + offset, length);
     else if (result == 0)
-        result = rh_pull(set->job, remote, target, length);
+        result = set_pull(set, remote, target, length);
     if (set_is_gone_code(result))
         result = set_break(set, set->ranks[member]);
     if (unlikely(result < 0))

@@ -33,7 +33,8 @@
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* Every word is turn << LOCK_TURN_SHIFT | low part. */
+/* Every word is turn << LOCK_TURN_SHIFT | low part. Turns are compared for equality only: they have
+ * 44 bits, and come round after a week of locking and nothing else. */
 #define LOCK_TURN_SHIFT 20
 #define LOCK_TURN_ONE   (1ULL << LOCK_TURN_SHIFT)
 #define LOCK_LOW_MASK   (LOCK_TURN_ONE - 1)

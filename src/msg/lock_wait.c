@@ -120,6 +120,18 @@ static int take_grant(struct locks *locks, uint32_t lock)
     return has_died ? RH_OWNER_DIED : 0;
 }
 
+/* Who is before us has the lock or waits for it, too: `rhinet doctor` follows the row. */
+static int late(struct locks *locks, uint32_t lock)
+{
+    int before = lock_name_rank(lock_load(&locks->nodes[lock].pred));
+    if (before < 0 || before >= locks->size)
+        return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
+                         "waited in vain for lock %u, which is being repaired", lock);
+    return error_set(RH_ETIMEOUT, before,
+                     "waited in vain for lock %u, which rank %d has or gets before us", lock,
+                     before);
+}
+
 /* One slice without a grant: see what is wrong. 0: go on waiting. */
 static int look_around(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns)
 {
@@ -128,7 +140,7 @@ static int look_around(struct locks *locks, uint32_t lock, int result, int64_t d
     if (gone < 0)
         return gone;
     if (nic_now_ns(locks->job->nic) >= deadline_ns)
-        return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "waited for lock %u in vain", lock);
+        return late(locks, lock);
     if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
         return 0;
     int64_t patience_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);

@@ -235,7 +235,6 @@ struct mail {
     struct turn turn; /* one thread at a time */
     enum way way;
     int rank, size;
-    unsigned eager_looks; /* for a message that is about to come, before anything else is done */
     struct lanes *lanes;
     struct returns *returns;
     struct stream_memory *streams; /* STREAM_COUNT of them, made at the first large message */

@@ -6,7 +6,6 @@
 #include "msg/mail.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 static size_t returns_length(int size)
 {
@@ -53,8 +52,6 @@ int mail_open(struct rh_msg *msg)
     mail->counters = job->counters;
     mail->rank = rh_rank(job);
     mail->size = rh_size(job);
-    int neighbours = roster_neighbours(job->world.roster, mail->rank);
-    mail->eager_looks = neighbours > sysconf(_SC_NPROCESSORS_ONLN) ? 16 : 1024;
     mail->way = (enum way)setting_number(&job->settings, SETTING_MSG_WAY);
     mail->peer = peer;
     mail->unexpected_end = &mail->unexpected_first;

@@ -329,7 +329,7 @@ static int look_up(struct rh_set *set, int member)
     uint64_t offset = offsetof(struct set_directory, name) + set->id % SET_BUCKETS * sizeof(bucket);
     struct rh_remote remote = rh_at(set->ranks[member], MSG_SID_SETS, offset);
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
-    if (result == RH_ENOSEG || result == RH_ETIMEOUT)
+    if (result == RH_ENOSEG || result == RH_ETIMEOUT || result == RH_ENOSPACE)
         return RH_EAGAIN;
     if (set_is_gone_code(result))
         return RH_EDEAD;
@@ -417,6 +417,15 @@ int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_
     }
     *remote = rh_at(set->ranks[member], member == set->me ? set->sid : set->sids[member], offset);
     return 0;
+}
+
+int set_pull(struct rh_set *set, struct rh_remote remote, void *target, size_t length)
+{
+    int result, tries = 0;
+    do {
+        result = rh_pull(set->job, remote, target, length);
+    } while (set_try_again(result, &tries));
+    return result;
 }
 
 /* ---- Members that are gone ------------------------------------------------------------------- */

@@ -161,6 +161,9 @@ struct rh_set {
 int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,
                struct rh_remote *remote);
 
+/* Read a member's memory. */
+int set_pull(struct rh_set *set, struct rh_remote remote, void *target, size_t length);
+
 /* What a wait of this set is about, for people; peer: who has not made the set, or -1. */
 void set_describe(const struct rh_set *set, int peer, struct wait_note *note);
 
@@ -172,6 +175,12 @@ int set_break(struct rh_set *set, int rank);
 static inline bool set_is_gone_code(int result)
 {
     return result == RH_EDEAD || result == RH_ESTALE;
+}
+/* Without memory nothing has been done, and there may be some the next time: a collective cannot be
+ * begun anew by one member alone, so it is worth a few tries. */
+static inline bool set_try_again(int result, int *tries)
+{
+    return unlikely(result == RH_ENOSPACE) && (*tries)++ < 8;
 }
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
 int set_find_gone(const struct rh_set *set, bool left);

@@ -155,7 +155,7 @@ int set_differ(struct rh_set *set, int member)
             continue;
         result = set_remote(set, i, offsetof(struct set_front, call), RH_TIMEOUT_DEFAULT, &remote);
         if (result == 0)
-            result = rh_pull(set->job, remote, &theirs, sizeof(theirs));
+            result = set_pull(set, remote, &theirs, sizeof(theirs));
         if (result < 0)
             gone = i;
         else if (digest_of(&theirs) != set->call_digest)

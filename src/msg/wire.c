@@ -15,7 +15,10 @@
 #include <string.h>
 
 #define RETURN_EVERY (LANE_SLOTS / 2)
-#define LANE_SOON_NS (5 * NS_PER_MS)
+/* For a message that is about to come, before anything else is done. */
+#define EAGER_LOOKS         1024
+#define EAGER_LOOKS_CROWDED 16
+#define LANE_SOON_NS        (5 * NS_PER_MS)
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
@@ -263,7 +266,10 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
         return false;
     struct lane_in *lane = &mail->lane_in[index];
     const struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
-    unsigned looks = mail->eager_looks;
+    const _Atomic bool *is_crowded = mail->job->nic->is_crowded;
+    unsigned looks = is_crowded && atomic_load_explicit(is_crowded, memory_order_relaxed)
+                         ? EAGER_LOOKS_CROWDED
+                         : EAGER_LOOKS;
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
         if (--looks == 0)
             return false;

@@ -163,10 +163,8 @@ static void add_missing(struct diagnosis_text *line, const struct diagnosis *dia
                       unknown, unknown == 1 ? "s" : "ve");
 }
 
-void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
-                        const struct diagnosis_wait *wait)
+void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note)
 {
-    const struct wait_note *note = &wait->note;
     switch (note->call) {
     case BOARD_WORD:
         add_word(line, note);
@@ -198,11 +196,18 @@ void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *dia
     case BOARD_BARRIER:
     case BOARD_COLLECTIVE:
         diagnosis_add(line, "%s of set %" PRIu64, diagnosis_call_name(note->call), note->number);
-        add_missing(line, diagnosis, rank, wait);
         break;
     default:
         add_transfer(line, note);
     }
+}
+
+void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
+                        const struct diagnosis_wait *wait)
+{
+    diagnosis_add_note(line, &wait->note);
+    if (wait->note.call == BOARD_BARRIER || wait->note.call == BOARD_COLLECTIVE)
+        add_missing(line, diagnosis, rank, wait);
 }
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
@@ -252,7 +257,7 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         diagnosis_add(line, "is stopped");
     else if (them->state == RH_PEER_STARTING)
         diagnosis_add(line, "has not joined yet");
-    else if (them->host[0])
+    else if (!them->is_seen)
         diagnosis_add(line, "runs on host %s, which is not seen from here", them->host);
     else if (them->wait_count == 0)
         add_process(line, them);
@@ -260,7 +265,9 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         diagnosis_add(line, i > 0 ? " and in " : is_stopped ? " in " : "waits in ");
         diagnosis_add_wait(line, diagnosis, rank, &them->wait[i]);
     }
-    if (with_pid && them->host[0] == '\0')
+    if (them->host[0] && them->is_seen)
+        diagnosis_add(line, " (on host %s)", them->host);
+    else if (with_pid && them->host[0] == '\0')
         diagnosis_add(line, " (pid %d)", them->pid);
 }
 

@@ -291,6 +291,8 @@ struct nic {
     /* Attached memory moves only with its owner's help: better push through allocated memory.
      * NULL: it is not so. A wrapping NIC passes on what the inner one says. */
     const _Atomic bool *attached_is_slow;
+    /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
+    const _Atomic bool *is_crowded;
     struct nic_ops completed; /* nic_open()'s business */
 };
 
@@ -325,6 +327,10 @@ int nic_wait_check(struct nic *nic, int from);
 
 /* Fill what a nic_wait without `describe` is about. */
 void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
+
+/* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
+ * "". */
+int nic_wait_late(const struct nic_wait *wait, const char *hint);
 
 /* A wait is about to sleep, or to look again after it has. Neither fails nor blocks. */
 void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns);

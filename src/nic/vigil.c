@@ -5,6 +5,7 @@
  * never comes here.
  */
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "nic/diagnosis.h"
@@ -33,6 +34,18 @@ void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note)
     } else if (wait->queue) {
         note->call = BOARD_QUEUE;
     }
+}
+
+int nic_wait_late(const struct nic_wait *wait, const char *hint)
+{
+    struct diagnosis_text line = {.used = 0};
+    struct wait_note note;
+    nic_wait_describe(wait, &note);
+    if (wait->describe)
+        wait->describe(wait->context, &note);
+    diagnosis_add_note(&line, &note);
+    return error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in %s%s",
+                     (double)wait->timeout_ns / NS_PER_S, line.text, hint);
 }
 
 static struct board_wait *take_place(struct board_rank *board)

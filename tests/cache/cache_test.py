@@ -10,6 +10,8 @@ import os
 import random
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ import tap  # noqa: E402
 RHINET = os.environ["TEST_RHINET"]
 READER = os.environ["TEST_READER"]
 CHANGE = os.environ["TEST_CHANGE"]
+SCRIBBLE = os.environ["TEST_SCRIBBLE"]
 HANG_S = 120
 BLOCK = 1 << 20
 MIB = 1 << 20
@@ -80,7 +83,8 @@ class Run:
         if program is None:
             program = [READER, "--gate", str(self.gate), *map(str, reader)]
         # These programs use the client themselves; the library would tell of their writing twice.
-        program = ["env", "-u", "LD_PRELOAD", *program]
+        program = ["env", "-u", "LD_PRELOAD",
+                   *(str(self.gate) if word == "GATE" else word for word in program)]
         # The readers hold the pipe's other end open as well: they begin at the first byte each.
         self.process = subprocess.Popen(arguments + program, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment,
@@ -408,6 +412,120 @@ class Change(Case):
                       RHINET_CACHE_SETTLE="20ms").finish()
             self.assertEqual(job.status, 0, job.err)
             self.assertGreater(job.sum("local_hits"), 0)
+
+
+STRANGER = 65534
+
+
+def as_user(user, act):
+    """Whether act() returned True in a process of that user."""
+    pid = os.fork()
+    if pid == 0:
+        status = 2
+        try:
+            os.setuid(user)
+            status = 0 if act() else 1
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def processor_seconds(pid):
+    """What a process has used so far; 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Hostile(Case):
+    """A client that writes over all memory it gets: the agent stays, or is done without."""
+
+    def start(self, passes, seed):
+        line = f"{SCRIBBLE} {seed} {passes} && exec {READER} --gate $0 {FILES[0]} {SMALL[0]}"
+        job = Run(2, [], "--cache", "16M", program=["sh", "-c", line, "GATE"],
+                  RHINET_CACHE_PATIENCE="500ms")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 2 or job.process.poll() is not None,
+                 "the readers")
+        return job
+
+    def check_calm(self, job):
+        """Nobody is at work while the readers wait."""
+        time.sleep(0.2)  # what was asked for before is done
+        members = list(processes_of(job.process.pid))
+        before = {pid: processor_seconds(pid) for pid in members}
+        time.sleep(1)
+        for pid in members:
+            self.assertLess(processor_seconds(pid) - before[pid], 0.5, processes_of(pid))
+
+    def test_every_word(self):
+        for seed in range(3):
+            job = self.start(20, seed)
+            self.check_calm(job)
+            self.assertEqual(len(agents_of(job.process.pid)), 2)
+            self.check_good(job.finish(), 2)
+            self.assertEqual(job.out.count("scribbled"), 2)
+            self.assertNotIn("writable", job.out)
+            self.assertNotIn("was killed", job.err)
+
+    def test_agent_dies_afterwards(self):
+        """The keeper wakes those that wait, by its own count of them."""
+        job = self.start(1, 5)
+        for agent in agents_of(job.process.pid):
+            os.kill(agent, signal.SIGKILL)
+        self.check_calm(job)
+        self.check_good(job.finish(), 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_another_user(self):
+        """Finds the socket, and hears nothing there; nor is believed when he has one."""
+        job = self.start(0, 7)
+        with open("/proc/net/unix") as table:
+            names = [line.rsplit("@", 1)[1] for line in table.read().split("\n")
+                     if "@rhinet-cache-" in line]
+        pids = set(processes_of(job.process.pid))
+        names = [name for name in names if int(name.split("-")[2]) in pids]
+        self.assertEqual(len(set(names)), 2)
+        attach = struct.pack("<QII", 0x6F636E6174656E31, 4, 1)
+        for user, is_heard in ((0, True), (STRANGER, False)):
+            self.assertEqual(as_user(user, lambda: self.calls(names[0], attach)), is_heard)
+        self.check_good(job.finish(), 2)
+
+    @staticmethod
+    def calls(name, message):
+        """Whether somebody answers."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.settimeout(20)
+            line.connect("\0" + name)
+            try:
+                line.send(message)
+                return len(line.recv(4096)) > 0
+            except ConnectionError:
+                return False
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_agent_of_another_user(self):
+        name = f"rhinet-cache-test-{os.getpid()}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind("\0" + name)
+            for user, answer in ((0, "Connection timed out"), (STRANGER, "not permitted")):
+                # Who calls listen() is who the kernel says answers.
+                self.assertTrue(as_user(user, lambda: listener.listen() is None))
+                said = subprocess.run([READER, SMALL[0]], env={**os.environ,
+                                      "RHINET_CACHE_SOCKET": name}, capture_output=True,
+                                      text=True, timeout=HANG_S, check=False)
+                self.assertIn(answer, said.stderr)
+                self.assertEqual(said.returncode, 0)
+
+    def test_people_are_not_misled_into_a_crash(self):
+        job = self.start(1, 6)
+        for words in (["stat"], ["stat", "--json"], ["warm", FILES[0]]):
+            said = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
+                                  timeout=HANG_S, check=False)
+            self.assertIn(said.returncode, (0, 1), said)
+        self.check_good(job.finish(), 2)
 
 
 class Commands(Case):

@@ -29,15 +29,18 @@ static int write_numbers(struct cache_client *client, const char *path, uint64_t
 {
     struct prng prng = {.state = 3};
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    off_t size = lseek(fd, 0, SEEK_END);
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return 1;
+    off_t size = status.st_size;
     for (uint64_t number = 1; number <= writes; number++) {
-        if (cache_write_begin(client, fd) != 0)
+        if (cache_write_begin(client, &status) != 0)
             return 1;
         for (off_t offset = 0; offset + 8 <= size; offset += STEP) {
             if (pwrite(fd, &number, sizeof(number), offset) != sizeof(number))
                 return 1;
         }
-        if (cache_write_end(client, fd) != 0)
+        if (cache_write_end(client, &status) != 0)
             return 1;
         rest(&prng, 80000);
     }

@@ -49,8 +49,28 @@ static void times_out(struct test *test)
         CHECK_CODE(wait_for(test, word, whens[i], values[i], RH_MILLISECONDS(30)), RH_ETIMEOUT);
         int64_t taken_ns = test_now_ns() - start_ns;
         CHECK(taken_ns >= RH_MILLISECONDS(30));
-        CHECK(taken_ns < RH_MILLISECONDS(5000));
+        CHECK(taken_ns < HANG_NS);
     }
+}
+
+/* What was waited for, and who should have done it; and that nobody could. */
+static void late_text(struct test *test)
+{
+    uint64_t *word = test_alloc(test, 1, 8), outside = 7;
+    struct rh_queue *queue = test_queue(test, 2, 4, 8);
+    struct rh_arrival arrival;
+    *word = 7;
+    CHECK_CODE(wait_for(test, word, RH_AT_LEAST, 8, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "word is 7 and should be at least 8"));
+    CHECK(!strstr(rh_error_text(), "in no segment"));
+    CHECK_CODE(rh_error_rank(), test_previous(test));
+    CHECK_CODE(wait_for(test, &outside, RH_EQUAL, 8, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    if (!strstr(rh_nic_name(test->job), "martini"))
+        CHECK(strstr(rh_error_text(), "in no segment"));
+    CHECK_CODE(rh_queue_next(queue, &arrival, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "rh_queue_next"));
+    CHECK_CODE(rh_segment_wait(test->job, test_next(test), 999, RH_MILLISECONDS(20)), RH_ETIMEOUT);
+    CHECK(strstr(rh_error_text(), "segment 999"));
 }
 
 static void looks_once(struct test *test)
@@ -59,7 +79,7 @@ static void looks_once(struct test *test)
     int64_t start_ns = test_now_ns();
     for (int i = 0; i < 100; i++)
         CHECK_CODE(wait_for(test, word, RH_EQUAL, 1, RH_TIMEOUT_NONE), RH_EAGAIN);
-    CHECK(test_now_ns() - start_ns < RH_MILLISECONDS(2000));
+    CHECK(test_now_ns() - start_ns < HANG_NS);
 }
 
 static void invalid(struct test *test)
@@ -124,7 +144,8 @@ static void attached_word(struct test *test)
     test_await(test, words, 1, test_previous(test));
 }
 
-#define WAKES 31
+#define WAKES    31
+#define ATTEMPTS 8
 
 static int compare_times(const void *a, const void *b)
 {
@@ -132,37 +153,58 @@ static int compare_times(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* A sleeper is woken by the write itself. A NIC that only looks again from time to time would pass
- * all other cases; here it would take half its interval, while a wake-up takes a tenth of a
- * millisecond. The median of many, and far from both. */
-static void woken_not_polled(struct test *test)
+/* Rank 1 is woken WAKES times by rank 0; the median of how long it took, on rank 1. */
+static int64_t median_wake_ns(struct test *test, uint64_t *words, uint64_t first)
 {
-    uint64_t *words = test_alloc(test, 1, 64);
-    int64_t taken_ns[WAKES];
-    uint64_t seen = 0;
-    test_barrier(test);
-    for (int round = 0; round < WAKES && test->rank < 2; round++) {
+    int64_t taken_ns[WAKES] = {0};
+    for (uint64_t round = first; round < first + WAKES; round++) {
         if (test->rank == 0) {
             test_sleep_us(40000);
             test_signal(test, rh_at(1, 1, 0), (uint64_t)test_now_ns());
-            test_await(test, &words[1], (uint64_t)round + 1, 1);
+            test_await(test, &words[1], round + 1, 1);
         } else {
             struct rh_wait wait = {.word = words,
                                    .when = RH_NOT_EQUAL,
-                                   .value = seen,
+                                   .value = words[2],
                                    .from = 0,
                                    .timeout_ns = TEST_WAIT_NS};
             CHECK_OK(rh_wait_word(test->job, &wait));
-            seen = words[0];
-            taken_ns[round] = test_now_ns() - (int64_t)seen;
-            test_signal(test, rh_at(0, 1, 8), (uint64_t)round + 1);
+            words[2] = words[0];
+            taken_ns[round - first] = test_now_ns() - (int64_t)words[2];
+            test_signal(test, rh_at(0, 1, 8), round + 1);
         }
     }
-    if (test->rank != 1)
-        return;
     qsort(taken_ns, WAKES, sizeof(taken_ns[0]), compare_times);
-    if (taken_ns[WAKES / 2] > RH_MILLISECONDS(3))
-        FAIL("waking a sleeper took %.1f ms", (double)taken_ns[WAKES / 2] / 1e6);
+    return taken_ns[WAKES / 2];
+}
+
+/* A sleeper is woken by the write itself. A NIC that only looks again from time to time would pass
+ * all other cases; here it would take half its interval, while a wake-up takes a tenth of a
+ * millisecond. The median of many, and far from both; tried again if the machine had other things
+ * to do, which no repetition would mend for a NIC that polls. */
+static void woken_not_polled(struct test *test)
+{
+    uint64_t *words = test_alloc(test, 1, 64);
+    int64_t taken_ns = 0;
+    uint64_t is_good = 0;
+    test_barrier(test);
+    for (uint64_t attempt = 0; attempt < ATTEMPTS && !is_good && test->rank < 2; attempt++) {
+        taken_ns = median_wake_ns(test, words, attempt * WAKES);
+        is_good = taken_ns <= RH_MILLISECONDS(3);
+        if (test->rank == 1) {
+            test_signal(test, rh_at(0, 1, 24), attempt << 1 | is_good | 1ull << 32);
+        } else {
+            struct rh_wait wait = {.word = &words[3],
+                                   .when = RH_AT_LEAST,
+                                   .value = attempt << 1 | 1ull << 32,
+                                   .from = 1,
+                                   .timeout_ns = TEST_WAIT_NS};
+            CHECK_OK(rh_wait_word(test->job, &wait));
+            is_good = words[3] & 1;
+        }
+    }
+    if (test->rank == 1 && !is_good)
+        FAIL("waking a sleeper took %.1f ms, %d times", (double)taken_ns / 1e6, ATTEMPTS);
 }
 
 #define PING_PONGS 10000
@@ -223,8 +265,6 @@ static void *waiter_main(void *argument)
 /* Several threads of one rank sleep on words of their own. */
 static void several_threads(struct test *test)
 {
-    if (moment_is_simulated())
-        SKIP("ranks are fibers and have no threads");
     uint64_t *words = test_alloc(test, 1, WAITERS * 64);
     pthread_t threads[WAITERS];
     struct waiter waiters[WAITERS];
@@ -276,8 +316,6 @@ static void *worker_main(void *argument)
 /* All threads of all ranks work at once. */
 static void threads_at_work(struct test *test)
 {
-    if (moment_is_simulated())
-        SKIP("ranks are fibers and have no threads");
     uint64_t *base = test_alloc(test, 1, 1024 + MEETING_RANKS_MAX * WAITERS * 512);
     pthread_t threads[WAITERS];
     struct worker workers[WAITERS];
@@ -298,6 +336,7 @@ static void threads_at_work(struct test *test)
 const struct test_case wait_cases[] = {
     {.name = "wait-holds-already", .run = holds_already},
     {.name = "wait-times-out", .run = times_out},
+    {.name = "wait-late-text", .run = late_text},
     {.name = "wait-looks-once", .run = looks_once},
     {.name = "wait-invalid", .run = invalid},
     {.name = "wait-wakes-sleeper", .run = wakes_sleeper},
@@ -305,7 +344,7 @@ const struct test_case wait_cases[] = {
     {.name = "wait-attached-word", .run = attached_word},
     {.name = "wait-no-lost-wake-up", .run = no_lost_wake_up},
     {.name = "wait-ring", .run = ring},
-    {.name = "wait-several-threads", .run = several_threads},
-    {.name = "wait-threads-at-work", .run = threads_at_work},
+    {.name = "wait-several-threads", .run = several_threads, .flags = CASE_THREADS},
+    {.name = "wait-threads-at-work", .run = threads_at_work, .flags = CASE_THREADS},
     {.name = NULL},
 };

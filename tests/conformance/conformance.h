@@ -18,6 +18,10 @@
 /* Longest wait for a peer within a case: far above what any takes, below the watchdog. */
 #define TEST_WAIT_NS RH_MILLISECONDS(30000)
 
+/* A call that should end at once, or at its deadline, and takes so long, hangs: on a busy machine
+ * nothing shorter tells the two apart. */
+#define HANG_NS RH_MILLISECONDS(20000)
+
 struct test_resource;
 
 /* One rank's view of the running suite. */
@@ -30,15 +34,16 @@ struct test {
     struct prng prng; /* same numbers on all ranks; seeded anew for each case */
     struct test_resource *resources;
     struct report *reports; /* on rank 0 */
-    bool is_quick;          /* memory and time are short: a sanitizer watches */
-    bool is_thread;         /* this rank cannot be killed alone */
+    bool is_thread;         /* the ranks share an address space */
     bool has_left;          /* the case has called rh_leave() */
 };
 
-#define CASE_DIES   1u /* the last rank is killed in it: needs a launch of its own */
-#define CASE_LEAVES 2u /* the last rank leaves in it: the same */
-#define CASE_HEAVY  4u /* needs gigabytes */
-#define CASE_LATE   8u /* peers are in the middle of using what is removed */
+#define CASE_DIES    1u  /* the last rank is killed in it: needs a launch of its own */
+#define CASE_LEAVES  2u  /* the last rank leaves in it: the same */
+#define CASE_HEAVY   4u  /* needs gigabytes */
+#define CASE_LATE    8u  /* peers are in the middle of using what is removed */
+#define CASE_THREADS 16u /* its ranks have threads of their own */
+#define CASE_PROCESS 32u /* looks at its process, which must be its own */
 
 struct test_case {
     const char *name;

@@ -12,7 +12,7 @@
 struct suite_options {
     const char *only;   /* run this case, or every case whose name starts with it before a '*' */
     bool is_quick;      /* leave out the cases that need gigabytes */
-    bool is_thread;     /* ranks are threads: leave out the cases that kill one */
+    bool is_thread;     /* ranks are threads: leave out what only processes can do */
     bool all_supported; /* RH_EUNSUP is a failure */
     bool is_watched;    /* this rank sets the process's watchdog */
 };

@@ -4,6 +4,7 @@
  * says so. Rank 0 prints one line per case.
  */
 #include "harness.h"
+#include "moment.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include <unistd.h>
 
 #define REPORT_SID       0xC0FFEE01u
-#define WATCHDOG_S       240
-#define REPORT_WAIT_NS   RH_MILLISECONDS(120000) /* a rank may first run into TEST_WAIT_NS, twice */
+#define WATCHDOG_S       90
+#define REPORT_WAIT_NS   RH_MILLISECONDS(70000) /* a rank may first run into TEST_WAIT_NS, twice */
 #define SERIES_OF(index) ((uint32_t)(index) + 1)
 
 /* In rank 0's segment one per rank; in the others' the first one's `go` is used. */
@@ -55,8 +56,22 @@ void suite_list(FILE *out)
     }
 }
 
+/* Whether a case has a meaning in this run. */
+static bool is_offered(const struct test_case *one, const struct suite_options *options)
+{
+    if (one->flags & (CASE_DIES | CASE_PROCESS) && options->is_thread)
+        return false; /* a thread cannot be killed alone, nor has it memory of its own */
+    if (one->flags & CASE_LATE && options->is_thread && CHECK_SEES_RACES)
+        return false; /* late accesses to removed memory are harmless, but a race in one process */
+    if (one->flags & CASE_THREADS && moment_is_simulated())
+        return false; /* ranks are fibers and have no threads */
+    return !(one->flags & CASE_HEAVY && options->is_quick);
+}
+
 static bool is_wanted(const struct test_case *one, const struct suite_options *options)
 {
+    if (!is_offered(one, options))
+        return false;
     if (!options->only) /* cases after which a rank is missing run by name only */
         return !(one->flags & (CASE_DIES | CASE_LEAVES));
     size_t length = strlen(options->only);
@@ -70,12 +85,6 @@ static bool is_wanted(const struct test_case *one, const struct suite_options *o
 static void case_body(void *argument)
 {
     struct test *test = argument;
-    if (test->running->flags & CASE_DIES && test->is_thread)
-        SKIP("a thread cannot be killed alone");
-    if (test->running->flags & CASE_LATE && test->is_thread)
-        SKIP("late accesses to removed memory are harmless, but a race to ThreadSanitizer");
-    if (test->running->flags & CASE_HEAVY && test->is_quick)
-        SKIP("needs gigabytes, and this is the quick run");
     /* An error of what an earlier case left under way comes with the next flush: it is not ours. */
     rh_flush(test->job, RH_ANY_RANK);
     test_barrier(test);
@@ -276,15 +285,14 @@ static bool follow_case(struct test *test, size_t index)
     return send_report(test, index, &report) == 0 && await_go(test, index);
 }
 
-static int suite_open(struct test *test, struct rh_job *job, const struct suite_options *options)
+static int suite_open(struct test *test, struct rh_job *job, bool is_thread)
 {
     void *base;
     memset(test, 0, sizeof(*test));
     test->job = job;
     test->rank = rh_rank(job);
     test->size = rh_size(job);
-    test->is_quick = options->is_quick;
-    test->is_thread = options->is_thread;
+    test->is_thread = is_thread;
     if (test->size < 2)
         return RH_EINVALID;
     int result = rh_segment_alloc(job, REPORT_SID, sizeof(struct report) * (size_t)test->size,
@@ -313,7 +321,7 @@ int suite_run(struct rh_job *job, const struct suite_options *options)
     struct test test;
     struct tally tally = {0};
     watchdog_set(options, "start-up");
-    int result = suite_open(&test, job, options);
+    int result = suite_open(&test, job, options->is_thread);
     if (result < 0) {
         fprintf(stderr, "conformance: cannot start (needs 2 ranks or more): %s: %s\n",
                 rh_error_name(result), rh_error_text());

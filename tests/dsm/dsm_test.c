@@ -9,6 +9,7 @@
  *   diff       of a large region of which little changes, little travels
  *   late       the same when so much has been written that versions do not fit 32 bits any more
  *   crowd      more ranks than the waiters of a variable have bits, all of which want the same one
+ *   again      closed and opened again, with options that fit and with some that do not
  *   errors     wrong numbers, wrong holders, deadlines
  */
 #include "dsm/dsm.h"
@@ -176,12 +177,42 @@ static uint64_t consume(struct dsm_test *test)
     }
 }
 
+/* Some wait in vain and go; then one waits, and is signalled once. Nobody who has gone has that
+ * signal. */
+static void test_one_signal(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct pair *pair = test->pairs[2];
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_EINVALID);
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        pair->first = 77;
+        while (pair->second != 77)
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 2, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    while (member->rank == 1 && pair->second != 77) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        if (pair->first == 77) { /* rank 0 waits, or is about to */
+            pair->second = 77;
+            MEMBER_OK(member, rh_dsm_signal(test->dsm, 2));
+        }
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+}
+
 static void test_condition(struct dsm_test *test)
 {
     struct member *member = &test->member;
     uint64_t taken = 0;
     if (member->size == 1)
         return;
+    test_one_signal(test);
     if (member->rank == 0)
         produce(test);
     else
@@ -189,6 +220,7 @@ static void test_condition(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
     test->pairs[1]->first += taken;
     MEMBER_CODE(member, rh_dsm_wait(test->dsm, 1, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_CHECK(member, strstr(rh_error_text(), "to signal variable 1"));
     MEMBER_OK(member, rh_dsm_release(test->dsm, 1));
     MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_dsm_acquire(test->dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
@@ -301,6 +333,111 @@ static void test_late(struct dsm_test *test)
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
+/* Lengths at which sums overflow, and around that of the heap: nothing is given out twice. */
+static void test_sizes(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    uint64_t heap = test->dsm->heap_length, offset = 7, own[2];
+    const uint64_t lengths[] = {UINT64_MAX,      UINT64_MAX - 1, UINT64_MAX - 62, UINT64_MAX - 63,
+                                UINT64_MAX - 64, INT64_MAX,      1ULL << 63,      1ULL << 32,
+                                heap + 1,        heap,           heap - 1,        0};
+    for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        int expected = lengths[i] == 0 ? RH_EINVALID : RH_ENOSPACE;
+        MEMBER_CODE(member, rh_dsm_alloc(test->dsm, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_alloc_named(test->dsm, 70 + i, lengths[i], &offset), expected);
+        MEMBER_CODE(member, rh_dsm_free(test->dsm, lengths[i]), RH_EINVALID);
+    }
+    MEMBER_CHECK(member, offset == 7);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_alloc(test->dsm, 65, &own[i]));
+    MEMBER_CHECK(member, own[0] + 128 <= own[1] || own[1] + 128 <= own[0]);
+    for (int i = 0; i < 2; i++)
+        MEMBER_OK(member, rh_dsm_free(test->dsm, own[i]));
+    struct rh_dsm *none = NULL;
+    struct rh_dsm_options options = {.struct_size = sizeof(options), .heap_length = UINT64_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    options = (struct rh_dsm_options){.struct_size = sizeof(options), .variable_count = UINT32_MAX};
+    MEMBER_CODE(member, rh_dsm_open(&none, member->job, &options), RH_EINVALID);
+    MEMBER_CHECK(member, none == NULL);
+}
+
+/* A writer that gives up has not taken anything: rank 0 reads variable 2, rank 1 waits in vain. */
+static void test_giving_up(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    if (member->rank == 1) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0)
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 1) {
+        MEMBER_CODE(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_MILLISECONDS(2)),
+                    RH_ETIMEOUT);
+        MEMBER_CHECK(member, rh_error_rank() == 0);
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_READ, RH_MILLISECONDS(5000)));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0)
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+}
+
+/* Regions at the edges of what there is. Rank 0 has the variable. */
+static void test_regions(struct dsm_test *test)
+{
+    uint64_t heap = test->dsm->heap_length;
+    const struct rh_dsm_region wrong[] = {
+        {.offset = UINT64_MAX, .length = 1},
+        {.offset = heap, .length = 1},
+        {.offset = heap - 1, .length = 2},
+        {.offset = 1, .length = UINT64_MAX},
+        {.offset = 0, .length = 0},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = 7},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = heap},
+        {.offset = 0, .length = 8, .block_count = 2, .stride = UINT64_MAX},
+        {.offset = 0, .length = 8, .block_count = UINT32_MAX, .stride = 1ULL << 33},
+    };
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, &wrong[i], 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_bind(test->dsm, 3, wrong, RH_DSM_REGIONS_MAX + 1),
+                RH_EINVALID);
+    void *data = test->pairs[3];
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, data, UINT64_MAX), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 3, &heap, 1), RH_EINVALID);
+    MEMBER_CODE(&test->member, rh_dsm_wrote(test->dsm, 2, data, 1), RH_EINVALID);
+    MEMBER_OK(&test->member, rh_dsm_wrote(test->dsm, 3, data, 1));
+    MEMBER_CHECK(&test->member, rh_dsm_bound(test->dsm, 3, NULL, 0) == 1);
+}
+
+static void expect_text(struct dsm_test *test, const char *text)
+{
+    if (!strstr(rh_error_text(), text))
+        MEMBER_FAIL(&test->member, "expected a text with \"%s\"", text);
+}
+
+/* Rank 0 has variable 3 for writing. What is told says what for, and who: also to rank 0. */
+static void test_texts(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    const char *has = member->rank == 0 ? "a thread of this rank itself has" : "rank 0 has";
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to read variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_MILLISECONDS(2)), RH_ETIMEOUT);
+    expect_text(test, "waited 0.002 s to write variable 3");
+    expect_text(test, has);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
+    expect_text(test, "cannot write variable 3 at once");
+    expect_text(test, has);
+    MEMBER_CHECK(member, rh_error_rank() == 0);
+}
+
 static void test_errors(struct dsm_test *test)
 {
     struct member *member = &test->member;
@@ -317,15 +454,20 @@ static void test_errors(struct dsm_test *test)
         MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, false), RH_EINVALID);
     uint64_t offset = 7;
     MEMBER_CODE(member, rh_dsm_alloc(dsm, 1 << 20, &offset), RH_ENOSPACE);
+    test_sizes(test);
+    if (member->size > 1)
+        test_giving_up(test);
     MEMBER_CODE(member, rh_dsm_alloc_named(dsm, 0, 3, &offset), RH_EINVALID);
     MEMBER_CHECK(member, offset == 7);
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     if (member->rank == 0) {
         MEMBER_OK(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
         MEMBER_CODE(member, rh_dsm_bind(dsm, 3, &region, 1), RH_EINVALID);
+        test_regions(test);
         MEMBER_CODE(member, rh_dsm_mode(dsm, 3, RH_DSM_PULL | RH_DSM_PUSH), RH_EINVALID);
     }
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    test_texts(test);
     if (member->rank != 0) {
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_WRITE, RH_TIMEOUT_NONE), RH_EAGAIN);
         MEMBER_CODE(member, rh_dsm_acquire(dsm, 3, RH_DSM_READ, RH_TIMEOUT_NONE), RH_EAGAIN);
@@ -340,11 +482,56 @@ static void test_errors(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_release(dsm, 3));
 }
 
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* By messages, for there is no shared memory. */
+static void await_all(struct dsm_test *test)
+{
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 2};
+    struct rh_set *set;
+    MEMBER_OK(&test->member, rh_set_create(test->member.msg, &spec, &set));
+    MEMBER_OK(&test->member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&test->member, rh_set_destroy(set));
+}
+
+static int open_with(struct dsm_test *test, uint64_t heap_length, uint32_t variable_count)
+{
+    struct rh_dsm_options options = {.struct_size = sizeof(options),
+                                     .heap_length = heap_length,
+                                     .variable_count = variable_count,
+                                     .msg = test->member.msg};
+    return rh_dsm_open(&test->dsm, test->member.job, &options);
+}
+
+static void test_again(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm_options wrong = {.struct_size = 1};
+    bool is_odd = member->rank % 2;
+    int expected = member->size > 1 ? RH_EINVALID : 0;
+    MEMBER_CODE(member, open_with(test, 0, 0), RH_EEXIST);
+    MEMBER_CODE(member, rh_dsm_open(&test->dsm, member->job, &wrong), RH_EINVALID);
+    for (int i = 0; i < 3; i++) {
+        MEMBER_OK(member, rh_dsm_close(test->dsm));
+        MEMBER_OK(member, open_with(test, 1 << 20, 16));
+        *(char *)rh_dsm_ptr(test->dsm, 900000) = 1; /* new memory is zero again */
+    }
+    MEMBER_CHECK(member, rh_dsm_msg(test->dsm) == member->msg);
+    MEMBER_OK(member, rh_dsm_close(test->dsm));
+    MEMBER_CODE(member, open_with(test, is_odd ? 1 << 20 : 2 << 20, 16), expected);
+    if (member->size == 1)
+        return;
+    await_all(test); /* nobody's attempt is in the way of the next */
+    MEMBER_CODE(member, open_with(test, 1 << 20, is_odd ? 16 : 17), RH_EINVALID);
+    await_all(test);
+    MEMBER_OK(member, open_with(test, 1 << 20, 16));
+}
+
 int main(int count, char **arguments)
 {
     static const struct dsm_case cases[] = {
         {"count", test_count},     {"heap", test_heap}, {"condition", test_condition},
         {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors},
-        {"crowd", test_crowd},     {"late", test_late}};
+        {"crowd", test_crowd},     {"late", test_late}, {"again", test_again}};
     return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -15,11 +15,11 @@ static uint64_t *counter;
 static bool is_broken; /* each pull fails; else some do, by chance */
 static bool is_sound;
 
-static int pull_or_fail(struct rh_dsm *of, int rank, const struct dsm_piece *pieces, size_t count)
+static int pull_or_fail(const struct dsm_move *move)
 {
     if (is_broken || (!is_sound && member_next(&member.random) % LOSSES == 0))
-        return error_set(RH_ETIMEOUT, rank, "the test has lost it");
-    return dsm_bulk_rdma.pull(of, rank, pieces, count);
+        return error_set(RH_ETIMEOUT, move->rank, "the test has lost it");
+    return dsm_bulk_rdma.pull(move);
 }
 
 static void meet(void)

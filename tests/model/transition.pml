@@ -3,11 +3,11 @@
  * A fabric that changes its forwarding tables while packets are under way: src/route/stages.[ch],
  * check_transition.[ch].
  *
- * A ring of four switches, a buffer for each direction of each cable. Switches take over the entries
- * of a stage one by one in any order; the next stage begins when all have them and no packet sent
- * before that is under way. A packet's output is looked up when it comes in, as switches do; so one
- * that still waits where it came in from its host is under way too (found by this model). Must hold:
- * nobody goes round in a circle, nobody waits for ever.
+ * A ring of four switches, a buffer for each direction of each cable. Switches take over the
+ * entries of a stage one by one in any order; the next stage begins when all have them and no packet
+ * sent before that is under way. A packet's output is looked up when it comes in, as switches do; so
+ * one that still waits where it came in from its host is under way too (found by this model). Must
+ * hold: nobody goes round in a circle, nobody waits for ever.
  *
  * Two changes, each with the stages that stages.c makes of it:
  *   0  everything across the ring goes the other way round: no turns that both tables keep to, so

@@ -5,6 +5,7 @@
  *   exclusion  all fight for a few locks; one holder at a time, no wake-up is lost
  *   order      who asks first gets it first
  *   impatient  most give up waiting again and again, or only try; still one holder, nobody is lost
+ *   wrap       the same over the end of what turns can count
  *   errors     wrong numbers, wrong holders, deadlines
  *   death      one or two ranks die somewhere in the fight; the others finish, and whoever gets a
  *              lock after a dead holder is told so
@@ -93,6 +94,16 @@ static void critical_section(struct lock_test *test, unsigned lock, bool owner_d
     test->orphaned += owner_died;
 }
 
+static void await_end(struct member *member, int rank)
+{
+    for (int64_t end_ms = member_now_ms() + 60000;
+         rh_peer_state(member->job, rank) < RH_PEER_LEFT;) {
+        if (member_now_ms() > end_ms)
+            MEMBER_FAIL(member, "rank %d neither leaves nor dies", rank);
+        member_sleep_us(500);
+    }
+}
+
 /* Tell rank 0 that we are through, and wait until all living ranks are. */
 static void finish(struct lock_test *test)
 {
@@ -112,8 +123,8 @@ static void finish(struct lock_test *test)
                         member->size);
         member_sleep_us(500);
     }
-    if (member->rank == 0) /* the others still look at our memory */
-        member_sleep_us(100000);
+    for (int rank = 1; member->rank == 0 && rank < member->size; rank++)
+        await_end(member, rank); /* they still look at our memory */
     printf("taken %llu, refused %llu, orphaned %llu\n", (unsigned long long)test->taken,
            (unsigned long long)test->refused, (unsigned long long)test->orphaned);
     member_end(member);
@@ -157,8 +168,11 @@ static void test_order(struct lock_test *test)
         member_sleep_us(100);
     }
     MEMBER_OK(member, rh_lock(member->msg, 0, RH_TIMEOUT_DEFAULT));
-    while (member->rank == 0 && last_requester(test) != member->size - 1)
+    for (int64_t end_ms = member_now_ms() + 30000;
+         member->rank == 0 && last_requester(test) != member->size - 1;) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
         member_sleep_us(100);
+    }
     MEMBER_OK(member, rh_fetch_add(member->job, note(1, offsetof(struct notes, turn)), 1, &turn));
     if ((int)turn != member->rank)
         MEMBER_FAIL(member, "got its turn as number %llu", (unsigned long long)turn);
@@ -209,13 +223,17 @@ static void test_errors(struct lock_test *test)
     MEMBER_CODE(member, rh_unlock(msg, own), RH_EINVALID);
     if (member->rank == 0)
         MEMBER_OK(member, rh_lock(msg, 0, RH_TIMEOUT_DEFAULT));
-    while (last_requester(test) < 0)
+    for (int64_t end_ms = member_now_ms() + 30000; last_requester(test) < 0;) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
         member_sleep_us(100);
+    }
     if (member->rank != 0) {
         int64_t before_ms = member_now_ms();
         MEMBER_CODE(member, rh_lock(msg, 0, RH_TIMEOUT_NONE), RH_ETIMEOUT);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);
         MEMBER_CODE(member, rh_lock(msg, 0, RH_MILLISECONDS(30)), RH_ETIMEOUT);
+        MEMBER_CHECK(member, strstr(rh_error_text(), "lock 0"));
+        MEMBER_CHECK(member, member->size > 2 || rh_error_rank() == 1 - member->rank);
         MEMBER_CHECK(member, member_now_ms() - before_ms >= 29);
         MEMBER_CODE(member, rh_unlock(msg, 0), RH_EINVALID);
         MEMBER_CODE(member, rh_lock_try(msg, 0), RH_EAGAIN);
@@ -287,14 +305,28 @@ static void test_home(struct lock_test *test)
     finish(test);
 }
 
+/* Turns have 44 bits, a week of nothing but locking: over their end and on. */
+static void test_wrap(struct lock_test *test)
+{
+    struct locks *locks = test->member.msg->locks;
+    for (unsigned lock = 0; lock < LOCKS; lock++)
+        lock_put(&locks->nodes[lock_id(test, lock)].state,
+                 (UINT64_MAX & ~LOCK_LOW_MASK) - 20 * LOCK_TURN_ONE + LOCK_IDLE);
+    test_impatient(test);
+}
+
 static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     static const struct {
         const char *name;
         void (*run)(struct lock_test *test);
-    } cases[] = {{"exclusion", test_exclusion}, {"order", test_order},
-                 {"impatient", test_impatient}, {"errors", test_errors},
-                 {"death", test_death},         {"home", test_home}};
+    } cases[] = {{"exclusion", test_exclusion},
+                 {"order", test_order},
+                 {"impatient", test_impatient},
+                 {"wrap", test_wrap},
+                 {"errors", test_errors},
+                 {"death", test_death},
+                 {"home", test_home}};
     struct lock_test test = {.member.job = job};
     start(&test, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -264,8 +264,8 @@ static void beside_barrier(struct mail_test *test)
     struct rh_set *all = NULL;
     struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 7};
     struct rh_request *request = NULL;
-    if (test->is_thread) {
-        test->skipped = "making a set pulls words while others write them, which is no race";
+    if (test->is_thread && CHECK_SEES_RACES) {
+        test->outside = "making a set pulls words while others write them, which is no race";
         return;
     }
     char *data = mail_alloc(length);

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 /* Longest wait for a peer: far above what any takes. */
-#define LONG_NS RH_MILLISECONDS(60000)
+#define LONG_NS RH_MILLISECONDS(20000)
 
 struct mail_test {
     struct rh_job *job;
@@ -31,11 +31,12 @@ struct mail_test {
     bool is_thread;      /* ranks are threads of one process */
     bool has_left;       /* the case has called rh_leave() */
     const char *skipped; /* the case says that it could not run, and why */
+    const char *outside; /* or that it has no meaning here */
 };
 
 #define CASE_ALONE 1u /* the last rank dies or leaves: a launch of its own, with --survive */
 #define CASE_LATE  2u /* opens the mailbox itself */
-#define CASE_HASTY 4u /* a launch of its own with a timeout of half a second */
+#define CASE_HASTY 4u /* a launch of its own with a short timeout */
 #define CASE_HEAVY 8u /* needs gigabytes, or much time */
 
 struct mail_case {

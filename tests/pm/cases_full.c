@@ -88,8 +88,6 @@ static void bounds(struct suite *suite)
 /* Nonsense in a ring is noticed and does no harm. */
 static void nonsense(struct suite *suite)
 {
-    if (!suite_is(suite, "pm-ring"))
-        SKIP("pm-ring only");
     uint64_t rings_at = 4096; /* after the words of all rings, at most 64 here */
     uint64_t stride = 128 * 1024 + 4096;
     uint32_t length = 9000;
@@ -107,6 +105,6 @@ static void nonsense(struct suite *suite)
 const struct suite_case full_cases[] = {
     {"full", full, 0},
     {"bounds", bounds, 0},
-    {"nonsense", nonsense, 0},
+    {"nonsense", nonsense, CASE_RING},
     {NULL, NULL, 0},
 };

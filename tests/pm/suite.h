@@ -28,7 +28,8 @@ struct suite {
 };
 
 #define CASE_DIES  1u /* the last rank is killed in it: needs a launch of its own */
-#define CASE_SPLIT 2u /* with PM_SPLIT_PUSHES; pm-ring only */
+#define CASE_SPLIT 2u /* with PM_SPLIT_PUSHES, which only pm-ring grants */
+#define CASE_RING  4u /* looks into pm-ring */
 
 struct suite_case {
     const char *name;

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
 RHINET = os.environ["ROUTE_PROGRAM_PATH"]
 ROUTE = [RHINET, *os.environ.get("ROUTE_PROGRAM_ARGUMENTS", "route").split()]
@@ -52,7 +53,16 @@ class Fabric:
             ["ibsim", "-s", "-N", "40000", "-S", "4000", "-P", "400000", self.net],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             text=True, env=self.environment)
-        time.sleep(1)  # it says nothing when it is ready
+        self.await_socket()
+
+    def await_socket(self):
+        """It says nothing when it is ready; but then it has a socket of our name."""
+        name = f"@{self.environment['IBSIM_SOCKNAME']}:ctl"
+        deadline = time.monotonic() + LIMIT_S
+        while name not in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace"):
+            if self.simulator.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError("ibsim does not start")
+            time.sleep(0.01)
 
     def path(self, name):
         return os.path.join(self.folder, name)

@@ -289,8 +289,7 @@ static bool tables_make(struct brute *brute, struct lft *old, struct lft *new)
 
 struct tally {
     uint32_t tried, safe, circles, deadlocks, deadlocks_in_one;
-    uint32_t
-        only_mixed; /* each table is safe by itself, on the way from one to the other they are not */
+    uint32_t only_mixed; /* each table is safe by itself, not the way from one to the other */
 };
 
 static void case_compare(const struct world *world, struct brute *brute, struct tally *tally)

@@ -16,6 +16,16 @@ enum check_outcome { CHECK_PASSED, CHECK_FAILED, CHECK_UNSUPPORTED, CHECK_SKIPPE
 
 #define CHECK_TEXT_MAX 400
 
+/* Whether ThreadSanitizer watches: where ranks are threads it calls some things a race that
+ * processes may do to each other's memory. */
+#if defined(__SANITIZE_THREAD__)
+#define CHECK_SEES_RACES 1
+#elif defined(__has_feature)
+#define CHECK_SEES_RACES __has_feature(thread_sanitizer)
+#else
+#define CHECK_SEES_RACES 0
+#endif
+
 struct check {
     enum check_outcome outcome;
     char text[CHECK_TEXT_MAX]; /* why it is not CHECK_PASSED */

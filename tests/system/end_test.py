@@ -110,6 +110,19 @@ class LeftBehind(harness.SystemTest):
         job.finish()
 
 
+class Wrapped(harness.SystemTest):
+    """A shell stands between the launcher and the member, as in job scripts."""
+
+    def test_death_of_a_member_whose_child_has_its_socket(self):
+        job = self.start("-n", 2, "--survive", "sh", "-c",
+                         f"'{program('member')}' orphan || exec sleep 100")
+        line = job.process.stdout.readline()
+        self.assertRegex(line, "rank 0 has ended without leaving the job")
+        self.assertIsNone(job.process.poll())  # the shell goes on
+        os.kill(job.pid, signal.SIGTERM)
+        job.finish()
+
+
 class LauncherKilled(harness.SystemTest):
     def check_killed(self, *words):
         job = self.start("-n", 4, *words)

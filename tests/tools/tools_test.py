@@ -50,7 +50,8 @@ class Counts(unittest.TestCase):
         self.count("OK", "1..1\nnot ok 1 # SKIP test_a", (0, 0, 1))  # as cmocka writes it
 
     def test_plain_lines(self):
-        told = self.count("FAIL", "ok a\nFAIL b: why\nskip c: no d\nunsupported e: f\n", (1, 1, 2))
+        out = "ok a\nFAIL b: why\nskip c: no d\nunsupported e: f\noutside g: h\n"
+        told = self.count("FAIL", out, (1, 1, 1))
         self.assertIn("b: why", told[0])
         self.assertIn("c: no d", told[1])
 
@@ -62,6 +63,8 @@ class Counts(unittest.TestCase):
         counts = load_script("test").Counts()
         counts.passed, counts.failed, counts.skipped = 12, ["a"], []
         self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped")
+        counts.outside = ["b", "c"]
+        self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped, 2 not applicable")
 
 
 class Format(unittest.TestCase):
@@ -219,6 +222,21 @@ class Mutants(unittest.TestCase):
         status, out = self.run_mutants()
         self.assertEqual(status, 1)
         self.assertIn("does not build: wrong", out)
+
+    def test_interrupted(self):
+        for number in range(3):
+            self.write("a + b", "a - b", f"minus-{number}")
+        place = self.root / "place"
+        place.mkdir()
+        with subprocess.Popen([ROOT / "tools/mutants", "--root", self.root, "--jobs", "1"],
+                              env={**os.environ, "TMPDIR": str(place)}, text=True,
+                              stdout=subprocess.PIPE) as run:
+            while "minus-0: noticed" not in run.stdout.readline():
+                self.assertIsNone(run.poll())
+            run.terminate()
+            out = run.communicate(timeout=60)[0]
+        self.assertEqual((run.returncode, "interrupted; so far" in out), (1, True), out)
+        self.assertEqual(list(place.iterdir()), [])
 
     def test_entries_that_do_not_fit(self):
         self.write("no such text", "x", "gone")

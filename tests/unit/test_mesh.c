@@ -16,7 +16,7 @@
 
 #define SEATS    4
 #define FRAME    (MESH_OWNER + 1)
-#define LIMIT_NS (20 * NS_PER_S)
+#define LIMIT_NS (10 * NS_PER_S)
 
 static const uint8_t secret[32] = "a secret of thirty-two bytes...";
 
@@ -231,7 +231,7 @@ static void test_a_stuck_link_is_probed(void **state)
         block(pairs[i][0], pairs[i][1]);
         block(pairs[i][1], pairs[i][0]);
     }
-    serve_for(4 * NS_PER_S);
+    serve_for(3 * NS_PER_S);
     nobody_is_lost(3);
     assert_int_equal(hosts[0].refused + hosts[1].refused, 0);
     hosts[2].is_deaf = true; /* but a probe that nobody answers proves nothing */

@@ -37,11 +37,11 @@ ENTRY int truncate(const char *path, off_t length)
 {
     struct before before = look(AT_FDCWD, path, 0);
     if (before.client)
-        cache_write_begin_status(before.client, &before.status);
+        cache_write_begin(before.client, &before.status);
     int result = real.truncate(path, length);
     int error = errno;
     if (before.client)
-        cache_write_end_status(before.client, &before.status);
+        cache_write_end(before.client, &before.status);
     errno = error;
     return result;
 }

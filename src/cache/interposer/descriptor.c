@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <stdarg.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -19,8 +20,9 @@
 
 int descriptor_close(int fd)
 {
-    table_forget(fd);
+    struct description *taken = table_take(fd);
     int result = real.close(fd);
+    table_taken(taken);
     table_forget(fd); /* a dup2 of another thread may have come between */
     return result;
 }
@@ -30,19 +32,31 @@ ENTRY int close(int fd)
     return descriptor_close(fd);
 }
 
+/* One by one, so that each writer's end is told when it is closed. The rest is the caller's. */
+static void close_known(unsigned first, unsigned last)
+{
+    unsigned end = table_is_vfork_child ? 0 : table_end();
+    for (unsigned fd = first; fd < end && fd <= last; fd++) {
+        if (table_has((int)fd))
+            descriptor_close((int)fd);
+        else
+            table_forget((int)fd);
+    }
+}
+
 ENTRY int close_range(unsigned first, unsigned last, int flags)
 {
     if (flags & CLOSE_RANGE_UNSHARE)
         table_abandon(); /* this thread's descriptors are not the process's any more */
-    else if (!(flags & CLOSE_RANGE_CLOEXEC))
-        table_forget_range(first, last);
+    else if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last)
+        close_known(first, last);
     return real.close_range(first, last, flags);
 }
 
 ENTRY void closefrom(int first)
 {
     real_ensure();
-    table_forget_range(first > 0 ? (unsigned)first : 0, ~0u);
+    close_known(first > 0 ? (unsigned)first : 0, ~0u);
     real.closefrom(first);
 }
 
@@ -79,16 +93,17 @@ ENTRY int dup(int fd)
 }
 
 /* target is about to become another number for fd; not if fd is bad, for then nothing happens. */
-static void forget_target(int fd, int target)
+static struct description *take_target(int fd, int target)
 {
-    if (fd != target && table_has(target) && real.fcntl(fd, F_GETFD) >= 0)
-        table_forget(target);
+    bool is_known = fd != target && table_has(target) && real.fcntl(fd, F_GETFD) >= 0;
+    return is_known ? table_take(target) : NULL;
 }
 
 ENTRY int dup2(int fd, int target)
 {
-    forget_target(fd, target);
+    struct description *taken = take_target(fd, target);
     int copy = real.dup2(fd, target);
+    table_taken(taken);
     if (copy >= 0)
         table_duplicate(fd, copy);
     return copy;
@@ -96,8 +111,9 @@ ENTRY int dup2(int fd, int target)
 
 ENTRY int dup3(int fd, int target, int flags)
 {
-    forget_target(fd, target);
+    struct description *taken = take_target(fd, target);
     int copy = real.dup3(fd, target, flags);
+    table_taken(taken);
     if (copy >= 0)
         table_duplicate(fd, copy);
     return copy;
@@ -124,7 +140,8 @@ ENTRY int fcntl(int fd, int command, ...)
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
         table_forget(result);
         table_duplicate(fd, result);
-    } else if (command == F_SETFL && (argument & O_DIRECT) && table_is_reader(fd)) {
+    } else if (command == F_SETFL && (argument & O_DIRECT) && table_reader(fd)) {
+        table_unpin();
         table_forget(fd); /* direct reads have rules of their own */
     } else if (is_lock(command)) {
         table_renew(fd);
@@ -166,14 +183,15 @@ off_t lseek64(int fd, off_t offset, int whence)
 /* ---- The same without a function of its own
  * --------------------------------------------------- */
 
-static void notice_syscall(long number, const long *arguments)
+/* Whether a system call makes a process with descriptors of its own, as fork does. */
+static bool is_fork(long number, const long *arguments)
 {
-    if (number == SYS_close)
-        table_forget((int)arguments[0]);
-    else if (number == SYS_dup2 || number == SYS_dup3)
-        table_forget((int)arguments[1]);
-    else if (number == SYS_close_range && !(arguments[2] & CLOSE_RANGE_CLOEXEC))
-        table_forget_range((unsigned)arguments[0], (unsigned)arguments[1]);
+    if (number == SYS_clone3) {
+        const struct clone_args *wanted = (const struct clone_args *)arguments[0]; /* NOLINT */
+        return wanted && !(wanted->flags & (CLONE_FILES | CLONE_VM));
+    }
+    return number == SYS_fork ||
+           (number == SYS_clone && !(arguments[0] & (CLONE_FILES | CLONE_VM)));
 }
 
 ENTRY long syscall(long number, ...)
@@ -184,11 +202,26 @@ ENTRY long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    notice_syscall(number, a);
+    switch (number) {
+    case SYS_close:
+        return descriptor_close((int)a[0]);
+    case SYS_close_range:
+        return close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
+    case SYS_dup2:
+        return dup2((int)a[0], (int)a[1]);
+    case SYS_dup3:
+        return dup3((int)a[0], (int)a[1], (int)a[2]);
+    default:
+        break;
+    }
     real_ensure();
+    if (!is_fork(number, a))
+        return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    table_fork_begins();
     long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    notice_syscall(number, a);
-    if (result == 0 && (number == SYS_fork || number == SYS_clone || number == SYS_clone3))
+    if (result == 0)
         table_forked();
+    else
+        table_fork_ends();
     return result;
 }

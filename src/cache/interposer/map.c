@@ -38,7 +38,7 @@ static int copy_make(struct description *description, int fd, size_t length, off
     void *room = real.mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
     if (room == MAP_FAILED)
         goto fail;
-    ssize_t got = cache_file_read(&description->file, fd, room, length, offset);
+    ssize_t got = cache_file_read_checked(&description->file, fd, room, length, offset);
     munmap(room, length);
     if (got == (ssize_t)length)
         return copy;
@@ -53,7 +53,7 @@ static void cover(struct description *description, int fd, void *place, size_t l
                   int protection, int flags, off_t offset)
 {
     uint64_t size = description->file.size;
-    if ((uint64_t)offset >= size)
+    if ((uint64_t)offset >= size || cache_file_check(&description->file, fd) != CACHE_FILE_SAME)
         return;
     if (length > size - (uint64_t)offset)
         length = size - (uint64_t)offset;
@@ -70,8 +70,12 @@ ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd
     struct description *description = fd >= 0 && is_for_us(length, protection, flags, offset)
                                           ? table_reader(fd)
                                           : NULL;
-    if (!description)
-        return real.mmap(address, length, protection, flags, fd, offset);
+    if (!description) {
+        void *place = real.mmap(address, length, protection, flags, fd, offset);
+        if (place != MAP_FAILED && fd >= 0 && (flags & MAP_SHARED))
+            table_note_mapped(fd);
+        return place;
+    }
     int error = errno;
     void *place = real.mmap(address, length, protection, flags & ~MAP_POPULATE, fd, offset);
     if (place != MAP_FAILED) {

@@ -9,11 +9,13 @@
 #include "cache/interposer/scope.h"
 #include "cache/interposer/table.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,24 +33,37 @@ void open_noticed(int fd, int folder, const char *path, int flags)
         table_adopt(client, fd, flags);
 }
 
-/* A program's input and output, and what a shell hands down as 3 to 9. */
+static void look_at_inherited(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return;
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    int flags = real.fcntl(fd, F_GETFL);
+    if (length <= 0 || flags < 0)
+        return;
+    path[length] = '\0';
+    open_noticed(fd, AT_FDCWD, path, flags);
+}
+
+/* What a program has from the one before it. It may write to each of them. */
 void open_inherited(void)
 {
-    enum { LAST = 9 };
+    char room[1024] __attribute__((aligned(8)));
     int error = errno;
-    for (int fd = 0; fd <= LAST; fd++) {
-        struct stat status;
-        if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-            continue;
-        char link[64], path[PATH_MAX];
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        ssize_t length = readlink(link, path, sizeof(path) - 1);
-        int flags = real.fcntl(fd, F_GETFL);
-        if (length <= 0 || flags < 0)
-            continue;
-        path[length] = '\0';
-        open_noticed(fd, AT_FDCWD, path, flags);
+    int folder = real.openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (ssize_t got; folder >= 0 && (got = getdents64(folder, room, sizeof(room))) > 0;) {
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(room + at);
+            at += entry->d_reclen;
+            if (entry->d_name[0] != '.')
+                look_at_inherited((int)strtol(entry->d_name, NULL, 10));
+        }
     }
+    if (folder >= 0)
+        real.close(folder);
     errno = error;
 }
 

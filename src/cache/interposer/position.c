@@ -27,8 +27,9 @@ static ssize_t read_at(struct description *description, int fd, const struct iov
                        int part_count, off_t offset)
 {
     if (part_count == 1)
-        return cache_file_read(&description->file, fd, parts[0].iov_base, parts[0].iov_len, offset);
-    return cache_file_readv(&description->file, fd, parts, part_count, offset);
+        return cache_file_read_checked(&description->file, fd, parts[0].iov_base, parts[0].iov_len,
+                                       offset);
+    return cache_file_readv_checked(&description->file, fd, parts, part_count, offset);
 }
 
 /* The first length bytes of the parts. */
@@ -81,6 +82,13 @@ static ssize_t read_then_claim(struct description *description, int fd, const st
 ssize_t position_read(struct description *description, int fd, const struct iovec *parts,
                       int part_count)
 {
+    enum cache_file_state state = cache_file_check(&description->file, fd);
+    if (state == CACHE_FILE_OTHER)
+        table_forget(fd); /* closed behind our back; nothing of the new one may be moved */
+    if (state != CACHE_FILE_SAME) {
+        ssize_t got = real.readv(fd, parts, part_count);
+        return got < 0 ? -errno : got;
+    }
     size_t length = position_length(parts, part_count);
     uint64_t guess = atomic_load_explicit(&description->guess, memory_order_relaxed);
     if (guess + length > description->file.size)

@@ -27,7 +27,7 @@ __attribute__((constructor(101))) static void begin(void)
     scope_begin();
     if (!atomic_load(&scope_is_on))
         return;
-    pthread_atfork(NULL, NULL, table_forked);
+    pthread_atfork(table_fork_begins, table_fork_ends, table_forked);
     open_inherited();
 }
 
@@ -50,9 +50,12 @@ void _Exit(int status) __attribute__((alias("_exit"), visibility("default")));
 ENTRY pid_t _Fork(void)
 {
     real_ensure();
+    table_fork_begins();
     pid_t pid = real.fork_only();
     if (pid == 0)
         table_forked();
+    else
+        table_fork_ends();
     return pid;
 }
 
@@ -124,9 +127,9 @@ ENTRY int unshare(int flags)
 ENTRY int daemon(int keep_folder, int keep_output)
 {
     real_ensure();
-    if (!keep_output)
-        table_forget_range(STDIN_FILENO, STDERR_FILENO);
     int result = real.daemon(keep_folder, keep_output);
+    for (int fd = STDIN_FILENO; !keep_output && fd <= STDERR_FILENO; fd++)
+        table_forget(fd);
     scope_moved();
     return result;
 }

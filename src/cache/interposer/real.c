@@ -254,6 +254,7 @@ static void look_up_others(void)
     LOOK_UP(fdopen, "fdopen");
     LOOK_UP(fread, "fread");
     LOOK_UP(fread_checked, "__fread_chk");
+    LOOK_UP(fclose, "fclose");
     LOOK_UP(freopen, "freopen");
     LOOK_UP(posix_fadvise, "posix_fadvise");
     LOOK_UP(aio_read, "aio_read");

@@ -54,6 +54,7 @@ struct real {
     FILE *(*fdopen)(int fd, const char *mode);
     size_t (*fread)(void *data, size_t size, size_t count, FILE *stream);
     size_t (*fread_checked)(void *data, size_t room, size_t size, size_t count, FILE *stream);
+    int (*fclose)(FILE *stream);
     FILE *(*freopen)(const char *path, const char *mode, FILE *stream);
     int (*posix_fadvise)(int fd, off_t offset, off_t length, int advice);
     int (*aio_read)(struct aiocb *request);

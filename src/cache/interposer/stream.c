@@ -193,6 +193,17 @@ ENTRY FILE *fdopen(int fd, const char *mode)
     return stream_on(fd, mode);
 }
 
+/* The C library closes a plain stream's descriptor by itself; ours comes back to cookie_close(). */
+ENTRY int fclose(FILE *stream)
+{
+    real_ensure();
+    struct description *taken = stream && !stream_is_ours(stream) ? table_take(fileno(stream))
+                                                                  : NULL;
+    int result = real.fclose(stream);
+    table_taken(taken);
+    return result;
+}
+
 /* ---- fread ----------------------------------------------------------------------------------- */
 
 /* As stdio does for plain files, and not for streams like ours: what is longer than the buffer goes
@@ -282,11 +293,12 @@ static bool replace_below(FILE *stream, const char *path, int flags)
         return false;
     fflush(stream);
     clearerr(stream);
-    table_forget(fd);
+    struct description *taken = table_take(fd);
     if (other != fd) {
         real.dup3(other, fd, flags & O_CLOEXEC);
         real.close(other);
     }
+    table_taken(taken);
     open_noticed(fd, AT_FDCWD, path ? path : link, flags);
     __fpurge(stream); /* what was read ahead is of the old file */
     return true;
@@ -316,9 +328,10 @@ ENTRY FILE *freopen(const char *path, const char *mode, FILE *stream)
     real_ensure();
     if (stream_is_ours(stream))
         return reopen_ours(path, mode, stream);
-    int fd = stream ? fileno(stream) : -1;
-    table_forget(fd);
-    return noticed(real.freopen(path, mode, stream), path ? path : "/");
+    struct description *taken = table_take(stream ? fileno(stream) : -1);
+    FILE *reopened = real.freopen(path, mode, stream);
+    table_taken(taken);
+    return noticed(reopened, path ? path : "/");
 }
 
 FILE *freopen64(const char *path, const char *mode, FILE *stream)

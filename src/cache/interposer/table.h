@@ -3,10 +3,14 @@
  * Which descriptor numbers of this process are files of the cache, and which write to such files.
  *
  * Descriptor numbers belong to the process, so this is the one place of the project with state of
- * the process. It is a guess that must never say yes wrongly: the kernel's table is the truth, and
- * a number that is not here is simply read from the kernel. Hence the order everywhere: a number is
- * taken out before the kernel closes it, once more afterwards, and put in only when the kernel has
- * opened it.
+ * the process. It is a guess: the kernel's table is the truth, and a number that is not here is
+ * simply read from the kernel. A number is taken out before the kernel closes it, once more
+ * afterwards, and put in only when the kernel has opened it. What is closed where we do not see it
+ * (a system call of the program's own, io_uring) leaves a wrong yes; so whoever finds a file here
+ * has it checked against the descriptor (cache_file_check) before anything is read or moved.
+ *
+ * Writers tell the others when they begin, and when the kernel has closed the file. A process that
+ * ends or becomes another program says only that: its agent tells the end when it is gone.
  *
  * Looking up takes no lock: a thread counts itself in, on a counter that few others share, loads
  * the slot, works, and counts itself out. Descriptions are never freed, and used again only when
@@ -32,9 +36,13 @@ struct description {
     _Atomic uint32_t state;      /* table.c */
     _Atomic uint32_t references; /* slots that lead here */
     enum description_kind kind;
-    uint32_t generation;    /* which process of a line of forks has begun to write */
     _Atomic uint64_t guess; /* where the kernel's offset is likely to be */
-    struct cache_file file; /* DESCRIPTION_READS */
+    struct cache_file file; /* of a writer only device and inode */
+    /* Of a writer: */
+    _Atomic int owner;       /* the process that has begun, and is to tell the end */
+    _Atomic bool is_ending;  /* the agent knows: it ends with this process */
+    _Atomic bool is_mapped;  /* what is mapped can be written after it is closed */
+    _Atomic bool is_for_two; /* a fork is under way, and it has been begun for the child, too */
 };
 
 extern _Atomic(struct description *) table_slots[TABLE_SIZE];
@@ -58,14 +66,8 @@ static inline struct description *table_reader(int fd)
     return table_pin(fd);
 }
 
-/* Whether it is one at this moment. */
-static inline bool table_is_reader(int fd)
-{
-    bool is = table_reader(fd) != NULL;
-    if (is)
-        table_unpin();
-    return is;
-}
+/* Whether it is one at this moment, to be read from the cache; checked. */
+bool table_is_reader(int fd);
 
 static inline bool table_has(int fd)
 {
@@ -79,21 +81,32 @@ void table_adopt(struct cache_client *client, int fd, int flags);
 /* What scope.c has found out; see table_folders. */
 void table_note_folder(int fd, enum table_folder folder);
 
-/* fd is about to be, or has been, closed or replaced. */
+/* fd is about to be closed or replaced; and, with what that returned, it has been. */
+struct description *table_take(int fd);
+void table_taken(struct description *description);
+
+/* Both in one, where nothing is left to be closed. */
 void table_forget(int fd);
-void table_forget_range(unsigned first, unsigned last);
+
+/* Numbers from here on were never in the table. */
+unsigned table_end(void);
+
+/* A mapping of fd is made that others share. */
+void table_note_mapped(int fd);
 
 /* copy is a new number for what fd is. */
 void table_duplicate(int fd, int copy);
 
-/* Look again what fd is: the program has just got a lock on it. */
+/* Look again what fd is, and ask the server: the program has just got a lock on it. */
 void table_renew(int fd);
 
-/* Writers tell the others that they have ended (exec, exit), or that they go on (exec failed). */
+/* Writers end with the process (exec, exit), or go on after all (exec failed). */
 void table_end_writers(void);
 void table_resume_writers(void);
 
-/* This is the child after a fork. */
+/* Around a fork: before, in the parent, in the child. What is written in both is begun twice. */
+void table_fork_begins(void);
+void table_fork_ends(void);
 void table_forked(void);
 
 /* Descriptors have become something that one table cannot tell; nothing is cached from now on. */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fuse3/fuse_lowlevel.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,6 +27,9 @@ struct mount {
     struct fuse *fuse;
     _Atomic pid_t pid; /* the program; 0: it does not run */
     int status;        /* of the program */
+    pthread_t main;
+    sigset_t ending;       /* signals that end us */
+    _Atomic bool has_left; /* the loop */
 };
 
 static int fail(const char *what, const char *name)
@@ -56,7 +60,7 @@ static void *run_program(void *object)
         mount->pid = 0;
         mount->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
-    kill(getpid(), SIGTERM); /* as FUSE's loop expects to be told */
+    kill(getpid(), SIGTERM); /* await_signal() gets it */
     return NULL;
 }
 
@@ -103,15 +107,9 @@ static int mount_it(struct mount *mount)
     return -1;
 }
 
-/* The waiter must not get the signals that end the loop. */
 static bool start_waiter(struct mount *mount, pthread_t *waiter)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool is_started = mount->program && pthread_create(waiter, NULL, run_program, mount) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
+    return mount->program && pthread_create(waiter, NULL, run_program, mount) == 0;
 }
 
 /* The loop has ended: because the program has, or because we were told to, and then so is it. */
@@ -130,18 +128,57 @@ static void end_waiter(struct mount *mount, pthread_t waiter)
     }
 }
 
+/* ---- Signals --------------------------------------------------------------------------------- */
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* Those that end us are blocked in all threads, and one waits for them. FUSE's loop looks whether
+ * it is to end, and then waits: a signal that came between the two would not wake it. */
+static void block_signals(sigset_t *ending)
+{
+    struct sigaction nothing = {.sa_handler = do_nothing}; /* without SA_RESTART: it interrupts */
+    sigemptyset(ending);
+    sigaddset(ending, SIGTERM);
+    sigaddset(ending, SIGINT);
+    sigaddset(ending, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ending, NULL);
+    sigaction(SIGUSR1, &nothing, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Ends the loop at the first signal, and wakes it until it has noticed. */
+static void *await_signal(void *object)
+{
+    struct mount *mount = object;
+    struct timespec pause = {.tv_nsec = 10000000};
+    int number;
+    while (sigwait(&mount->ending, &number) != 0)
+        ;
+    fuse_session_exit(fuse_get_session(mount->fuse));
+    while (!mount->has_left) {
+        pthread_kill(mount->main, SIGUSR1);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
 static int serve(struct mount *mount)
 {
-    struct fuse_session *session = fuse_get_session(mount->fuse);
     struct fuse_loop_config config = {.clone_fd = 0, .max_idle_threads = 10};
-    pthread_t waiter;
-    if (fuse_set_signal_handlers(session) != 0)
-        return fail("cannot handle signals at", mount->place);
+    pthread_t waiter, listener;
+    mount->main = pthread_self();
+    if ((errno = pthread_create(&listener, NULL, await_signal, mount)) != 0)
+        return fail("cannot wait for signals at", mount->place);
     bool has_waiter = start_waiter(mount, &waiter);
     int ended = fuse_loop_mt(mount->fuse, &config);
+    mount->has_left = true;
+    pthread_kill(listener, SIGTERM); /* if it was not a signal that ended the loop */
+    pthread_join(listener, NULL);
     if (has_waiter)
         end_waiter(mount, waiter);
-    fuse_remove_signal_handlers(session);
     return has_waiter ? mount->status : ended < 0; /* a signal is the way to end it */
 }
 
@@ -154,6 +191,7 @@ int main(int argc, char **argv)
     struct mount mount = {.folder = argv[2], .place = argv[3]};
     mount.program = argc > 4 ? argv + 4 : NULL;
     mount.passthrough.is_read_only = argv[1][0] == '1';
+    block_signals(&mount.ending);
     mount.passthrough.folder = open(mount.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (mount.passthrough.folder < 0)
         return fail("cannot show", mount.folder);

@@ -19,6 +19,7 @@
 struct open_file {
     int fd;
     bool is_writer; /* that the cache was told of */
+    struct stat status;
     struct cache_file file;
 };
 
@@ -57,8 +58,8 @@ static int begin_file(int fd, struct fuse_file_info *info)
     struct cache_client *client = self()->client;
     if (client && (info->flags & O_ACCMODE) == O_RDONLY)
         cache_file_open(client, &open_file->file, fd); /* without, reads go to the folder */
-    else if (client)
-        open_file->is_writer = cache_write_begin(client, fd) == 0;
+    else if (client && fstat(fd, &open_file->status) == 0)
+        open_file->is_writer = cache_write_begin(client, &open_file->status) == 0;
     info->fh = (uint64_t)(uintptr_t)open_file;
     return 0;
 }
@@ -103,10 +104,10 @@ static int do_release(const char *path, struct fuse_file_info *info)
 {
     (void)path;
     struct open_file *open_file = handle(info);
-    if (open_file->is_writer)
-        cache_write_end(self()->client, open_file->fd);
     cache_file_close(&open_file->file);
     close(open_file->fd);
+    if (open_file->is_writer)
+        cache_write_end(self()->client, &open_file->status);
     free(open_file);
     return 0;
 }
@@ -197,26 +198,35 @@ static int do_readdir(const char *path, void *list, fuse_fill_dir_t fill, off_t 
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
-/* Whoever has the file open looks again at what it is. */
-static void tell(const char *path)
+/* The file by this name before the change. */
+static struct stat look(const char *path)
 {
     struct stat status;
-    if (self()->client && fstatat(self()->folder, below(path), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(status.st_mode))
-        cache_changed(self()->client, &status);
+    bool is_file = self()->client &&
+                   fstatat(self()->folder, below(path), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   S_ISREG(status.st_mode);
+    return is_file ? status : (struct stat){0};
+}
+
+/* Whoever has it open looks again at what it is. */
+static int changed(int result, const struct stat *before)
+{
+    if (result == 0 && S_ISREG(before->st_mode))
+        cache_changed(self()->client, before);
+    return result;
 }
 
 static int do_truncate(const char *path, off_t length, struct fuse_file_info *info)
 {
     if (info)
         return outcome(ftruncate(handle(info)->fd, length));
+    struct stat before = look(path);
     int fd = openat(self()->folder, below(path), O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     int result = outcome(ftruncate(fd, length));
     close(fd);
-    tell(path);
-    return result;
+    return changed(result, &before);
 }
 
 static int do_mkdir(const char *path, mode_t mode)
@@ -226,8 +236,8 @@ static int do_mkdir(const char *path, mode_t mode)
 
 static int do_unlink(const char *path)
 {
-    tell(path);
-    return outcome(unlinkat(self()->folder, below(path), 0));
+    struct stat before = look(path);
+    return changed(outcome(unlinkat(self()->folder, below(path), 0)), &before);
 }
 
 static int do_rmdir(const char *path)
@@ -242,8 +252,9 @@ static int do_symlink(const char *target, const char *path)
 
 static int do_rename(const char *path, const char *to, unsigned flags)
 {
-    tell(to);
-    return outcome(renameat2(self()->folder, below(path), self()->folder, below(to), flags));
+    struct stat moved = look(path), replaced = look(to);
+    int result = outcome(renameat2(self()->folder, below(path), self()->folder, below(to), flags));
+    return changed(changed(result, &moved), &replaced);
 }
 
 static int do_link(const char *path, const char *to)

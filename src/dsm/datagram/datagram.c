@@ -293,14 +293,13 @@ static void strike(struct datagram *datagram, struct batch *batch)
 }
 
 /* Send what is not done, wait; longer and longer, until the deadline. */
-static int repeat(struct datagram *datagram, struct batch *batch, char *room)
+static int repeat(struct datagram *datagram, struct batch *batch, char *room, int64_t deadline_ns)
 {
     struct rh_until until = {.is_met = is_batch_done,
                              .context = batch,
                              .from = batch->transfer[0].rank,
                              .timeout_ns = REPEAT_NS};
     struct rh_job *job = datagram->dsm->job;
-    int64_t deadline_ns = clock_deadline_ns(job->timeout_ns);
     int result = RH_ETIMEOUT;
     while (result == RH_ETIMEOUT) {
         result = 0;
@@ -309,7 +308,7 @@ static int repeat(struct datagram *datagram, struct batch *batch, char *room)
                 result = send_transfer(datagram, &batch->transfer[i], room);
         if (result == 0)
             result = rh_wait_until(job, &until);
-        if (result == RH_ETIMEOUT && clock_now_ns() >= deadline_ns)
+        if (result == RH_ETIMEOUT && dsm_left_ns(datagram->dsm, deadline_ns) == 0)
             return error_set(RH_ETIMEOUT, until.from,
                              "datagrams to rank %d are not answered; is it stopped?", until.from);
         if (until.timeout_ns < REPEAT_MOST_NS)
@@ -318,52 +317,52 @@ static int repeat(struct datagram *datagram, struct batch *batch, char *room)
     return result;
 }
 
-static int finish_batch(struct datagram *datagram, struct batch *batch, char *room)
+static int finish_batch(struct datagram *datagram, struct batch *batch, char *room,
+                        int64_t deadline_ns)
 {
     if (batch->count == 0)
         return 0;
     enlist(datagram, batch);
-    int result = repeat(datagram, batch, room);
+    int result = repeat(datagram, batch, room, deadline_ns);
     strike(datagram, batch);
     batch->count = 0;
     return result;
 }
 
-static int move(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count,
-                bool is_push)
+static int move(const struct dsm_move *what, bool is_push)
 {
-    struct datagram *datagram = dsm->bulk_state;
+    struct datagram *datagram = what->dsm->bulk_state;
     struct batch batch = {.datagram = datagram};
     char *room = malloc(MESSAGE_MAX);
-    int result = room ? 0 : error_set(RH_ENOSPACE, rank, "no memory for a message");
-    for (size_t i = 0; i < count && result == 0; i++) {
-        struct dsm_piece left = pieces[i];
+    int result = room ? 0 : error_set(RH_ENOSPACE, what->rank, "no memory for a message");
+    for (size_t i = 0; i < what->count && result == 0; i++) {
+        struct dsm_piece left = what->pieces[i];
         while (left.length > 0 && result == 0) {
             uint64_t length = left.length < DATA_MAX ? left.length : DATA_MAX;
             batch.transfer[batch.count++] = (struct transfer){
-                .rank = rank,
+                .rank = what->rank,
                 .is_push = is_push,
                 .piece = {.offset = left.offset, .length = length}};
             left.offset += length;
             left.length -= length;
             if (batch.count == UNDER_WAY)
-                result = finish_batch(datagram, &batch, room);
+                result = finish_batch(datagram, &batch, room, what->deadline_ns);
         }
     }
     if (result == 0)
-        result = finish_batch(datagram, &batch, room);
+        result = finish_batch(datagram, &batch, room, what->deadline_ns);
     free(room);
     return result;
 }
 
-static int pull(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count)
+static int pull(const struct dsm_move *what)
 {
-    return move(dsm, rank, pieces, count, false);
+    return move(what, false);
 }
 
-static int push(struct rh_dsm *dsm, int rank, const struct dsm_piece *pieces, size_t count)
+static int push(const struct dsm_move *what)
 {
-    return move(dsm, rank, pieces, count, true);
+    return move(what, true);
 }
 
 /* ---- Open and close ------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@
  *
  * Safety: a fault is no asynchronous signal. The handler may do whatever could be called at the
  * faulting instruction, so it takes locks and makes calls of remote memory; all other signals are
- * blocked meanwhile. What must not happen is that code which holds one of those locks touches a
- * watched page: the library itself works on the backing only.
+ * blocked meanwhile, and it runs on a stack of its own. What must not happen is that code which
+ * holds one of those locks touches a watched page: the library itself works on the backing only.
  */
 #ifndef DSM_PAGE_FAULTS_H
 #define DSM_PAGE_FAULTS_H
@@ -75,6 +75,10 @@ void faults_close(struct faults *faults);
 /* Change what a run of pages may be used for; all have had the access `from`. */
 int faults_set(struct faults *faults, struct faults_run run, enum faults_access from,
                enum faults_access to);
+
+/* Whether the calling thread has the signal blocked by which faults come: then the kernel ends the
+ * process at the first one, and nobody is asked. */
+bool faults_are_blocked(const struct faults *faults);
 
 /* Whether the first write to a page of FAULTS_READ calls on_fault; else ask faults_harvest(). */
 bool faults_tell_writes(const struct faults *faults);

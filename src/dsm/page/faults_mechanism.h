@@ -35,6 +35,12 @@ extern const struct faults_mechanism faults_async, faults_sigbus, faults_mprotec
 int faults_signal_watch(struct faults *faults);
 void faults_signal_forget(struct faults *faults);
 
+/* Call a function on a stack of our own, large enough for it. */
+void faults_stack_call(void (*work)(void *), void *argument);
+
+/* Give the stacks back that nobody uses. */
+void faults_stack_free_all(void);
+
 static inline char *faults_address(const struct faults *faults, size_t page)
 {
     return faults->range.base + page * FAULTS_PAGE;

@@ -65,25 +65,64 @@ static enum faults_cause cause_of(const ucontext_t *context)
 #endif
 }
 
-/* The default action, by doing the access once more without us. */
-static void die(int signal)
+/* The default action: when the handler has returned, by the access that is done once more, or by
+ * the signal, which is blocked until then. */
+static void die(int signal, const siginfo_t *info)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigaction(signal, &plain, NULL);
+    if (info->si_code <= 0)
+        raise(signal);
 }
 
-/* A fault that is not ours: what would have happened without us. */
+/* Have the signals blocked that the program's handler expects, not all as ours has. */
+static void set_mask(int signal, const struct sigaction *before, const ucontext_t *interrupted)
+{
+    sigset_t mask = before->sa_mask;
+    for (int i = 1; i < NSIG; i++)
+        if (sigismember(&interrupted->uc_sigmask, i) == 1)
+            sigaddset(&mask, i);
+    if (!(before->sa_flags & SA_NODEFER))
+        sigaddset(&mask, signal);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* A signal that is not ours: what would have happened without us. Who ignores one from outside does
+ * so; a fault cannot be ignored. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
-    const struct sigaction *before = &handled_of(signal)->before;
-    if (before->sa_flags & SA_SIGINFO)
-        before->sa_sigaction(signal, info, context);
-    else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
-        die(signal);
+    struct sigaction before = handled_of(signal)->before;
+    bool is_plain = !(before.sa_flags & SA_SIGINFO);
+    if (is_plain && before.sa_handler == SIG_IGN && info->si_code <= 0)
+        return;
+    if (is_plain && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) {
+        die(signal, info);
+        return;
+    }
+    set_mask(signal, &before, context);
+    if (before.sa_flags & SA_RESETHAND)
+        handled_of(signal)->before = (struct sigaction){.sa_handler = SIG_DFL};
+    if (is_plain)
+        before.sa_handler(signal);
     else
-        before->sa_handler(signal);
+        before.sa_sigaction(signal, info, context);
 }
 
+struct fault {
+    struct faults *faults;
+    size_t page;
+    enum faults_cause cause;
+    bool is_cured;
+};
+
+static void cure(void *argument)
+{
+    struct fault *fault = argument;
+    const struct faults_range *range = &fault->faults->range;
+    fault->is_cured = range->on_fault(range->context, fault->page, fault->cause);
+}
+
+/* si_code of 0 or less: somebody has sent it, and the address means nothing. */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -91,17 +130,27 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     if (!faults) {
         pass_on(signal, info, context);
     } else {
-        size_t page = ((uintptr_t)info->si_addr - (uintptr_t)faults->range.base) / FAULTS_PAGE;
-        if (!faults->range.on_fault(faults->range.context, page, cause_of(context)))
-            die(signal);
+        uintptr_t offset = (uintptr_t)info->si_addr - (uintptr_t)faults->range.base;
+        struct fault fault = {
+            .faults = faults, .page = offset / FAULTS_PAGE, .cause = cause_of(context)};
+        faults_stack_call(cure, &fault);
+        if (!fault.is_cured)
+            die(signal, info);
     }
     errno = saved;
 }
 
+bool faults_are_blocked(const struct faults *faults)
+{
+    sigset_t now;
+    return pthread_sigmask(SIG_SETMASK, NULL, &now) == 0 &&
+           sigismember(&now, faults->mechanism->signal) == 1;
+}
+
 /* ---- Watching ------------------------------------------------------------------------------- */
 
-/* On the program's alternative stack only if its own handler wanted that: ours may need more room
- * than such a stack has, but a handler for an overflown stack needs it. */
+/* On the program's alternative stack if its own handler wanted that: one for an overflown stack
+ * needs it. */
 static int install(struct handled *handled)
 {
     struct sigaction before, ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
@@ -162,7 +211,9 @@ void faults_signal_forget(struct faults *faults)
     struct handled *handled = handled_of(faults->mechanism->signal);
     pthread_mutex_lock(&table_lock);
     atomic_store_explicit(&table[faults->place].end, 0, memory_order_release);
-    if (--handled->users == 0)
+    if (--handled->users == 0) {
         uninstall(handled);
+        faults_stack_free_all();
+    }
     pthread_mutex_unlock(&table_lock);
 }

@@ -7,6 +7,7 @@
 #include "dsm/page/pages.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 int sync_open(struct rh_dsm_pages *pages)
 {
@@ -31,6 +32,20 @@ void sync_close(struct rh_dsm_pages *pages)
         return;
     pthread_cond_destroy(&pages->sync.changed);
     pthread_mutex_destroy(&pages->sync.gate);
+}
+
+/* Nothing can be said when a thread dies that way: so say it before, once. */
+void sync_check_thread(const struct rh_dsm_pages *pages)
+{
+    static _Thread_local bool is_checked;
+    if (is_checked)
+        return;
+    is_checked = true;
+    if (faults_are_blocked(pages->faults))
+        log_warning("rank %d: a thread that uses shared pages has signals blocked; the kernel ends "
+                    "the process without a word if it touches a page that is not here. Unblock "
+                    "SIGBUS and SIGSEGV in it",
+                    pages->rank);
 }
 
 static struct timespec deadline(const struct rh_dsm_pages *pages)

@@ -139,9 +139,7 @@ static int wait_long(struct nic *nic, const struct nic_wait *wait)
             return is_met(nic, wait) ? 0 : result;
         result = sleep_once(nic, wait, deadline_ns, slice_ns, &now_ns);
         if (result == RH_ETIMEOUT)
-            return is_met(nic, wait) ? 0
-                                     : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
-                                                 (double)wait->timeout_ns / 1e9);
+            return is_met(nic, wait) ? 0 : nic_wait_late(wait, "");
         if (result < 0)
             return result;
         slice_ns = slice_ns < SLICE_MOST_NS ? 2 * slice_ns : slice_ns;

@@ -84,6 +84,7 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
         return result;
     }
     ofi->nic.attached_is_slow = ofi->inner->attached_is_slow; /* of neighbours' memory */
+    ofi->nic.is_crowded = ofi->inner->is_crowded;
     *nic = &ofi->nic;
     return 0;
 }

@@ -209,6 +209,19 @@ int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
     return result;
 }
 
+bool shm_segment_has(struct shm_nic *shm, const void *address)
+{
+    bool has = false;
+    pthread_mutex_lock(&shm->lock);
+    for (const struct shm_segment *segment = shm->segments; segment && !has;
+         segment = segment->next) {
+        uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)segment->base);
+        has = offset < atomic_load_explicit(&segment->entry->length, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&shm->lock);
+    return has;
+}
+
 void shm_segments_close(struct shm_nic *shm)
 {
     while (shm->segments) {

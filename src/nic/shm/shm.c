@@ -4,6 +4,7 @@
  */
 #include "nic/shm/shm.h"
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "nic/shm/shm_nic.h"
@@ -14,16 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Cores that this job's ranks share. A launcher that binds leaves each rank one core of its own. */
-static int core_count(int size)
+/* Whether there are surely fewer cores than ranks. Who may run on one core only may have it for
+ * itself, bound by a launcher, or share it with all others: that is learnt (habit.h). */
+static bool is_crowded(int neighbours)
 {
-    cpu_set_t allowed;
-    int count = 0;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-        count = CPU_COUNT(&allowed);
-    if (count == 0 || (count == 1 && size > 1))
-        count = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? count : 1;
+    struct core_set set;
+    int bound = cores_of(0, &set) == 0 ? CPU_COUNT_S(sizeof(set), set.part) : 0;
+    return bound != 1 && (unsigned)neighbours > cores_allowed();
 }
 
 static bool register_membarrier(const struct settings *settings)
@@ -40,7 +38,8 @@ static void configure(struct shm_nic *shm)
     shm->huge_pages = setting_number(settings, SETTING_HUGE_PAGES) != 0;
     shm->has_membarrier = register_membarrier(settings);
     int neighbours = roster_neighbours(shm->nic.world->roster, shm->nic.world->rank);
-    shm->oversubscribed = neighbours > core_count(neighbours);
+    habit_begin(&shm->habit, is_crowded(neighbours));
+    shm->nic.is_crowded = &shm->habit.yields;
     atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
     shm->nic.attached_is_slow = &shm->cma_forbidden;
 }

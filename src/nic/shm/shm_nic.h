@@ -27,6 +27,7 @@
 
 #include "base/fence.h"
 #include "base/guard.h"
+#include "nic/shm/habit.h"
 #include "nic/shm/shm.h"
 
 #include <pthread.h>
@@ -146,8 +147,8 @@ struct shm_nic {
     struct shm_segment *segments;
     uint32_t segment_count;
     uint64_t generation;
-    bool has_membarrier; /* else every write ends with a fence */
-    bool oversubscribed; /* more ranks than cores: yield instead of spinning */
+    bool has_membarrier;    /* else every write ends with a fence */
+    struct shm_habit habit; /* spin, or give the core away */
     bool huge_pages;
     _Atomic bool cma_forbidden;
     int64_t spin_ns;
@@ -214,6 +215,8 @@ void shm_rest(const struct shm_nic *shm);
 int shm_segment_add(struct nic *nic, struct nic_segment *segment);
 int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 void shm_segments_close(struct shm_nic *shm);
+/* Whether an address lies in a segment of this process. */
+bool shm_segment_has(struct shm_nic *shm, const void *address);
 
 /* ---- view_table.c --------------------------------------------------------------------------- */
 

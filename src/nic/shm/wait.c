@@ -2,8 +2,8 @@
  *
  * Waiting: poll briefly, because waking a sleeper costs far more than a cache line's trip; then
  * sleep on the bell. With more ranks than cores polling would keep the awaited rank from running,
- * so the core is yielded between looks. A sleep is cut into slices, since plain stores through a
- * pointer and deaths ring no bell.
+ * so the core is yielded between looks, also where that is only learnt (habit.h). A sleep is cut
+ * into slices, since plain stores through a pointer and deaths ring no bell.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #define LOOKS_FIRST     2048 /* before anything else is looked at: a trip or two between cores */
-#define LOOKS_YIELDING  64   /* the same with more ranks than cores */
+#define LOOKS_YIELDING  64   /* the same where spinning does not pay (habit.h) */
+#define LOOKS_PER_YIELD 4    /* and between two looks at the clock */
 #define LOOKS_PER_ROUND 256
 #define EAGER_ROUNDS    8 /* without pause instructions, which would delay the look */
 #define BUSY_NS         (20 * NS_PER_MS) /* at most, beyond the usual time to spin */
@@ -84,16 +85,12 @@ struct patience {
     int64_t deadline_ns;
     int64_t slice_ns;
     unsigned rounds;
+    bool spins; /* or gives the core away between two looks */
 };
-
-static inline bool is_yielding(const struct shm_nic *shm)
-{
-    return shm->oversubscribed || shm->outside.is_slow;
-}
 
 void shm_rest(const struct shm_nic *shm)
 {
-    if (is_yielding(shm))
+    if (habit_yields(&shm->habit) || shm->outside.is_slow)
         sched_yield();
     else
         cpu_relax();
@@ -134,13 +131,45 @@ static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait
 
 static bool spin_politely(struct shm_nic *shm, const struct nic_wait *wait)
 {
-    unsigned looks = is_yielding(shm) ? 4 : LOOKS_PER_ROUND / 4;
-    for (unsigned i = 0; i < looks; i++) {
+    for (unsigned i = 0; i < LOOKS_PER_ROUND / 4; i++) {
         if (look(shm, wait))
             return true;
-        shm_rest(shm);
+        cpu_relax();
     }
     return false;
+}
+
+static bool look_and_yield(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    for (unsigned i = 0; i < LOOKS_PER_YIELD; i++) {
+        if (look(shm, wait))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+/* One round of looks. A wait that spins gives the core away after each round that is not the first
+ * few: it costs little where nobody else wants it, and where somebody does it is the end of the
+ * wait, most often. */
+static bool look_for_a_while(struct shm_nic *shm, const struct nic_wait *wait,
+                             const struct patience *patience)
+{
+    if (!patience->spins)
+        return look_and_yield(shm, wait);
+    if (patience->rounds < EAGER_ROUNDS ? spin_eagerly(shm, wait) : spin_politely(shm, wait)) {
+        if (patience->rounds < EAGER_ROUNDS)
+            habit_note(&shm->habit, HABIT_SPUN);
+        return true;
+    }
+    if (patience->rounds + 1 < EAGER_ROUNDS)
+        return false;
+    sched_yield();
+    if (!look(shm, wait))
+        return false;
+    if (patience->rounds + 1 == EAGER_ROUNDS)
+        habit_note(&shm->habit, HABIT_YIELDED);
+    return true;
 }
 
 static int64_t next_slice(struct patience *patience, int64_t now_ns)
@@ -169,6 +198,16 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
+/* A short wait is one of many that make up a longer one, and its text is not for people. */
+static int late(struct shm_nic *shm, const struct nic_wait *wait)
+{
+    bool is_vain = wait->word && wait->timeout_ns > SLICE_LAST_NS &&
+                   !shm_segment_has(shm, wait->word);
+    return nic_wait_late(wait, is_vain ? "; the word is in no segment of this process, so that no "
+                                         "other rank can write it"
+                                       : "");
+}
+
 static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil,
                         int64_t started_ns)
 {
@@ -176,18 +215,16 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
     patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
                                ? INT64_MAX
                                : patience.started_ns + wait->timeout_ns;
+    patience.spins = !shm->outside.is_slow && habit_spins(&shm->habit);
     for (;; patience.rounds++) {
-        bool eager = patience.rounds < EAGER_ROUNDS && !is_yielding(shm);
-        if (eager ? spin_eagerly(shm, wait) : spin_politely(shm, wait))
+        if (look_for_a_while(shm, wait, &patience))
             return 0;
         int result = nic_wait_check(&shm->nic, wait->from);
         if (result < 0) /* what a dead peer did before counts */
             return look(shm, wait) ? 0 : result;
         int64_t now = clock_now_ns();
         if (now >= patience.deadline_ns)
-            return is_met(shm, wait) ? 0
-                                     : error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in vain",
-                                                 (double)wait->timeout_ns / 1e9);
+            return is_met(shm, wait) ? 0 : late(shm, wait);
         if (now - patience.started_ns < shm->spin_ns ||
             (shm->outside.is_busy && now - patience.started_ns < BUSY_NS &&
              shm->outside.is_busy(shm->outside.context)))
@@ -229,7 +266,7 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
         int result = nic_wait_check(nic, copy.from);
         return result < 0 ? result : RH_EAGAIN;
     }
-    if (!shm->outside.is_slow && spin_eagerly(shm, &copy))
+    if (!shm->outside.is_slow && !habit_yields(&shm->habit) && spin_eagerly(shm, &copy))
         return 0;
     return wait_slow(shm, &copy);
 }
@@ -240,8 +277,10 @@ int shm_wait(struct nic *nic, const struct nic_wait *wait)
     struct shm_nic *shm = shm_nic_of(nic);
     if (unlikely(!wait->word || wait->timeout_ns == 0 || shm->outside.progress))
         return wait_otherwise(nic, wait);
-    unsigned looks = shm->oversubscribed ? LOOKS_YIELDING : LOOKS_FIRST;
-    if (likely(spin_on_word(wait->word, wait->when, wait->value, looks)))
+    unsigned looks = habit_yields(&shm->habit) ? LOOKS_YIELDING : LOOKS_FIRST;
+    if (likely(spin_on_word(wait->word, wait->when, wait->value, looks))) {
+        habit_note_quick(&shm->habit);
         return 0;
+    }
     return wait_slow(shm, wait);
 }

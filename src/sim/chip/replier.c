@@ -82,9 +82,20 @@ void header_answer(const struct chip_header *asked, struct chip_header *answer)
     answer->wants_ack = answer->is_aotf = false;
 }
 
+/* A place in the Send FIFO; without one the state is stepped again when there is. */
+static bool fifo_enter(struct chip *chip)
+{
+    struct replier *replier = &chip->replier;
+    replier->waits_for_room = replier->fifo >= chip->constants->send_fifo_packets;
+    replier->fifo += !replier->waits_for_room;
+    if (replier->waits_for_room)
+        module_wait(chip, CHIP_REPLIER);
+    return !replier->waits_for_room;
+}
+
 static void ack_send(struct chip *chip)
 {
-    struct chip_packet *packet = chip_packet_make(chip);
+    struct chip_packet *packet = fifo_enter(chip) ? chip_packet_make(chip) : NULL;
     if (!packet)
         return;
     header_answer(&replier_job(chip)->header, &packet->header);
@@ -94,7 +105,6 @@ static void ack_send(struct chip *chip)
     memcpy(packet->payload, &(uint64_t){1}, sizeof(uint64_t));
     chip->count.acks++;
     packet->origin = CHIP_REPLIER;
-    chip->replier.fifo++;
     send_join(chip, packet, chip->constants->swi_tx_cycles);
     job_end(chip);
 }
@@ -115,12 +125,8 @@ static void state_chk1(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
     const struct chip_header *job = &replier_job(chip)->header;
-    if (replier->fifo >= chip->constants->send_fifo_packets) {
-        replier->waits_for_room = true;
-        module_wait(chip, CHIP_REPLIER);
+    if (!fifo_enter(chip))
         return;
-    }
-    replier->fifo++;
     replier->part = part_length(chip, replier_job(chip)->start + replier->sent,
                                 job->length - replier->sent);
     module_go(chip, CHIP_REPLIER, R_CHK2, chip->constants->chk2_cycles);

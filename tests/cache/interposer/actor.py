@@ -2,13 +2,30 @@
 """actor.py SOCKET: does to files what it is told over a socket, one call a line, and answers with
 what came out. Runs with the cache; the test that commands it does the same without."""
 
+import fcntl
 import json
 import os
 import socket
+import subprocess
 import sys
 
-FLAGS = {"read": os.O_RDONLY, "write": os.O_WRONLY, "append": os.O_WRONLY | os.O_APPEND,
-         "truncate": os.O_WRONLY | os.O_TRUNC, "create": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
+FLAGS = {"read": os.O_RDONLY, "write": os.O_WRONLY, "update": os.O_RDWR,
+         "append": os.O_WRONLY | os.O_APPEND, "truncate": os.O_WRONLY | os.O_TRUNC,
+         "create": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
+
+
+def perform_program(programs, call, key, *command):
+    """A program that takes a step for each line that it gets, and says so; see odd_writer.c."""
+    if call == "spawn":
+        programs[key] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         text=True)
+    elif call == "end":
+        programs[key].communicate()
+        return programs.pop(key).returncode
+    else:
+        programs[key].stdin.write("\n")
+        programs[key].stdin.flush()
+    return programs[key].stdout.readline().strip()
 
 
 def perform(fds, call, *words):
@@ -30,6 +47,12 @@ def perform(fds, call, *words):
         return os.ftruncate(fds[words[0]], words[1])
     if call == "stat":
         return os.stat(words[0]).st_ino
+    if call == "flock":
+        return fcntl.flock(fds[words[0]], fcntl.LOCK_SH)
+    if call == "lockf":
+        return fcntl.lockf(fds[words[0]], fcntl.LOCK_SH)
+    if call in ("spawn", "step", "end"):
+        return perform_program(fds, call, *words)
     return getattr(os, call)(*words)  # truncate, rename, unlink
 
 

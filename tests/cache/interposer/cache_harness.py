@@ -4,6 +4,7 @@ stand-in for the cache (fake_client.c), or with a real one (`rhinet cache run`).
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -112,7 +113,15 @@ class ActorsTest(CacheTest):
         self.assertEqual(self.finish(job)[0], 0)
 
     def tell(self, which, *call):
-        stream = self.streams[which]
-        stream.write(json.dumps(call) + "\n")
-        stream.flush()
-        return json.loads(stream.readline())
+        self.send(which, *call)
+        return self.receive(which)
+
+    def send(self, which, *call):
+        self.streams[which].write(json.dumps(call) + "\n")
+        self.streams[which].flush()
+
+    def has_answer(self, which):
+        return bool(select.select([self.connections[which]], [], [], 0)[0])
+
+    def receive(self, which):
+        return json.loads(self.streams[which].readline())

@@ -123,14 +123,23 @@ static ssize_t read_kernel(int fd, void *buffer, size_t length, off_t offset)
     return result < 0 ? -errno : result;
 }
 
-ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
+enum cache_file_state cache_file_check(struct cache_file *file, int fd)
+{
+    struct stat status;
+    const struct copy *copy = (struct copy *)(uintptr_t)file->id[0];
+    if (!copy || fstat(fd, &status) != 0 || status.st_dev != file->device ||
+        status.st_ino != file->inode)
+        return CACHE_FILE_OTHER;
+    return is_same(&status, &copy->status) ? CACHE_FILE_SAME : CACHE_FILE_CHANGED;
+}
+
+ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, size_t length,
+                                off_t offset)
 {
     int error = errno;
     ssize_t result = 0;
-    struct copy *copy = (struct copy *)(uintptr_t)file->id[0];
-    struct stat status;
-    bool is_good = copy && fstat(fd, &status) == 0 && is_same(&status, &copy->status);
-    if (is_good && (uint64_t)offset < file->size) {
+    const struct copy *copy = (struct copy *)(uintptr_t)file->id[0];
+    if ((uint64_t)offset < file->size) {
         size_t there = file->size - (uint64_t)offset;
         result = (ssize_t)(length < there ? length : there);
         memcpy(buffer, copy->data + offset, (size_t)result);
@@ -146,8 +155,18 @@ ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t le
     return result;
 }
 
-ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
-                         off_t offset)
+ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
+{
+    int error = errno;
+    ssize_t result = cache_file_check(file, fd) == CACHE_FILE_SAME
+                         ? cache_file_read_checked(file, fd, buffer, length, offset)
+                         : read_kernel(fd, buffer, length, offset);
+    errno = error;
+    return result;
+}
+
+static ssize_t read_all(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
+                        off_t offset)
 {
     ssize_t done = 0;
     for (int i = 0; i < part_count; i++) {
@@ -159,6 +178,18 @@ ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *pa
             break;
     }
     return done;
+}
+
+ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
+                         off_t offset)
+{
+    return read_all(file, fd, parts, part_count, offset);
+}
+
+ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct iovec *parts,
+                                 int part_count, off_t offset)
+{
+    return read_all(file, fd, parts, part_count, offset);
 }
 
 bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t length)
@@ -177,24 +208,19 @@ void cache_file_close(struct cache_file *file)
     memset(file, 0, sizeof(*file));
 }
 
-int cache_write_begin(struct cache_client *client, int fd)
-{
-    (void)client;
-    return is_below(fd) ? 0 : -EXDEV;
-}
-
-int cache_write_end(struct cache_client *client, int fd)
-{
-    return cache_write_begin(client, fd);
-}
-
-int cache_write_begin_status(struct cache_client *client, const struct stat *status)
+int cache_write_begin(struct cache_client *client, const struct stat *status)
 {
     (void)client, (void)status;
     return 0;
 }
 
-int cache_write_end_status(struct cache_client *client, const struct stat *status)
+int cache_write_end(struct cache_client *client, const struct stat *status)
+{
+    (void)client, (void)status;
+    return 0;
+}
+
+int cache_write_last(struct cache_client *client, const struct stat *status)
 {
     (void)client, (void)status;
     return 0;

@@ -70,6 +70,48 @@ class Mount(harness.CacheTest):
         self.assertEqual((self.data / "new" / "f").stat().st_size, 5)
         self.assertEqual(sorted(os.listdir(self.data)), ["f", "folder", "new"])
 
+    def test_all_that_can_be_done(self):
+        """With the same outcome as in the folder itself, with the cache and without one."""
+        outcomes = []
+        for k in range(3):
+            shutil.rmtree(self.data)
+            self.data.mkdir()
+            script = [harness.PYTHON, harness.HERE / "folder_ops.py"]
+            if k == 0:
+                job = self.start_plain(*script, self.data)
+            elif k == 1:
+                job = self.start_mounted("--", *script, self.place)
+            else:
+                job = self.start([HELPER, "0", self.data, self.place, *script, self.place],
+                                 self.environment())
+            status, out, err = self.finish(job, 60)
+            self.assertEqual(status, 0, err)
+            outcomes.append(out.splitlines())
+        self.assertGreater(len(outcomes[0]), 40)
+        for outcome in outcomes[1:]:
+            for have, want in zip(outcome, outcomes[0]):
+                self.assertEqual(have, want)
+            self.assertEqual(len(outcome), len(outcomes[0]))
+
+    def test_a_writer_is_seen_by_others(self):
+        """Through the mount it is told of, from open to close."""
+        text = b"old old " * 1000
+        path = self.data / "f"
+        path.write_bytes(text)
+        self.settle()
+        script = "import os, sys\n" \
+                 "reader = os.open(sys.argv[1] + '/f', os.O_RDONLY)\n" \
+                 "print(os.pread(reader, 4, 0).decode())\n" \
+                 "for way in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):\n" \
+                 "    writer = os.open(sys.argv[2] + '/f', way)\n" \
+                 "    os.pwrite(writer, b'new%d' % (way & 3), 0)\n" \
+                 "    print(os.pread(reader, 4, 0).decode())\n" \
+                 "    os.close(writer)\n" \
+                 "    print(os.pread(reader, 4, 0).decode())\n"
+        job = self.start_mounted("--", harness.PYTHON, "-c", script, self.data, self.place)
+        status, out, err = self.finish(job, 60)
+        self.assertEqual((status, out.split()), (0, ["old"] + ["new1"] * 2 + ["new2"] * 2), err)
+
     def test_read_only(self):
         status, _, err = self.finish(self.start_mounted(
             "--", "sh", "-c", f"touch {self.place}/x", options=["--read-only"]))
@@ -86,6 +128,49 @@ class Mount(harness.CacheTest):
             self.finish(job)
             if shutil.which("fusermount3") or number == signal.SIGTERM:
                 self.assertTrue(wait_until(lambda: not is_mounted(self.place)), number)
+
+    def end_with(self, number, delay, **more):
+        """Start, mounted; then a signal: how it ended."""
+        server = self.start([HELPER, "0", self.data, self.place], self.environment(**more))
+        self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+        time.sleep(delay)
+        server.send_signal(number)
+        status, _, err = self.finish(server, timeout=20)
+        self.assertEqual(status, 0, err)
+        self.assertTrue(wait_until(lambda: not is_mounted(self.place)))
+
+    def test_signal_before_the_wait(self):
+        self.end_with(signal.SIGTERM, 0.1, LD_PRELOAD=harness.PROGRAMS / "slow_wait.so")
+
+    def test_signals_at_any_moment(self):
+        for k in range(24):
+            self.end_with((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[k % 3], k % 8 * 0.001)
+
+    def test_unmounted_from_outside(self):
+        server = self.start([HELPER, "0", self.data, self.place], self.environment())
+        self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+        subprocess.run(["umount", self.place], check=True)
+        self.assertEqual(self.finish(server, timeout=20)[0], 0)
+
+    def test_program_that_does_not_exist(self):
+        status, _, err = self.finish(self.start_mounted("--", "/does/not/exist"), timeout=60)
+        self.assertEqual(status, 127, err)
+        self.assertIn("cannot start", err)
+        self.assertFalse(is_mounted(self.place))
+
+    def test_program_ends_with_the_server(self):
+        """Told to end, it ends its program; one that does not listen is killed."""
+        ready = self.scratch / "ready"
+        for before in ("", "trap '' TERM; "):
+            line = f"{before}touch {ready}; exec sleep 60"
+            server = self.start([HELPER, "0", self.data, self.place, "sh", "-c", line],
+                                self.environment())
+            self.assertTrue(wait_until(ready.exists))
+            ready.unlink()
+            server.send_signal(signal.SIGTERM)
+            status, _, err = self.finish(server, timeout=40)
+            self.assertIn(status, (128 + signal.SIGTERM, 128 + signal.SIGKILL), err)
+            self.assertTrue(wait_until(lambda: not is_mounted(self.place)))
 
     def test_says_what_is_wrong(self):
         status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount",

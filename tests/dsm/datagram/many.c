@@ -17,7 +17,9 @@ static void write_to(struct member *member, struct rh_dsm *dsm, int rank, uint64
     struct dsm_piece piece = {.offset = offset, .length = 8};
     uint64_t found = 0;
     memcpy(dsm->heap + offset, &value, 8);
-    MEMBER_OK(member, dsm->bulk->push(dsm, rank, &piece, 1));
+    struct dsm_move move = {
+        .dsm = dsm, .rank = rank, .pieces = &piece, .count = 1, .deadline_ns = INT64_MAX};
+    MEMBER_OK(member, dsm->bulk->push(&move));
     if (rank != 1)
         return;
     MEMBER_OK(member, rh_pull(member->job, rh_at(rank, DSM_SID_HEAP, offset), &found, 8));

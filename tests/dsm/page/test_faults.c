@@ -60,7 +60,7 @@ static bool on_fault(void *context, size_t page, enum faults_cause cause)
 }
 
 /* Called in the test, not before it: cmocka sets its own handlers for SIGSEGV and SIGBUS first. */
-static struct arena *arena_open(void)
+static struct arena *arena_open_with(bool (*handler)(void *, size_t, enum faults_cause))
 {
     struct arena *arena = calloc(1, sizeof(*arena));
     size_t length = PAGES * FAULTS_PAGE;
@@ -69,9 +69,14 @@ static struct arena *arena_open(void)
     memset(arena->backing, 0, length); /* a page must exist before it can be watched */
     arena->pages = mremap(arena->backing, 0, length, MREMAP_MAYMOVE);
     struct faults_range range = {
-        .base = arena->pages, .length = length, .on_fault = on_fault, .context = arena};
+        .base = arena->pages, .length = length, .on_fault = handler, .context = arena};
     assert_int_equal(faults_open(&arena->faults, kind_now, &range), 0);
     return arena;
+}
+
+static struct arena *arena_open(void)
+{
+    return arena_open_with(on_fault);
 }
 
 static void arena_close(struct arena *arena)
@@ -306,6 +311,143 @@ static void test_death(void **state)
     arena_close(arena);
 }
 
+/* ---- Stacks and signals
+ * ------------------------------------------------------------------------ */
+
+#define DEEP (256 * 1024)
+
+static bool deep_fault(void *context, size_t page, enum faults_cause cause)
+{
+    volatile char room[DEEP]; /* as a call of a network library may need */
+    for (size_t i = 0; i < DEEP; i += 1024)
+        room[i] = (char)i;
+    return on_fault(context, page, cause) && room[1024] == 0;
+}
+
+static void *touch_pages(void *argument)
+{
+    struct arena *arena = argument;
+    stack_t small = {.ss_sp = malloc(16384), .ss_size = 16384}, none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&small, NULL);
+    for (size_t page = 0; page < 8; page++)
+        *byte(arena, page, 1) = 'x';
+    sigaltstack(&none, NULL);
+    free(small.ss_sp);
+    return NULL;
+}
+
+/* The program's handlers run on an alternative stack of 16 KiB; and a thread has hardly more. */
+static void test_small_stacks(void **state)
+{
+    (void)state;
+    struct sigaction own = {.sa_handler = own_handler, .sa_flags = SA_ONSTACK}, segv, bus;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 128 * 1024); /* a sanitizer needs some of it */
+    for (int on_own = 0; on_own < 2; on_own++) {
+        own.sa_flags = on_own ? SA_ONSTACK : 0;
+        sigaction(SIGSEGV, &own, &segv);
+        sigaction(SIGBUS, &own, &bus);
+        struct arena *arena = arena_open_with(deep_fault);
+        assert_int_equal(pthread_create(&thread, &attributes, touch_pages, arena), 0);
+        pthread_join(thread, NULL);
+        for (size_t page = 0; page < 8; page++)
+            assert_int_equal(arena->backing[page * FAULTS_PAGE + 1], 'x');
+        arena_close(arena);
+        sigaction(SIGSEGV, &segv, NULL);
+        sigaction(SIGBUS, &bus, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+static volatile sig_atomic_t outside_code, outside_masked;
+
+static void from_outside(int signal, siginfo_t *info, void *context)
+{
+    sigset_t now;
+    (void)context;
+    pthread_sigmask(SIG_SETMASK, NULL, &now);
+    outside_code = info->si_code;
+    outside_masked = sigismember(&now, signal) + 2 * sigismember(&now, SIGUSR1) +
+                     4 * sigismember(&now, SIGUSR2);
+}
+
+static void be_told(int signal)
+{
+    outside_code = signal;
+}
+
+static int signal_now(void)
+{
+    return kind_now == FAULTS_MPROTECT ? SIGSEGV : SIGBUS;
+}
+
+/* Somebody sends the signal: the program's handler has it, under the mask that it asked for. */
+static void test_sent_to_handler(void **state)
+{
+    (void)state;
+    struct sigaction own = {.sa_sigaction = from_outside, .sa_flags = SA_SIGINFO}, before;
+    sigaddset(&own.sa_mask, SIGUSR1);
+    sigaction(signal_now(), &own, &before);
+    struct arena *arena = arena_open();
+    for (int turn = 0; turn < 2; turn++) {
+        outside_code = 99;
+        assert_int_equal(turn == 0 ? kill(getpid(), signal_now()) : raise(signal_now()), 0);
+        assert_int_equal(outside_code, turn == 0 ? SI_USER : SI_TKILL);
+        assert_int_equal(outside_masked, 1 + 2);
+    }
+    assert_int_equal(*byte(arena, 1, 0), 'b'); /* and ours still works */
+    arena_close(arena);
+    sigaction(signal_now(), &before, NULL);
+}
+
+/* Without a handler it kills, ignored it does nothing; one that is for once is asked once. */
+static void test_sent_without_handler(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*handler)(int);
+        int flags, times;
+        bool dies;
+    } ways[] = {
+        {SIG_DFL, 0, 1, true},
+        {SIG_IGN, 0, 2, false},
+        {be_told, SA_RESETHAND, 1, false},
+        {be_told, SA_RESETHAND, 2, true},
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct sigaction own = {.sa_handler = ways[i].handler, .sa_flags = ways[i].flags};
+            sigaction(signal_now(), &own, NULL);
+            struct arena *arena = arena_open();
+            for (int turn = 0; turn < ways[i].times; turn++)
+                kill(getpid(), signal_now());
+            _exit(*byte(arena, 2, 0) == 'c' ? 7 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WIFSIGNALED(status), ways[i].dies);
+        assert_int_equal(ways[i].dies ? WTERMSIG(status) : WEXITSTATUS(status),
+                         ways[i].dies ? signal_now() : 7);
+    }
+}
+
+static void test_blocked(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_open();
+    sigset_t one, before;
+    assert_false(faults_are_blocked(arena->faults));
+    sigemptyset(&one);
+    sigaddset(&one, signal_now());
+    pthread_sigmask(SIG_BLOCK, &one, &before);
+    assert_true(faults_are_blocked(arena->faults));
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    arena_close(arena);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_read),
     cmocka_unit_test(test_invalidate),
@@ -315,6 +457,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_threads),
     cmocka_unit_test(test_chain),
     cmocka_unit_test(test_death),
+    cmocka_unit_test(test_small_stacks),
+    cmocka_unit_test(test_sent_to_handler),
+    cmocka_unit_test(test_sent_without_handler),
+    cmocka_unit_test(test_blocked),
 };
 
 int main(int count, char **arguments)

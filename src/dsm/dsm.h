@@ -147,8 +147,8 @@ struct rh_dsm {
     void *bulk_state;
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
-    pthread_mutex_t conditions; /* of own[].event_waits */
     struct dsm_doubts *doubts; /* doubt.h */
+    pthread_mutex_t conditions; /* of own[].event_waits */
 };
 
 static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)

@@ -214,8 +214,8 @@ static void free_all(struct rh_dsm *dsm)
 {
     close_set(dsm);
     free_memory(dsm);
-    pthread_mutex_destroy(&dsm->conditions);
     dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
 }
 
@@ -304,8 +304,8 @@ int rh_dsm_close(struct rh_dsm *dsm)
     close_set(dsm);
     close_together(dsm);
     free_memory(dsm);
-    pthread_mutex_destroy(&dsm->conditions);
     dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
     return 0;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC] [--stalls]: jobs of
-random sizes, ways and faults, one after the other, whose ranks are killed and stopped at random while
-they send, lock and meet. Every survivor must end by itself and find every promise kept. Prints the
-seed; exit 1 at the first failure. With --stalls nobody is killed, but stops are longer than the
+random sizes, ways and faults, one after the other, whose ranks are killed and stopped at random
+while they send, lock and meet. Every survivor must end by itself and find every promise kept.
+Prints the seed; exit 1 at the first failure. With --stalls nobody is killed, but stops are longer than the
 time-out of every call.
 
 A death must not make the survivors slow, either: each job has a time to end in."""
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-END_S = 40  # for the survivors to end, on a machine with more ranks than cores
+END_S = 90  # for the survivors to end, on a machine with more ranks than cores
 WAYS = ["auto", "auto", "push", "ring", "pull", "joint"]
 STALL_TIMEOUT = "700ms"
 STALLS_S = [0.05, 1.0, 1.0, 2.0, 3.0]

@@ -280,6 +280,8 @@ static void drive(void)
     meet(1);
     MUST(rh_pull(job, rh_at(1, SID_WORDS, 8), &pid, sizeof(pid)) == 0);
     victim = (pid_t)pid;
+    MUST(rh_segment_wait(job, 1, SID_MEMORY, WAIT_NS) == 0); /* and so they are looked up */
+    MUST(rh_segment_wait(job, 1, SID_QUEUE, WAIT_NS) == 0);
     pull_leaves_memory_alone();
     withdrawn_leaves_memory_alone();
     push_takes_its_source();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""deaths_test.py RHINET PROGRAM NIC RANKS SEED COUNT: random programs with several threads per rank,
-in which one rank is killed. All others end within seconds: content, or by a fault that says so."""
+"""deaths_test.py RHINET PROGRAM NIC RANKS SEED COUNT: random programs with several threads per
+rank, in which one rank is killed. All others end within seconds: content, or by a fault that says
+so."""
 import re
 import subprocess
 import sys
@@ -16,7 +17,8 @@ def launch(command, ranks):
     except subprocess.TimeoutExpired as late:
         return f"HANG\n{late.stdout}\n{late.stderr}"
     content = {int(rank) for rank in re.findall(r"^ok (\d+)$", done.stdout, re.M)}
-    killed = {int(rank) for rank in re.findall(r"rank (\d+) .*was killed by signal 14", done.stderr)}
+    killed = {int(rank) for rank in re.findall(r"rank (\d+) .*was killed by signal 14",
+                                               done.stderr)}
     said = {int(rank) for rank in re.findall(r"^rhinet: rank (\d+) ends: shared page", done.stderr,
                                              re.M)}
     ended = {int(rank) for rank in re.findall(r"rank (\d+) .*was killed by signal (?:7|11)\b",

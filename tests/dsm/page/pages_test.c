@@ -273,7 +273,8 @@ static void pieces(struct pages_member *me)
 {
     struct rh_dsm_pages_options options = plain((size_t)2 * PIECES, RH_DSM_HOME_BLOCK);
     pages_member_start(me, 1, &options);
-    fill_mappings(me);
+    if (me->rank == 0) /* the other one keeps its copies, and has to be told */
+        fill_mappings(me);
     for (int round = 1; round <= 3; round++) {
         for (size_t page = (size_t)(round % 2); page < 2 * PIECES; page += 2)
             me->base[page * PAGE + (size_t)me->rank] = (char)round;

@@ -424,6 +424,8 @@ static void test_sent_without_handler(void **state)
             struct arena *arena = arena_open();
             for (int turn = 0; turn < ways[i].times; turn++)
                 kill(getpid(), signal_now());
+            if (ways[i].dies)
+                _exit(9); /* it should have, before */
             _exit(*byte(arena, 2, 0) == 'c' ? 7 : 1);
         }
         int status;

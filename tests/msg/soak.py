@@ -3,8 +3,8 @@
 """soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC] [--stalls]: jobs of
 random sizes, ways and faults, one after the other, whose ranks are killed and stopped at random
 while they send, lock and meet. Every survivor must end by itself and find every promise kept.
-Prints the seed; exit 1 at the first failure. With --stalls nobody is killed, but stops are longer than the
-time-out of every call.
+Prints the seed; exit 1 at the first failure. With --stalls nobody is killed, but stops are longer
+than the time-out of every call.
 
 A death must not make the survivors slow, either: each job has a time to end in."""
 import argparse

@@ -273,7 +273,8 @@ class Surroundings(harness.SystemTest):
     def test_cores_by_default(self):
         """One for each, if there are enough of those that we may use; else, or alone, all."""
         cores = sorted(os.sched_getaffinity(0))
-        show = "import os; print(*sorted(os.sched_getaffinity(0)))"
+        show = "import os; os.write(1, (' '.join(map(str, sorted(os.sched_getaffinity(0)))) + " \
+               "'\\n').encode())"  # at once: the lines of all go into one pipe
         for count, allowed in ((1, cores), (len(cores), cores), (len(cores) + 1, cores),
                                (2, cores[:1])):
             # Labelled: else lines of two ranks may come out as one.

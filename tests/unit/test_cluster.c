@@ -5,6 +5,7 @@
  */
 #include "job/address.h"
 #include "job/cluster.h"
+#include "job/launch.h"
 #include "job/mesh.h"
 #include "job/orders.h"
 #include "unit.h"
@@ -138,6 +139,7 @@ static const char *variables[] = {"A=b", "RHINET_SPIN=1us", "EMPTY=", NULL};
 static void make_orders(struct orders *orders)
 {
     *orders = (struct orders){.survive = true,
+                              .bind = LAUNCH_BIND_NONE,
                               .nic = "shm",
                               .folder = "/some where",
                               .argv = (char **)words,
@@ -178,6 +180,7 @@ static void check_same(const struct orders *got, const struct orders *sent)
         assert_string_equal(a->host[node], b->host[node]);
     assert_true(got->survive);
     assert_false(got->label);
+    assert_int_equal(got->bind, LAUNCH_BIND_NONE);
     assert_string_equal(got->folder, sent->folder);
     assert_int_equal(got->judge.port, 4711);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) - 1; i++)

@@ -192,7 +192,7 @@ static void test_one_signal(struct dsm_test *test)
         MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
         pair->first = 77;
         while (pair->second != 77)
-            MEMBER_OK(member, rh_dsm_wait(test->dsm, 2, RH_TIMEOUT_DEFAULT));
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(10000)));
         MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
     }
     while (member->rank == 1 && pair->second != 77) {

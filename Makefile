@@ -12,6 +12,7 @@
 #                     all, ROOM_BRANCHES=75 of a room; tools/coverage --help says more
 #   make mutants      small mistakes, one by one: do the tests notice? ROOM=dsm for one list only
 #   make soak         messages, locks and barriers while ranks are killed and stopped; MINUTES=10;
+#                     again on shm, ofi and mixed with stops longer than the time-outs;
 #                     random programs on shared memory and its models, all mutants; then
 #                     100,000 random networks through router and checker; NETWORKS=100000;
 #                     then messages on simulated clusters under faults; SEEDS=20000;
@@ -67,6 +68,8 @@ SEEDS ?= 20000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
+	@for nic in shm ofi mixed; do tests/msg/soak.py build/rhinet \
+	    build/tests/msg/msg-soak --seconds $$(($(MINUTES) * 20)) --nic $$nic --stalls || exit 1; done
 	@tests/model/check tests/model/dsm.pml NO_SERVE NO_INVALID LATE_COPY WANTED_FIRST NO_PASS \
 	    NO_TELL
 	@tests/model/check tests/model/dsm_threads.pml EARLY_GRANT NO_KEEP

@@ -48,6 +48,7 @@ static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
         setenv("RHINET_MIXED_RANKS", "1", 0);
     if (layer->nic || bench_is_far(sheet)) /* raw polls, too */
         setenv("RHINET_SPIN", "1s", 0);
+    settings_warn(environ);
     if (!program || settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet bench: %s\n", program ? rh_error_text() : "where is /proc?");
         return LAUNCH_STATUS_FAILED;

@@ -9,7 +9,10 @@
  * operation changes nothing and says which of these failed.
  *
  * Unless said otherwise a call blocks until the data is where it should be and visible there, at
- * most for the job's default timeout, and returns RH_EDEAD if the peer is gone. Order: operations
+ * most for the job's default timeout, and returns RH_EDEAD if the peer is gone. When a call has
+ * returned, its local memory is not used any more. After RH_ETIMEOUT of a push, append or atomic
+ * operation on a rank of another host, the target may have been changed, or may still be, though
+ * only once; when rh_flush() has returned 0 for that rank, it is decided. Order: operations
  * of one process on one target may overtake each other, except that a notification never overtakes
  * its data, and nothing overtakes a flush or a call that has returned.
  */

@@ -384,13 +384,19 @@ int settings_load(struct settings *settings, char *const *environment)
         if (!equals || strncmp(entry, PREFIX, strlen(PREFIX)) != 0)
             continue;
         int which = find_spec(entry, (size_t)(equals - entry));
-        if (which < 0) {
-            warn_unknown(entry, (size_t)(equals - entry));
-            continue;
-        }
-        int result = set_value(settings, which, equals + 1, 1);
+        int result = which < 0 ? 0 : set_value(settings, which, equals + 1, 1);
         if (result < 0)
             return result;
     }
     return 0;
+}
+
+void settings_warn(char *const *environment)
+{
+    for (; environment && *environment; environment++) {
+        const char *equals = strchr(*environment, '=');
+        if (equals && strncmp(*environment, PREFIX, strlen(PREFIX)) == 0 &&
+            find_spec(*environment, (size_t)(equals - *environment)) < 0)
+            warn_unknown(*environment, (size_t)(equals - *environment));
+    }
 }

@@ -78,9 +78,12 @@ struct settings {
 const struct setting_spec *setting_spec(enum setting which);
 
 /* Reads environment ("NAME=value" strings, as environ). A bad value is an error that names the
- * variable, the value and what is allowed; an unknown RHINET_ name is a warning with the
- * nearest. */
+ * variable, the value and what is allowed; unknown names are passed over. */
 int settings_load(struct settings *settings, char *const *environment);
+
+/* A warning for each unknown RHINET_ name, with the nearest. Only one process of a job says so: its
+ * launcher, or rank 0 where that is not ours. */
+void settings_warn(char *const *environment);
 
 static inline const char *setting_text(const struct settings *settings, enum setting which)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `rhinet doctor`: why does this job not go on? Reads what its ranks left on their board and what
- * the kernel says of their processes; the job itself is not touched, and need not be able to
- * answer.
+ * the kernel says of their processes; the ranks themselves are not touched, and need not be able to
+ * answer. Only of ranks on other hosts it knows what the task managers tell each other.
  */
 #include "cli/doctor.h"
 
@@ -76,6 +76,7 @@ static bool pause_or_end(const struct live_job *job, int64_t pause_ns)
 
 static struct diagnosis *look(const struct live_job *job)
 {
+    job_ask_others(job);
     struct diagnosis *diagnosis = job_diagnosis_take(job);
     for (uint32_t rank = 0; diagnosis && rank < diagnosis->size; rank++)
         diagnosis_look(diagnosis, (int)rank);
@@ -122,6 +123,7 @@ static int examine_once(const struct live_job *job, const struct doctor_options 
 int cli_doctor(int argc, char **argv)
 {
     struct settings settings;
+    settings_warn(environ);
     if (settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet doctor: %s\n", rh_error_text());
         return STATUS_NO_JOB;

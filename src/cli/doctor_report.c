@@ -7,6 +7,7 @@
 #include "cli/table.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define LONG_WAITS_MOST 5 /* told one by one */
 
@@ -88,13 +89,18 @@ static void print_stopped_and_dead(FILE *out, const struct diagnosis *diagnosis)
     for (uint32_t i = 0; i < diagnosis->size; i++) {
         const struct diagnosis_rank *rank = &diagnosis->rank[i];
         struct diagnosis_text line = {.used = 0};
+        char pid[16] = "PID"; /* numbers of another host mean nothing here */
+        if (rank->pid > 0)
+            snprintf(pid, sizeof(pid), "%d", rank->pid);
         if (rank->state == RH_PEER_DIED) {
             diagnosis_add_state(&line, diagnosis, (int)i, false);
             fprintf(out, "Dead: rank %u %s.\n", i, line.text);
         }
         if (is_stopped(rank))
-            fprintf(out, "Stopped: rank %u; %u waiting for it. `kill -CONT %d` lets it go on.\n", i,
-                    count_waiting_for(diagnosis, (int)i), rank->pid);
+            fprintf(out,
+                    "Stopped: rank %u%s%s; %u waiting for it. `kill -CONT %s` lets it go on.\n", i,
+                    rank->host[0] ? " on host " : "", rank->host,
+                    count_waiting_for(diagnosis, (int)i), pid);
     }
 }
 
@@ -133,15 +139,43 @@ static void print_long_waits(FILE *out, const struct doctor_findings *findings)
         fprintf(out, "Long wait: and %u more ranks.\n", count - LONG_WAITS_MOST);
 }
 
+static bool is_unseen(const struct diagnosis_rank *rank)
+{
+    return rank->state == RH_PEER_JOINED && !rank->is_seen;
+}
+
+/* One line for each host, by its first rank. */
+static void print_unseen(FILE *out, const struct diagnosis *diagnosis)
+{
+    for (uint32_t i = 0; i < diagnosis->size; i++) {
+        const struct diagnosis_rank *rank = &diagnosis->rank[i];
+        unsigned count = 0;
+        bool is_first = is_unseen(rank);
+        for (uint32_t k = 0; k < diagnosis->size && is_first; k++) {
+            const struct diagnosis_rank *other = &diagnosis->rank[k];
+            bool is_same = is_unseen(other) && strcmp(other->host, rank->host) == 0;
+            is_first = !is_same || k >= i;
+            count += is_same;
+        }
+        if (is_first)
+            fprintf(out,
+                    "Not known: host %s has not answered; it has %u rank%s. Try `rhinet doctor` "
+                    "there.\n",
+                    rank->host, count, count == 1 ? "" : "s");
+    }
+}
+
 static void print_all_well(FILE *out, const struct diagnosis *diagnosis)
 {
-    unsigned waiting = 0, gone = 0;
+    unsigned waiting = 0, gone = 0, unseen = 0;
     for (uint32_t i = 0; i < diagnosis->size; i++) {
         waiting += diagnosis->rank[i].wait_count > 0;
         gone += diagnosis->rank[i].state >= RH_PEER_LEFT;
+        unseen += is_unseen(&diagnosis->rank[i]);
     }
-    fprintf(out, "Nothing is stuck: %u ranks at work, %u waiting, %u gone.\n",
-            diagnosis->size - waiting - gone, waiting, gone);
+    fprintf(out, "Nothing is stuck%s: %u ranks at work, %u waiting, %u gone.\n",
+            unseen ? " as far as is seen from here" : "", diagnosis->size - waiting - gone - unseen,
+            waiting, gone);
 }
 
 /* ---- Text ----------------------------------------------------------------------------------- */
@@ -181,6 +215,7 @@ void doctor_print(FILE *out, const struct doctor_findings *findings)
     print_deadlock(out, findings->diagnosis);
     print_stopped_and_dead(out, findings->diagnosis);
     print_long_waits(out, findings);
+    print_unseen(out, findings->diagnosis);
     if (!doctor_is_stuck(doctor_verdict(findings)))
         print_all_well(out, findings->diagnosis);
 }
@@ -227,6 +262,8 @@ static json_t *rank_json(const struct diagnosis *diagnosis, int which)
     json_put_number(object, "pid", (uint64_t)rank->pid);
     json_put_text(object, "process", processes[rank->process.state]);
     json_put_text(object, "text", line.text);
+    json_put_text(object, "host", rank->host);
+    json_put_flag(object, "seen", rank->is_seen);
     json_put_flag(object, "deadlocked", rank->is_deadlocked);
     json_object_set_new(object, "waits", waits);
     return object;

@@ -276,6 +276,7 @@ int cli_info(int argc, char **argv)
     if (options.job)
         return show_job(&options);
     struct settings settings;
+    settings_warn(environ);
     if (settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet info: %s\n", rh_error_text());
         return 1;

@@ -4,6 +4,7 @@
  */
 #include "cli/jobs.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/table.h"
 
@@ -18,6 +19,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define ASK_NS       NS_PER_S /* other hosts need not answer: they may be why we are asked */
+#define ASK_PAUSE_NS (20 * NS_PER_MS) /* between two looks whether they have */
 
 static bool read_exactly(int fd, void *target, size_t length)
 {
@@ -65,37 +69,50 @@ static bool parse_link(const char *link, const char *prefix, uint64_t *id)
     return errno == 0 && (*end == '\0' || strcmp(end, " (deleted)") == 0);
 }
 
-static struct live_job *find_or_add(struct live_job *jobs, size_t *job_count, uint64_t id)
+/* Several hosts' launchers may share a machine, as in tests: each has its own view of the job. */
+static struct live_job *find_or_add(struct live_job *jobs, size_t *job_count, uint64_t id,
+                                    int launcher_pid)
 {
     for (size_t i = 0; i < *job_count; i++) {
-        if (jobs[i].id == id)
+        if (jobs[i].id == id && jobs[i].launcher_pid == launcher_pid)
             return &jobs[i];
     }
     if (*job_count == JOBS_MAX)
         return NULL;
     struct live_job *job = &jobs[(*job_count)++];
-    *job = (struct live_job){.id = id, .roster_fd = -1, .board_fd = -1, .launcher_fd = -1};
+    *job = (struct live_job){.id = id,
+                             .launcher_pid = launcher_pid,
+                             .roster_fd = -1,
+                             .board_fd = -1,
+                             .launcher_fd = (int)syscall(SYS_pidfd_open, launcher_pid, 0)};
     return job;
 }
 
-static void look_at_roster(struct live_job *job, int directory, const char *name)
+/* Opens a descriptor of the process if it is memory of ours, of that kind. */
+static int open_memory(DIR *directory, const char *name, const char *prefix, uint64_t *id)
 {
-    struct roster header;
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return;
-    if (job->roster_fd >= 0 || !read_header(fd, job->id, &header)) {
-        close(fd);
-        return;
-    }
-    job->roster_fd = fd;
-    job->launcher_fd = (int)syscall(SYS_pidfd_open, header.launcher_pid, 0);
+    char link[128];
+    ssize_t length = readlinkat(dirfd(directory), name, link, sizeof(link) - 1);
+    if (length < 0)
+        return -1;
+    link[length] = '\0';
+    if (!parse_link(link, prefix, id))
+        return -1;
+    return openat(dirfd(directory), name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-static void look_at_board(struct live_job *job, int directory, const char *name)
+static int find_board(DIR *directory, uint64_t wanted)
 {
-    if (job->board_fd < 0)
-        job->board_fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    uint64_t id;
+    rewinddir(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        int fd = open_memory(directory, entry->d_name, BOARD_PREFIX, &id);
+        if (fd >= 0 && id == wanted)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
 }
 
 static void look_at_process(struct live_job *jobs, size_t *job_count, const char *pid)
@@ -105,43 +122,40 @@ static void look_at_process(struct live_job *jobs, size_t *job_count, const char
     DIR *directory = opendir(path);
     if (!directory)
         return; /* another user's, or gone */
+    struct live_job *found = NULL;
     for (struct dirent *entry; (entry = readdir(directory));) {
-        char link[128];
+        struct roster header;
         uint64_t id;
-        ssize_t length = readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
-        if (length < 0)
-            continue;
-        link[length] = '\0';
-        bool is_roster = parse_link(link, ROSTER_PREFIX, &id);
-        if (!is_roster && !parse_link(link, BOARD_PREFIX, &id))
-            continue;
-        struct live_job *job = find_or_add(jobs, job_count, id);
-        if (job && is_roster)
-            look_at_roster(job, dirfd(directory), entry->d_name);
-        else if (job)
-            look_at_board(job, dirfd(directory), entry->d_name);
+        int fd = open_memory(directory, entry->d_name, ROSTER_PREFIX, &id);
+        struct live_job *job = fd >= 0 && read_header(fd, id, &header)
+                                   ? find_or_add(jobs, job_count, id, header.launcher_pid)
+                                   : NULL;
+        if (job && job->roster_fd < 0) {
+            job->roster_fd = fd;
+            found = found ? found : job; /* new ones stand at the end */
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+    for (; found && found < jobs + *job_count; found++) {
+        if (found->board_fd < 0)
+            found->board_fd = find_board(directory, found->id);
     }
     closedir(directory);
 }
 
 size_t jobs_find(struct live_job jobs[JOBS_MAX])
 {
-    size_t seen_count = 0, kept_count = 0;
+    size_t job_count = 0;
     DIR *directory = opendir("/proc");
     if (!directory)
         return 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (isdigit((unsigned char)entry->d_name[0]))
-            look_at_process(jobs, &seen_count, entry->d_name);
+            look_at_process(jobs, &job_count, entry->d_name);
     }
     closedir(directory);
-    for (size_t i = 0; i < seen_count; i++) {
-        if (jobs[i].roster_fd >= 0)
-            jobs[kept_count++] = jobs[i];
-        else
-            jobs_close(&jobs[i], 1); /* a board without a roster says nothing */
-    }
-    return kept_count;
+    return job_count;
 }
 
 void jobs_close(struct live_job *jobs, size_t job_count)
@@ -254,6 +268,51 @@ struct diagnosis *job_diagnosis_take(const struct live_job *job)
     free(boards);
     free(roster);
     return diagnosis;
+}
+
+/* ---- Other hosts ----------------------------------------------------------------------------- */
+
+/* False if there is nobody to ask. */
+static bool ask(const struct live_job *job)
+{
+    char path[64];
+    struct stat status;
+    struct roster header;
+    if (!read_header(job->roster_fd, job->id, &header) || header.node_count < 2 ||
+        header.query_fd <= 0)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", header.launcher_pid, (int)header.query_fd);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_asked = fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) &&
+                    write(fd, "?", 1) == 1;
+    if (fd >= 0)
+        close(fd);
+    return is_asked;
+}
+
+/* Whether all have answered since then who are to be expected. */
+static bool all_have_answered(const struct live_job *job, int64_t since_ns)
+{
+    struct diagnosis *diagnosis = job_diagnosis_take(job);
+    bool is_so = true;
+    for (uint32_t i = 0; diagnosis && i < diagnosis->size; i++) {
+        const struct diagnosis_rank *rank = &diagnosis->rank[i];
+        is_so = is_so && (rank->state != RH_PEER_JOINED || rank->host[0] == '\0' ||
+                          rank->told_ns >= since_ns);
+    }
+    free(diagnosis);
+    return is_so;
+}
+
+void job_ask_others(const struct live_job *job)
+{
+    struct timespec pause = {.tv_nsec = ASK_PAUSE_NS};
+    int64_t asked_ns = clock_now_ns();
+    if (!ask(job))
+        return;
+    do
+        nanosleep(&pause, NULL);
+    while (!all_have_answered(job, asked_ns) && clock_now_ns() < asked_ns + ASK_NS);
 }
 
 const char *job_state_name(enum rh_peer_state state)

@@ -21,6 +21,7 @@
 
 struct live_job {
     uint64_t id;
+    int launcher_pid;
     int roster_fd;
     int board_fd;    /* -1: not found, all counters read 0 */
     int launcher_fd; /* readable when the launcher has ended; -1: unknown */
@@ -68,6 +69,11 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job);
 
 /* Copy who waits for whom. NULL if it makes no sense or memory is out. free() it. */
 struct diagnosis *job_diagnosis_take(const struct live_job *job);
+
+/* In a job of several hosts: have the task manager ask those of the others who waits there, and
+ * wait a while for their answers. Where it did not work, the next diagnosis does not see those
+ * ranks. */
+void job_ask_others(const struct live_job *job);
 
 const char *job_state_name(enum rh_peer_state state);
 

@@ -195,6 +195,7 @@ static int run(struct run_wishes *wishes, char **argv)
 {
     struct launch_options *options = &wishes->launch;
     struct settings settings;
+    settings_warn(environ);
     if (settings_load(&settings, environ) != 0) {
         fprintf(stderr, "rhinet run: %s\n", rh_error_text());
         return LAUNCH_STATUS_FAILED;

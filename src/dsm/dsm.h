@@ -42,6 +42,7 @@
 #include "dsm/word.h"
 #include "job/job.h"
 
+#include <pthread.h>
 #include <rhinet/dsm.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -111,6 +112,7 @@ struct dsm_own {
     void *twin;                      /* data as it was at the acquire; diff.c */
     uint64_t twin_length;
     uint64_t *changed; /* bitmap of blocks that were said to be written */
+    int event_waits;   /* threads in rh_dsm_wait() */
     struct rh_dsm_stat stat;
 };
 
@@ -145,6 +147,8 @@ struct rh_dsm {
     void *bulk_state;
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
+    struct dsm_doubts *doubts; /* doubt.h */
+    pthread_mutex_t conditions; /* of own[].event_waits */
 };
 
 static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)

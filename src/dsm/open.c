@@ -7,6 +7,7 @@
 #include "dsm/bulk.h"
 #include "dsm/check.h"
 #include "dsm/datagram/datagram.h"
+#include "dsm/doubt.h"
 #include "dsm/reach.h"
 
 #include <stdlib.h>
@@ -118,6 +119,18 @@ static void free_memory(struct rh_dsm *dsm)
 
 /* ---- The others ----------------------------------------------------------------------------- */
 
+/* All find that somebody differs. Whoever does so first keeps its part until the last has. */
+static int refuse_shape(struct rh_dsm *dsm, int rank, const struct dsm_header *header)
+{
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
+    return error_set(RH_EINVALID, rank,
+                     "rank %d has %llu bytes of shared memory and %llu variables, this one "
+                     "%llu and %u; give all ranks the same options and settings",
+                     rank, (unsigned long long)header->heap_length,
+                     (unsigned long long)header->node_count, (unsigned long long)dsm->heap_length,
+                     dsm->node_count);
+}
+
 /* Its segments are there: see that they are like ours, and how they are reached. */
 static int meet(struct rh_dsm *dsm, int rank)
 {
@@ -127,12 +140,7 @@ static int meet(struct rh_dsm *dsm, int rank)
     if (result < 0)
         return result;
     if (header.heap_length != dsm->heap_length || header.node_count != dsm->node_count)
-        return error_set(RH_EINVALID, rank,
-                         "rank %d has %llu bytes of shared memory and %llu variables, this one "
-                         "%llu and %u; give all ranks the same options and settings",
-                         rank, (unsigned long long)header.heap_length,
-                         (unsigned long long)header.node_count,
-                         (unsigned long long)dsm->heap_length, dsm->node_count);
+        return refuse_shape(dsm, rank, &header);
     peer->opened_ns = header.opened_ns;
     peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
                                 dsm->node_count * sizeof(struct dsm_node));
@@ -206,6 +214,8 @@ static void free_all(struct rh_dsm *dsm)
 {
     close_set(dsm);
     free_memory(dsm);
+    dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
 }
 
@@ -238,9 +248,9 @@ static void close_together(struct rh_dsm *dsm)
 
 static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
 {
-    int result = 0;
+    int result = dsm_doubts_open(dsm);
     dsm->msg = msg;
-    if (!msg) {
+    if (!msg && result == 0) {
         result = rh_msg_open(&dsm->msg, dsm->job);
         dsm->has_own_msg = result == 0;
     }
@@ -269,6 +279,7 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     if (!made)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
     memset(made, 0, sizeof(*made));
+    pthread_mutex_init(&made->conditions, NULL);
     made->job = job;
     made->rank = rh_rank(job);
     made->size = rh_size(job);
@@ -293,6 +304,8 @@ int rh_dsm_close(struct rh_dsm *dsm)
     close_set(dsm);
     close_together(dsm);
     free_memory(dsm);
+    dsm_doubts_close(dsm);
+    pthread_mutex_destroy(&dsm->conditions);
     free(dsm);
     return 0;
 }

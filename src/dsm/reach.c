@@ -5,6 +5,7 @@
  */
 #include "dsm/reach.h"
 
+#include "dsm/doubt.h"
 #include "rma/rma.h"
 
 #define TRIES 16
@@ -37,19 +38,18 @@ int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t 
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = rh_pull(dsm->job, node_at(dsm, rank, variable, field), value, sizeof(*value));
+        result = dsm_doubt_load(dsm, node_at(dsm, rank, variable, field), value);
     return result;
 }
 
 int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                    const struct nic_atomic_operands *operands, uint64_t *old)
 {
-    struct nic *nic = dsm->job->nic;
     struct rh_remote target = node_at(dsm, rank, variable, field);
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = nic->ops->atomic(nic, target, operands, old);
+        result = dsm_doubt_atomic(dsm, target, operands, old);
     counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
     return result;
 }

@@ -61,6 +61,18 @@ static inline int dsm_or(struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
     return 0;
 }
 
+static inline int dsm_and(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
+                          uint64_t bits, uint64_t *old)
+{
+    uint64_t *word = dsm_near(dsm, rank, variable, field);
+    if (unlikely(!word)) {
+        struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = bits};
+        return dsm_far_atomic(dsm, rank, variable, field, &operands, old);
+    }
+    *old = __atomic_fetch_and(word, bits, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
 static inline int dsm_swap(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                            uint64_t value, uint64_t *old)
 {

@@ -70,6 +70,32 @@ int rh_dsm_prefetch(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
+/* Put this rank down at the variable's home; once for all its threads. */
+static int enlist(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    uint64_t old;
+    pthread_mutex_lock(&dsm->conditions);
+    int result = dsm_or(dsm, dsm_home(dsm, variable), variable, DSM_EVENT_WAITERS,
+                        dsm_bit(dsm->rank), &old);
+    dsm->own[variable].event_waits += result == 0;
+    pthread_mutex_unlock(&dsm->conditions);
+    return result;
+}
+
+/* A thread waits no more. One that has not been signalled strikes the rank out if it was the last:
+ * else it would swallow a signal that is meant for others. True: one was on its way, and counts. */
+static bool strike_out(struct rh_dsm *dsm, rh_dsm_variable variable, bool was_signalled)
+{
+    uint64_t old = dsm_bit(dsm->rank);
+    pthread_mutex_lock(&dsm->conditions);
+    bool is_last = --dsm->own[variable].event_waits == 0;
+    if (is_last && !was_signalled && dsm->size <= 64) /* else another rank may have the same bit */
+        dsm_and(dsm, dsm_home(dsm, variable), variable, DSM_EVENT_WAITERS, ~dsm_bit(dsm->rank),
+                &old);
+    pthread_mutex_unlock(&dsm->conditions);
+    return is_last && !was_signalled && !(old & dsm_bit(dsm->rank));
+}
+
 static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t seen,
                        int64_t timeout_ns)
 {
@@ -79,6 +105,8 @@ static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t se
                            .from = RH_ANY_RANK,
                            .timeout_ns = timeout_ns};
     int result = rh_wait_word(dsm->job, &wait);
+    if (strike_out(dsm, variable, result == 0))
+        return 0;
     if (result != RH_ETIMEOUT)
         return result;
     return error_set(RH_ETIMEOUT, RH_ANY_RANK,
@@ -91,19 +119,18 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
 {
     if (variable >= dsm->variable_count)
         return refuse_number(dsm, variable);
-    uint64_t seen = __atomic_load_n(&dsm->nodes[variable].event, __ATOMIC_SEQ_CST), old;
-    bool is_writer = dsm_own_word(dsm, variable) & WORD_WRITER;
-    int result = dsm_or(dsm, dsm_home(dsm, variable), variable, DSM_EVENT_WAITERS,
-                        dsm_bit(dsm->rank), &old);
-    if (result < 0)
-        return result;
-    result = rh_dsm_release(dsm, variable);
-    if (result < 0)
-        return result;
+    uint64_t seen = __atomic_load_n(&dsm->nodes[variable].event, __ATOMIC_SEQ_CST);
+    uint64_t held = dsm_own_word(dsm, variable) & (WORD_WRITER | WORD_READERS);
+    if (held == 0)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held", variable);
+    int listed = enlist(dsm, variable);
+    int result = rh_dsm_release(dsm, variable); /* held no more, whatever happens */
+    if (listed < 0 || result < 0)
+        return listed < 0 ? listed : result;
     int waited = await_event(dsm, variable, seen, timeout_ns);
     if (waited < 0 && waited != RH_ETIMEOUT && waited != RH_EAGAIN)
         return waited;
-    result = rh_dsm_acquire(dsm, variable, is_writer ? RH_DSM_WRITE : RH_DSM_READ,
+    result = rh_dsm_acquire(dsm, variable, held & WORD_WRITER ? RH_DSM_WRITE : RH_DSM_READ,
                             RH_TIMEOUT_DEFAULT);
     return result < 0 ? result : waited;
 }
@@ -139,7 +166,8 @@ static int signal_some(struct rh_dsm *dsm, rh_dsm_variable variable, int most)
 
 int rh_dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return variable < dsm->variable_count ? signal_some(dsm, variable, 1)
+    int most = dsm->size <= 64 ? 1 : dsm->size; /* bits of ranks that gave up stay where shared */
+    return variable < dsm->variable_count ? signal_some(dsm, variable, most)
                                           : refuse_number(dsm, variable);
 }
 

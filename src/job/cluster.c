@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,12 @@ int cluster_make_identity(uint64_t *job_id, uint8_t secret[32])
                          strerror(errno));
     *job_id = number | 0x10000000u; /* eight digits for people to type */
     return 0;
+}
+
+void cluster_member_secret(const uint8_t secret[32], uint8_t derived[32])
+{
+    static const uint8_t purpose[] = "rhinet members";
+    crypto_generichash(derived, 32, purpose, sizeof(purpose), secret, 32);
 }
 
 int cluster_seat_count(const struct cluster *cluster)

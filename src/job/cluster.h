@@ -34,6 +34,10 @@ void cluster_close(struct cluster *cluster);
 /* A number and a secret for the job. RH_EREFUSED if the system has no random numbers. */
 int cluster_make_identity(uint64_t *job_id, uint8_t secret[32]);
 
+/* What members get to know instead, for what they say to each other: with the job's own they could
+ * pass for a task manager. */
+void cluster_member_secret(const uint8_t secret[32], uint8_t derived[32]);
+
 int cluster_seat_count(const struct cluster *cluster);
 int cluster_seat_of(const struct cluster *cluster, int node);
 int cluster_node_of(const struct cluster *cluster, int seat); /* -1: no rank runs there */

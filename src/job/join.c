@@ -114,6 +114,8 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     result = fd > 0 ? join_manager(job, fd) : join_otherwise(job);
     if (result < 0)
         return result;
+    if (job->world.rank == 0 && setting_number(&job->settings, SETTING_MANAGER_FD) == 0)
+        settings_warn(environ);
     job->world.roster = job->memory.roster;
     job->world.job_id = job->memory.roster->job_id;
     job->world.board = &job->memory.board[job->world.rank];
@@ -138,6 +140,7 @@ static void job_free(struct rh_job *job)
 {
     job_memory_release(&job->memory);
     line_close(&job->line);
+    explicit_bzero(job->world.secret, sizeof(job->world.secret));
     free(job);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,7 +59,10 @@ static int be_born(void *argument)
     setrlimit(RLIMIT_NOFILE, &plan->descriptors);
     sigaction(SIGPIPE, &plan->signals->pipe_before, NULL);
     sigprocmask(SIG_SETMASK, &plan->signals->mask_before, NULL);
-    execve(plan->path, plan->argv, plan->environment);
+    /* The bare call: in a coverage build the compiler puts __gcov_execve in place of execve, which
+     * takes a lock of the coverage runtime, in our memory. A child that is killed while it has that
+     * lock leaves it locked for us, and the next one waits for it for ever, and we for that one. */
+    syscall(SYS_execve, plan->path, plan->argv, plan->environment);
     birth->error = -errno;
     return LAUNCH_STATUS_NOT_FOUND;
 }

@@ -122,7 +122,7 @@ static int take_identity(struct manager *manager, uint64_t *job_id)
     if (!cluster)
         return cluster_make_identity(job_id, manager->secret);
     *job_id = cluster->job_id;
-    memcpy(manager->secret, cluster->secret, sizeof(manager->secret));
+    cluster_member_secret(cluster->secret, manager->secret);
     return 0;
 }
 
@@ -199,6 +199,7 @@ void manager_destroy(struct manager *manager)
     job_memory_release(&manager->memory);
     close_once(&manager->common_fd);
     close_once(&manager->poll_fd);
+    explicit_bzero(manager->secret, sizeof(manager->secret));
     free(manager);
 }
 
@@ -314,6 +315,8 @@ void manager_serve(struct manager *manager)
         int rank = (int)(what & INT32_MAX);
         if (what == MANAGER_MESH)
             mesh_serve(manager->mesh);
+        else if (what == MANAGER_QUERY)
+            manager_query_serve(manager);
         else if (what >= MANAGER_PROCESS && manager->members[rank].process_fd >= 0)
             process_ended(manager, rank);
         else if (what < MANAGER_PROCESS && manager->members[rank].fd >= 0)

@@ -16,13 +16,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-enum host_frame {
-    HOST_STATE = MESH_OWNER, /* rank; value: its state */
-    HOST_ENDED,              /* rank; values: status, signal, pid */
-    HOST_CARD,               /* rank; data: its card */
-    HOST_END                 /* value: signal for all ranks; from the first launcher only */
-};
-
 _Static_assert(PROTOCOL_CARD_MAX <= MESH_DATA_MAX, "a card fits a frame");
 
 bool manager_is_local(const struct manager *manager, int rank)
@@ -109,6 +102,10 @@ static void frame_arrived(void *context, int seat, const struct mesh_frame *fram
             event->signal = frame->value[0];
         return;
     }
+    if (frame->kind == HOST_QUERY) {
+        manager_query_answer(manager, seat, frame->value[0]);
+        return;
+    }
     if (rank < 0 || rank >= manager->size ||
         cluster_seat_of(cluster, cluster->node_of[rank]) != seat)
         return; /* nobody speaks for another's ranks */
@@ -118,6 +115,8 @@ static void frame_arrived(void *context, int seat, const struct mesh_frame *fram
         end_told(manager, frame);
     else if (frame->kind == HOST_CARD)
         manager_keep_card(&manager->members[rank], frame->data, frame->length);
+    else if (frame->kind == HOST_WAITS)
+        manager_query_told(manager, frame);
 }
 
 /* Ranks of which nobody will tell us any more. */
@@ -314,12 +313,13 @@ int manager_hosts_open(struct manager *manager, const struct manager_options *op
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, mesh_poll_fd(manager->mesh), &event) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch the other hosts: %s",
                          strerror(errno));
-    return 0;
+    return manager_query_open(manager);
 }
 
 void manager_hosts_close(struct manager *manager)
 {
     mesh_destroy(manager->mesh);
     manager->mesh = NULL;
+    manager_query_close(manager);
     free(manager->events.event);
 }

@@ -10,6 +10,7 @@
 #include "base/descriptor.h"
 #include "job/job_memory.h"
 #include "job/manager.h"
+#include "job/mesh.h"
 #include "job/protocol.h"
 
 /* A descriptor that a member offers to the job. */
@@ -37,6 +38,7 @@ struct member {
 
 /* What stands in the epoll set: a rank's socket by its number, and besides */
 #define MANAGER_MESH    UINT32_MAX
+#define MANAGER_QUERY   (UINT32_MAX - 1)
 #define MANAGER_PROCESS (1ULL << 32) /* + rank: its process */
 
 struct manager_events {
@@ -44,16 +46,23 @@ struct manager_events {
     size_t start, count, room;
 };
 
+/* Somebody wants to know who waits for whom on the other hosts (manager_query.c). */
+struct manager_query {
+    int fd[2];          /* a pipe: who wants it writes a byte */
+    int64_t *offset_ns; /* of each node's clock to ours; 0: not known */
+};
+
 struct manager {
     int poll_fd;
     int size;
     int common_fd;
-    uint8_t secret[32];
+    uint8_t secret[32]; /* the members' */
     struct job_memory memory;
     struct member *members;
     const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */
     struct mesh *mesh;
     struct manager_events events;
+    struct manager_query query;
     bool adopts;
     struct core_set cores; /* adopted members bring their own: all of these together */
     char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
@@ -88,6 +97,25 @@ void manager_hosts_close(struct manager *manager);
 void manager_tell_state(struct manager *manager, int rank);
 void manager_tell_end(struct manager *manager, int rank, int status, int signal);
 void manager_tell_card(struct manager *manager, int rank);
+
+/* ---- manager_query.c ------------------------------------------------------------------------ */
+
+enum host_frame {
+    HOST_STATE = MESH_OWNER, /* rank; value: its state */
+    HOST_ENDED,              /* rank; values: status, signal, pid */
+    HOST_CARD,               /* rank; data: its card */
+    HOST_END,                /* value: signal for all ranks; from the first launcher only */
+    HOST_QUERY,              /* value: round. Who waits there? */
+    HOST_WAITS               /* rank; values: round, process, threads; data: struct host_waits */
+};
+
+int manager_query_open(struct manager *manager);
+void manager_query_close(struct manager *manager);
+void manager_query_serve(struct manager *manager);
+
+/* Another host asks, or answers. */
+void manager_query_answer(struct manager *manager, int seat, int32_t round);
+void manager_query_told(struct manager *manager, const struct mesh_frame *frame);
 
 /* Keep a card. RH_ENOSPACE, RH_EEXIST. */
 int manager_keep_card(struct member *member, const uint8_t *card, size_t length);

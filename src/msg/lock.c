@@ -144,7 +144,9 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t ti
     int result = lock_check_home(locks, lock);
     if (result == 0 && before == 0) {
         uint64_t old;
-        lock_last_swap_if(locks, lock, lock_own_name(locks, lock), 0, &old);
+        struct nic_ticket ticket = {0};
+        struct lock_step step = {.ticket = &ticket};
+        lock_last_swap_if(locks, lock, lock_own_name(locks, lock), 0, &step, &old);
         result = error_set(RH_EDEAD, mine->home,
                            "rank %d, which looks after lock %u, has closed its mailbox", mine->home,
                            lock);
@@ -159,26 +161,65 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t ti
     return before == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
-/* Where the representative's memory is not reachable directly, or not known yet. */
-static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+/* A request failed. One that may have happened leaves a waiter behind that has given up: should it
+ * stand in the queue now or later, others find it so and repair the queue. */
+static int request_failed(struct locks *locks, uint32_t lock, int result)
 {
     struct lock_node *node = &locks->nodes[lock];
-    uint64_t before, turn;
-    if (!locks->mine[lock].is_met) {
-        int64_t deadline_ns = nic_deadline_ns(locks->job->nic, timeout_ns);
-        int met = lock_meet_home(locks, lock, deadline_ns);
-        if (met < 0)
-            return met;
-        timeout_ns = lock_left_ns(deadline_ns, nic_now_ns(locks->job->nic), INT64_MAX);
-    }
-    if (!begin_turn(node, &turn))
-        return refuse_use(lock, "is already in use by this process");
-    int result = lock_last_swap(locks, lock, turn | locks->own_low, &before);
-    if (result < 0) {
+    uint64_t turn = lock_own_turn(locks, lock);
+    if (result != RH_ETIMEOUT || !locks->mine[lock].ticket.is_open) {
         end_turn(node);
         return result;
     }
-    return judge(locks, lock, before, timeout_ns);
+    lock_put(&node->grant, turn | LOCK_DEPARTED);
+    lock_put(&node->pred, 0); /* not known; nobody's name */
+    lock_put(&node->state, turn | LOCK_WAITING);
+    return result;
+}
+
+/* Where the representative's memory is not reachable directly, or not known yet. */
+static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    struct nic *nic = locks->job->nic;
+    struct lock_step step = {.ticket = &mine->ticket,
+                             .deadline_ns = nic_deadline_ns(nic, timeout_ns)};
+    uint64_t before, turn;
+    int met = mine->is_met ? 0 : lock_meet_home(locks, lock, step.deadline_ns);
+    if (met < 0)
+        return met;
+    if (!begin_turn(&locks->nodes[lock], &turn))
+        return refuse_use(lock, "is already in use by this process");
+    mine->is_try = false;
+    int result = lock_last_swap(locks, lock, turn | locks->own_low, &step, &before);
+    if (result < 0)
+        return request_failed(locks, lock, result);
+    return judge(locks, lock, before, lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX));
+}
+
+/* An earlier call gave up a request that may have happened: find out, and go on from there. */
+static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
+{
+    struct lock_mine *mine = &locks->mine[lock];
+    struct lock_node *node = &locks->nodes[lock];
+    struct nic *nic = locks->job->nic;
+    struct lock_step step = {.ticket = &mine->ticket,
+                             .deadline_ns = nic_deadline_ns(nic, timeout_ns)};
+    uint64_t before, turn = lock_own_turn(locks, lock), expected = turn | LOCK_DEPARTED;
+    uint64_t name = turn | locks->own_low;
+    int result = mine->is_try ? lock_last_swap_if(locks, lock, mine->expected, name, &step, &before)
+                              : lock_last_swap(locks, lock, name, &step, &before);
+    if (result == RH_ETIMEOUT && mine->ticket.is_open)
+        return result;
+    int64_t left_ns = lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX);
+    /* Between two steps from here: a repairer waits, or has taken us out before. */
+    lock_put(&node->state, turn | LOCK_REQUESTING);
+    bool is_in = __atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
+                                             __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (result == 0 && is_in && (!mine->is_try || before == mine->expected))
+        return judge(locks, lock, before, left_ns);
+    end_turn(node);
+    return result < 0 ? result : request_slow(locks, lock, left_ns);
 }
 
 /* The node is not idle: either the program has the lock, or an earlier call gave up waiting. */
@@ -189,6 +230,8 @@ static int lock_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     uint64_t expected = turn | LOCK_DEPARTED;
     if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
         return refuse_use(lock, "is already held by this process");
+    if (locks->mine[lock].ticket.is_open)
+        return request_again(locks, lock, timeout_ns);
     if (__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return lock_wait_on(locks, lock, timeout_ns); /* our place is still ours */
@@ -253,13 +296,15 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
 {
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
+    struct lock_step step = {.ticket = &mine->ticket};
     uint64_t turn, old = LOCK_FREE, expected;
     if (!begin_turn(node, &turn))
         return refuse_use(lock, "is already in use by this process");
     int result;
+    mine->is_try = true;
     do {
-        expected = old;
-        result = lock_last_swap_if(locks, lock, expected, turn | locks->own_low, &old);
+        mine->expected = expected = old;
+        result = lock_last_swap_if(locks, lock, expected, turn | locks->own_low, &step, &old);
     } while (result == 0 && old != expected && (old == LOCK_FREE || old == LOCK_FREE_DIED));
     if (result == 0 && old == 0)
         result = error_set(RH_EDEAD, mine->home,
@@ -267,6 +312,8 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
                            lock);
     if (result == 0)
         result = lock_check_home(locks, lock);
+    if (result == RH_ETIMEOUT)
+        return request_failed(locks, lock, result);
     if (result < 0 || old != expected) {
         end_turn(node);
         *found = old;
@@ -284,6 +331,7 @@ static int leave_queue(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     uint64_t grant = lock_load(&node->grant);
     if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
         return refuse_use(lock, "is already held by this process");
+    locks->mine[lock].ticket = (struct nic_ticket){0}; /* a repair finds out as well */
     if (lock_low(grant) == LOCK_DEPARTED && lock_is_broken(locks, lock, lock_load(&node->pred)))
         lock_repair(locks, lock, deadline_ns);
     grant = lock_load(&node->grant);
@@ -327,6 +375,8 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock)
     struct lock_node *node = &locks->nodes[lock];
     uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
     uint64_t turn = lock_turn(state);
+    if (unlikely(lock_low(state) == LOCK_HANDING && mine->ticket.is_open))
+        return lock_hand_over(locks, lock); /* an earlier call could not tell whether it is given */
     if (unlikely(lock_low(state) != LOCK_HELD))
         return refuse_use(lock, "is not held by this process");
     if (unlikely(!mine->last || lock_low(lock_load(&node->next)) != 0))

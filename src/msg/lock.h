@@ -33,7 +33,8 @@
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* Every word is turn << LOCK_TURN_SHIFT | low part. */
+/* Every word is turn << LOCK_TURN_SHIFT | low part. Turns are compared for equality only: they have
+ * 44 bits, and come round after a week of locking and nothing else. */
 #define LOCK_TURN_SHIFT 20
 #define LOCK_TURN_ONE   (1ULL << LOCK_TURN_SHIFT)
 #define LOCK_LOW_MASK   (LOCK_TURN_ONE - 1)
@@ -111,6 +112,13 @@ struct lock_mine {
     const _Atomic uint32_t *home_state; /* of the representative, in the roster */
     int home;                           /* rank of the representative */
     bool is_met;                        /* the representative has been heard of */
+    /* A step of ours that timed out and may have happened: a request (the node is that of a waiter
+     * who has given up, until it is known), or the handing over to `offered` (the node is HANDING).
+     * It is continued by the next call. */
+    struct nic_ticket ticket;
+    bool is_try; /* a request by rh_lock_try(), for a lock in this state: */
+    uint64_t expected;
+    uint64_t offered;
 };
 
 struct lock_peer {
@@ -157,10 +165,23 @@ void lock_forget_peers(struct locks *locks);
 /* Read a peer's whole node. Errors: RH_EDEAD, RH_ESTALE, RH_ENOSEG. */
 int lock_node_read(struct locks *locks, int rank, uint32_t lock, struct lock_node *node);
 
+/* An atomic operation on a peer's word, until the deadline; is carried out once. RH_ETIMEOUT with
+ * the ticket open: perhaps, and it must be gone on with. */
+struct lock_step {
+    struct nic_ticket *ticket;
+    int64_t deadline_ns; /* 0: the default time-out from now */
+};
+int lock_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected, uint64_t desired,
+                 const struct lock_step *step, uint64_t *old);
+/* The same where nobody goes on with what the deadline left in doubt. */
+int lock_swap_if_once(struct locks *locks, struct rh_remote word, uint64_t expected,
+                      uint64_t desired, uint64_t *old);
+
 /* The representative's words. */
-int lock_last_swap(struct locks *locks, uint32_t lock, uint64_t name, uint64_t *old);
+int lock_last_swap(struct locks *locks, uint32_t lock, uint64_t name, const struct lock_step *step,
+                   uint64_t *old);
 int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uint64_t desired,
-                      uint64_t *old);
+                      const struct lock_step *step, uint64_t *old);
 
 /* Wait a little, at most until the word differs from value. */
 void lock_nap(struct locks *locks, const uint64_t *word, uint64_t value, int64_t nap_ns);

@@ -73,23 +73,61 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     return 0;
 }
 
-int lock_last_swap(struct locks *locks, uint32_t lock, uint64_t name, uint64_t *old)
+static int far_atomic(struct locks *locks, struct rh_remote word,
+                      const struct nic_atomic_operands *operands, const struct lock_step *step,
+                      uint64_t *old)
+{
+    struct nic *nic = locks->job->nic;
+    struct nic_atomic_operands asked = *operands;
+    int result;
+    asked.ticket = step->ticket;
+    asked.ticket->deadline_ns = step->deadline_ns != 0
+                                    ? step->deadline_ns
+                                    : nic_deadline_ns(nic, locks->job->timeout_ns);
+    do
+        result = nic->ops->atomic(nic, word, &asked, old);
+    while (result == RH_ETIMEOUT && nic_now_ns(nic) < asked.ticket->deadline_ns);
+    if (result == 0)
+        counter_add(locks->job->counters, COUNTER_ATOMIC, 1);
+    return result;
+}
+
+int lock_swap_if(struct locks *locks, struct rh_remote word, uint64_t expected, uint64_t desired,
+                 const struct lock_step *step, uint64_t *old)
+{
+    struct nic_atomic_operands operands = {
+        .operation = NIC_COMPARE_SWAP, .operand = desired, .expected = expected};
+    return far_atomic(locks, word, &operands, step, old);
+}
+
+int lock_swap_if_once(struct locks *locks, struct rh_remote word, uint64_t expected,
+                      uint64_t desired, uint64_t *old)
+{
+    struct nic_ticket ticket = {0};
+    struct lock_step step = {
+        .ticket = &ticket, .deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns)};
+    return lock_swap_if(locks, word, expected, desired, &step, old);
+}
+
+int lock_last_swap(struct locks *locks, uint32_t lock, uint64_t name, const struct lock_step *step,
+                   uint64_t *old)
 {
     uint64_t *last = locks->mine[lock].last;
-    struct rh_remote word = lock_entry_at(locks, lock, offsetof(struct lock_entry, last));
+    struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = name};
     if (!last)
-        return rh_swap(locks->job, word, name, old);
+        return far_atomic(locks, lock_entry_at(locks, lock, offsetof(struct lock_entry, last)),
+                          &operands, step, old);
     *old = __atomic_exchange_n(last, name, __ATOMIC_SEQ_CST);
     return 0;
 }
 
 int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uint64_t desired,
-                      uint64_t *old)
+                      const struct lock_step *step, uint64_t *old)
 {
     uint64_t *last = locks->mine[lock].last;
-    struct rh_remote word = lock_entry_at(locks, lock, offsetof(struct lock_entry, last));
     if (!last)
-        return rh_compare_swap(locks->job, word, expected, desired, old);
+        return lock_swap_if(locks, lock_entry_at(locks, lock, offsetof(struct lock_entry, last)),
+                            expected, desired, step, old);
     *old = expected;
     __atomic_compare_exchange_n(last, old, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return 0;

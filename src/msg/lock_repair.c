@@ -50,14 +50,14 @@ static int begin(struct repair *repair)
         return RH_EAGAIN;
     repair->mark = lock_turn(seen) < LOCK_MARK_FIRST ? LOCK_MARK_FIRST : lock_turn(seen);
     repair->ticket = repair->mark | (uint64_t)(locks->rank + 1);
-    result = rh_compare_swap(locks->job, word, seen, repair->ticket, &old);
+    result = lock_swap_if_once(locks, word, seen, repair->ticket, &old);
     return result < 0 ? result : old == seen ? 0 : RH_EAGAIN;
 }
 
 static void end(struct repair *repair)
 {
     uint64_t old;
-    rh_compare_swap(repair->locks->job, repairer_word(repair), repair->ticket, repair->mark, &old);
+    lock_swap_if_once(repair->locks, repairer_word(repair), repair->ticket, repair->mark, &old);
 }
 
 /* ---- Taking stock --------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static int close_queue(struct repair *repair)
     for (int rank = 0; rank < locks->size; rank++)
         repair->was_gone[rank] = repair->again[rank].is_gone;
     uint64_t ticket = repair->ticket + MARK_ONE;
-    result = rh_compare_swap(locks->job, repairer_word(repair), repair->ticket, ticket, &old);
+    result = lock_swap_if_once(locks, repairer_word(repair), repair->ticket, ticket, &old);
     if (result < 0)
         return result;
     if (old != repair->ticket)
@@ -100,8 +100,9 @@ static int close_queue(struct repair *repair)
     repair->ticket = ticket;
     repair->mark += MARK_ONE;
     repair->was_overtaken = false;
-    struct rh_remote last = lock_entry_at(locks, repair->lock, offsetof(struct lock_entry, last));
-    return rh_swap(locks->job, last, repair->mark, &repair->before);
+    struct nic_ticket swapped = {0};
+    struct lock_step step = {.ticket = &swapped, .deadline_ns = repair->deadline_ns};
+    return lock_last_swap(locks, repair->lock, repair->mark, &step, &repair->before);
 }
 
 static bool is_between_steps(const struct lock_seat *seat)
@@ -165,8 +166,8 @@ static int change(struct repair *repair, int rank, size_t field, uint64_t value)
     memcpy(&expected, (const char *)&repair->plan.seats[rank].node + field, sizeof(expected));
     if (expected == value)
         return 0;
-    int result = rh_compare_swap(repair->locks->job, node_word(repair, rank, field), expected,
-                                 value, &old);
+    int result = lock_swap_if_once(repair->locks, node_word(repair, rank, field), expected, value,
+                                   &old);
     if (is_gone_code(result) && rank != repair->locks->rank)
         return CLOSE_AGAIN;
     return result < 0 ? result : old == expected ? 0 : LOOK_AGAIN;
@@ -244,7 +245,7 @@ static int take_mark_away(struct repair *repair)
     uint64_t old;
     struct rh_remote last = lock_entry_at(repair->locks, repair->lock,
                                           offsetof(struct lock_entry, last));
-    int result = rh_compare_swap(repair->locks->job, last, repair->mark, name, &old);
+    int result = lock_swap_if_once(repair->locks, last, repair->mark, name, &old);
     if (result < 0 || old == repair->mark)
         return result;
     if (repair->was_overtaken)
@@ -262,9 +263,9 @@ static int grant_first(struct repair *repair)
         return 0;
     uint64_t turn = lock_turn(plan->seats[rank].node.state), old;
     unsigned grant = lost_its_holder(repair) ? LOCK_GRANTED_DIED : LOCK_GRANTED;
-    int result = rh_compare_swap(repair->locks->job,
-                                 node_word(repair, rank, offsetof(struct lock_node, grant)),
-                                 turn | LOCK_WAIT, turn | grant, &old);
+    int result = lock_swap_if_once(repair->locks,
+                                   node_word(repair, rank, offsetof(struct lock_node, grant)),
+                                   turn | LOCK_WAIT, turn | grant, &old);
     if (is_gone_code(result) && rank != repair->locks->rank)
         return CLOSE_AGAIN;
     return result < 0 ? result : old == (turn | LOCK_WAIT) ? 0 : CLOSE_AGAIN;

@@ -207,13 +207,14 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 
 /* Offer the lock to `next`, or to anybody if that is nobody. 1: it is given; 0: not, and *found
  * says what was there instead. */
-static inline int offer(struct locks *locks, uint32_t lock, uint64_t next, uint64_t *found)
+static inline int offer(struct locks *locks, uint32_t lock, uint64_t next,
+                        const struct lock_step *step, uint64_t *found)
 {
     int rank = lock_name_rank(next), result = 0;
     uint64_t expected = lock_turn(next) | LOCK_WAIT, granted = lock_turn(next) | LOCK_GRANTED;
     if (rank < 0) {
         expected = lock_own_name(locks, lock);
-        result = lock_last_swap_if(locks, lock, expected, LOCK_FREE, found);
+        result = lock_last_swap_if(locks, lock, expected, LOCK_FREE, step, found);
         return result < 0 ? result : *found == expected;
     }
     *found = 0;
@@ -225,7 +226,7 @@ static inline int offer(struct locks *locks, uint32_t lock, uint64_t next, uint6
         return __atomic_compare_exchange_n(&node->grant, found, granted, false, __ATOMIC_SEQ_CST,
                                            __ATOMIC_SEQ_CST);
     struct rh_remote word = lock_node_at(locks, rank, lock, offsetof(struct lock_node, grant));
-    result = rh_compare_swap(locks->job, word, expected, granted, found);
+    result = lock_swap_if(locks, word, expected, granted, step, found);
     return result < 0 ? result : *found == expected;
 }
 
@@ -267,13 +268,15 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
 int lock_hand_over(struct locks *locks, uint32_t lock)
 {
     struct lock_node *node = &locks->nodes[lock];
+    struct lock_mine *mine = &locks->mine[lock];
     uint64_t turn = lock_own_turn(locks, lock);
-    int64_t deadline_ns = INT64_MIN; /* asked for when it is needed */
+    struct lock_step step = {.ticket = &mine->ticket};
     for (;;) {
-        uint64_t next = lock_load(&node->next), found = 0;
+        uint64_t next = mine->ticket.is_open ? mine->offered : lock_load(&node->next), found = 0;
+        mine->offered = next;
         /* From here to the next store we may hold the lock or not: a repairer waits. */
         lock_put(&node->state, turn | LOCK_HANDING);
-        int result = offer(locks, lock, next, &found);
+        int result = offer(locks, lock, next, &step, &found);
         if (likely(result > 0)) {
             lock_put(&node->next, turn); /* nobody, as the next turn expects it */
             lock_put(&node->grant, (turn + LOCK_TURN_ONE) | LOCK_WAIT); /* likewise, in good time */
@@ -282,10 +285,12 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
                 rh_wake(locks->job, lock_name_rank(next));
             return 0;
         }
+        if (unlikely(result == RH_ETIMEOUT && mine->ticket.is_open))
+            return result; /* HANDING: whether it is given is for the next call to find out */
         lock_put(&node->state, turn | LOCK_HELD);
-        if (deadline_ns == INT64_MIN)
-            deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
-        result = find_next(locks, lock, next, found, deadline_ns);
+        if (step.deadline_ns == 0) /* asked for when it is needed */
+            step.deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
+        result = find_next(locks, lock, next, found, step.deadline_ns);
         if (result == RH_EDEAD) /* with the representative the lock is gone */
             lock_put(&node->state, turn | LOCK_IDLE);
         if (result < 0)

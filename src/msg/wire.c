@@ -105,7 +105,7 @@ int wire_meet(struct mail *mail, int rank)
         return 0;
     int result = rh_segment_wait(mail->job, rank, MSG_SID_INBOX, RH_TIMEOUT_NONE);
     if (result < 0)
-        return result;
+        return or_again(result);
     peer->is_open = true;
     peer->is_direct = rh_remote_ptr(mail->job, rh_at(rank, MSG_SID_LANES, 0), 8) != NULL;
     return 0;

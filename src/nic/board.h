@@ -74,10 +74,19 @@ struct board_set {
 };
 _Static_assert(sizeof(struct board_set) == 16, "shared layout");
 
+/* Of a rank of another host: its waits and sets were told by the task manager there, when this one
+ * was asked to find out; with them comes what else a diagnosis needs. */
+struct board_told {
+    _Atomic int64_t at_ns; /* when, CLOCK_MONOTONIC; 0: never */
+    _Atomic uint64_t work; /* nic/diagnosis.h */
+    _Atomic uint32_t process_state, thread_count;
+};
+
 /* One member's part of the board. */
 struct board_rank {
     struct counters counters;
-    uint64_t reserved[8];
+    struct board_told told; /* by the task manager, of ranks of other hosts */
+    uint64_t reserved[5];
     struct board_wait wait[BOARD_WAITS];
     struct board_set set[BOARD_SETS];
     uint64_t spare[64];

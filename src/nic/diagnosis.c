@@ -12,6 +12,7 @@
 
 #define LOOKS_LEAST 3        /* between the two looks of ours */
 #define IDLE_NS     NS_PER_S /* younger waits are nothing to speak of */
+#define TOLD_NS     NS_PER_S /* news of another host are news for so long */
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
@@ -40,7 +41,7 @@ static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wa
 }
 
 /* Not counted: what a waiter does to look around. */
-static uint64_t work_of(const struct counters *counters)
+uint64_t diagnosis_work(const struct counters *counters)
 {
     static const enum counter counted[] = {
         COUNTER_PUSH,    COUNTER_INLINE,       COUNTER_STORE,         COUNTER_APPEND,
@@ -53,7 +54,7 @@ static uint64_t work_of(const struct counters *counters)
 
 static void copy_board(const struct board_rank *board, struct diagnosis_rank *rank, uint32_t size)
 {
-    rank->work = work_of(&board->counters);
+    rank->work = diagnosis_work(&board->counters);
     for (int i = 0; i < BOARD_WAITS; i++) {
         struct diagnosis_wait *wait = &rank->wait[rank->wait_count];
         if (copy_wait(&board->wait[i], wait, size)) {
@@ -109,6 +110,22 @@ static void find_holders(struct diagnosis *diagnosis)
     free(holder);
 }
 
+/* What was told long ago is not true any more. */
+static void copy_told(const struct board_told *told, struct diagnosis_rank *rank)
+{
+    uint32_t state = load(told->process_state);
+    rank->told_ns = load(told->at_ns);
+    rank->is_seen = rank->told_ns > 0 && clock_now_ns() - rank->told_ns < TOLD_NS;
+    rank->work = load(told->work);
+    rank->process.state = state > PROCESS_ENDED ? PROCESS_UNKNOWN : (enum process_state)state;
+    rank->process.thread_count = load(told->thread_count);
+    if (!rank->is_seen) {
+        rank->wait_count = 0;
+        rank->process = (struct process_look){0};
+        memset(rank->set, 0, sizeof(rank->set));
+    }
+}
+
 /* The roster may be anybody's memory: node numbers are checked, names are cut. */
 static void copy_host(const struct roster *roster, int which, struct diagnosis_rank *rank,
                       uint32_t size)
@@ -137,8 +154,12 @@ struct diagnosis *diagnosis_take(const struct roster *roster, const struct board
         rank->end_signal = load(roster->peer[i].end_signal);
         rank->end_status = load(roster->peer[i].end_status);
         copy_host(roster, (int)i, rank, size);
-        if (boards && rank->state == RH_PEER_JOINED)
-            copy_board(&boards[i], rank, size);
+        rank->is_seen = rank->host[0] == '\0';
+        if (!boards || rank->state != RH_PEER_JOINED)
+            continue;
+        copy_board(&boards[i], rank, size);
+        if (!rank->is_seen)
+            copy_told(&boards[i].told, rank);
     }
     diagnosis->now_ns = clock_now_ns();
     find_holders(diagnosis);

@@ -38,7 +38,9 @@ struct diagnosis_rank {
     enum rh_peer_state state;
     int pid;
     int end_signal, end_status;
-    char host[64]; /* of a rank that is not here, and of which nothing more is seen; else "" */
+    char host[64]; /* of a rank that is not here; else "" */
+    bool is_seen;  /* it is here, or its host's task manager has told of it just now */
+    int64_t told_ns;
     struct process_look process;
     uint64_t work; /* all that it has done to others or taken from them, counted */
     unsigned wait_count;
@@ -64,6 +66,9 @@ void diagnosis_look(struct diagnosis *diagnosis, int rank);
  * False if a later second look may tell more: somebody has not had time to look at its
  * condition. */
 bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before);
+
+/* What has been done to others or taken from them, counted. */
+uint64_t diagnosis_work(const struct counters *counters);
 
 /* Whether a wait of `rank` depends on what `other` does. */
 bool diagnosis_depends(const struct diagnosis *diagnosis, int rank,

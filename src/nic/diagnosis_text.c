@@ -257,7 +257,7 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         diagnosis_add(line, "is stopped");
     else if (them->state == RH_PEER_STARTING)
         diagnosis_add(line, "has not joined yet");
-    else if (them->host[0])
+    else if (!them->is_seen)
         diagnosis_add(line, "runs on host %s, which is not seen from here", them->host);
     else if (them->wait_count == 0)
         add_process(line, them);
@@ -265,7 +265,9 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         diagnosis_add(line, i > 0 ? " and in " : is_stopped ? " in " : "waits in ");
         diagnosis_add_wait(line, diagnosis, rank, &them->wait[i]);
     }
-    if (with_pid && them->host[0] == '\0')
+    if (them->host[0] && them->is_seen)
+        diagnosis_add(line, " (on host %s)", them->host);
+    else if (with_pid && them->host[0] == '\0')
         diagnosis_add(line, " (pid %d)", them->pid);
 }
 

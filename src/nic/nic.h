@@ -17,6 +17,14 @@
  *    space are marked, and do so no longer than their deadline.
  *  - Ownership: source and target buffers stay the caller's; the NIC may use them until the call
  *    returns or, where there is a done flag, until that is set.
+ *  - Time-outs: when a call has returned, or an operation with a done flag was withdrawn, its local
+ *    memory is not used any more, whatever the peer does later. RH_ETIMEOUT of a pull or flush
+ *    means no more than that. That of a push: the target has been written, in part, or will be,
+ *    but before anything that is written there later. That of an atomic operation or append: it
+ *    has happened, or will, once, or not; the flush that next succeeds on that rank decides it,
+ *    and a ticket (below) tells how. On NICs that reach the memory themselves (shm) a time-out of
+ *    these means that nothing was done, as does that of an inline push or store everywhere. A call
+ *    ends within its one time-out, whatever steps it takes.
  *  - Order: two operations on the same target may overtake each other unless the first has
  *    completed (returned without a done flag, done flag set, or flushed). A notice never overtakes
  *    its own data. Completion means visible at the target.

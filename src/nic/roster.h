@@ -59,7 +59,10 @@ struct roster {
     _Atomic uint32_t refused;     /* connections of strangers to the task manager */
     _Atomic uint32_t cores;       /* of this host that its ranks share, as taskset, control groups
                                      and launchers leave them; a rank may be bound to fewer */
-    uint32_t reserved[16];
+    _Atomic int32_t query_fd;     /* of the task manager, 0: none: a byte written there makes it ask
+                                     those of the other hosts who waits there (nic/board.h) */
+    _Atomic uint32_t query_round; /* how often it has */
+    uint32_t reserved[14];
     struct roster_peer peer[]; /* `size` of these, then room for as many nodes */
 };
 _Static_assert(sizeof(struct roster_peer) == 32, "shared layout");

@@ -20,7 +20,7 @@ RHINET = os.environ["CLI_PROGRAM_PATH"]
 BUSY = os.environ["CLI_BUSY_PATH"]
 COMMANDS = ("run", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info", "bench",
             "completion", "help")
-HANG_S = 60
+HANG_S = 20
 
 
 def rhinet(*arguments, status=0, environment=None, program=RHINET, **more):
@@ -80,6 +80,56 @@ class Help(unittest.TestCase):
                                  timeout=HANG_S, check=False)
         self.assertEqual(run.returncode, 1)
         self.assertIn("cannot write", run.stderr)
+
+
+class Hosts(unittest.TestCase):
+    """Lists of hosts, all of which are this one, reached by a shell that does not go far."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.shell = self.write(folder.name, "shell", '#!/bin/sh\nshift\nexec env -i '
+                                'PATH="$PATH" sh -c "$*"\n')
+        os.chmod(self.shell, 0o755)
+        self.file = os.path.join(folder.name, "hosts")
+
+    def write(self, folder, name, text):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        return path
+
+    def run_on(self, *words, **more):
+        return rhinet("run", "--rsh", self.shell, *words, **more)
+
+    def test_names_that_are_none(self):
+        for names in ("-l", "a,-oProxyCommand", "a;b", "a,,b", "", "x" * 400, "$(id)"):
+            run = self.run_on(f"--hosts={names}", "true", status=2)
+            self.assertIn("is no name of a host", run.stderr)
+        for count in ("0", "-1", "x", "", "99999999999"):
+            run = self.run_on(f"--hosts=a:{count}", "true", status=2)
+            self.assertIn("processes on host a: a number is expected", run.stderr)
+
+    def test_named_twice_takes_more(self):
+        self.assertEqual(self.run_on("--hosts", "a,a", "echo", "up").stdout, "up\n" * 2)
+        self.assertEqual(self.run_on("--hosts", "a:2,a", "echo", "up").stdout, "up\n" * 3)
+
+    def test_hostfile(self):
+        self.write(os.path.dirname(self.file), "hosts", "# the first\n\na slots=2 # two\n b:1\n")
+        self.assertEqual(self.run_on("--hostfile", self.file, "echo", "up").stdout, "up\n" * 3)
+        self.write(os.path.dirname(self.file), "hosts", "# none\n\n")
+        run = self.run_on("--hostfile", self.file, "-n", "1", "true", status=2)
+        self.assertIn("there is no host in it", run.stderr)
+        run = self.run_on("--hostfile", self.file + "-not", "true", status=1)
+        self.assertIn("cannot read --hostfile", run.stderr)
+
+    def test_export_takes_whole_names(self):
+        out = self.run_on("--hosts", "a", "--export", "COLOUR", "--env", "SIZE=7", "env",
+                          environment={"COLOUR": "red", "COLOURS": "3", "COL": "x"}).stdout
+        self.assertIn("COLOUR=red\n", out)
+        self.assertIn("SIZE=7\n", out)
+        self.assertNotIn("COLOURS=", out)
+        self.assertNotIn("COL=", out)
 
 
 class Completion(unittest.TestCase):
@@ -207,7 +257,7 @@ class Live(unittest.TestCase):
         by_id = json.loads(rhinet("info", state["job"], "--json").stdout)
         self.assertEqual(by_id["launcher_pid"], self.job.pid)
         text = rhinet("info", self.pid).stdout
-        self.assertRegex(text, r"(?m)^denied_bounds +3 ")
+        self.assertRegex(text, r"(?m)^denied_bounds +3 +0 +3 ")
 
     def busy_sample(self):
         """A look at the job during which each rank was given a processor."""
@@ -233,8 +283,11 @@ class Live(unittest.TestCase):
                               stdout=subprocess.PIPE, text=True) as top:
             json.loads(top.stdout.readline())
             os.unlink(self.flag)
-            lines = top.stdout.read().strip().split("\n")
-            self.assertEqual(top.wait(timeout=HANG_S), 0)
+            try:
+                lines = top.communicate(timeout=HANG_S)[0].strip().split("\n")
+            finally:
+                top.kill()
+            self.assertEqual(top.returncode, 0)
         self.assertEqual(json.loads(lines[-1])["ranks"][0]["rank"], 0)
 
     def test_top_survives_its_reader(self):

@@ -14,7 +14,7 @@ from cluster_harness import MARKER, MEMBER, NETNS_CLUSTER, pid_of, places, wait_
 MPIRUN = shutil.which("mpirun.openmpi")
 HYDRA = shutil.which("mpiexec.hydra")
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-SHORT = {"RHINET_HOST_TIMEOUT": "1s"}
+SHORT = {"RHINET_HOST_TIMEOUT": "2s"}  # a busy machine may keep a host waiting for one
 HOSTS = 4
 
 # Hydra puts options of ssh before the host.

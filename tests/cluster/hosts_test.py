@@ -4,7 +4,6 @@ a remote shell of the test starts everything on this machine, in an environment 
 import hashlib
 import json
 import os
-import pathlib
 import random
 import re
 import signal
@@ -16,7 +15,8 @@ import time
 import cluster_harness as harness
 from cluster_harness import MEMBER, RHINET, pid_of, places, wait_until
 
-SHORT = {"RHINET_HOST_TIMEOUT": "1s"}
+HANG = os.environ["TEST_HANG"]
+SHORT = {"RHINET_HOST_TIMEOUT": "2s"}  # a busy machine may keep a host waiting for one
 MESH_VERSION = re.search(r"define MESH_VERSION +(\d+)u", (
     pathlib.Path(__file__).resolve().parents[2] / "src/job/mesh.h").read_text(encoding="utf-8"))[1]
 
@@ -204,9 +204,9 @@ orders = sys.stdin.buffer.readline()
 orders += sys.stdin.buffer.read(int(orders.split()[3]))
 port = int(re.search(rb"judge=(\\d+) ", orders)[1])
 job = int(re.search(rb"job=(\\d+)\\0", orders)[1])
-version = orders.split()[1]
+version, mesh = orders.split()[1], int(orders.split()[2])
 
-def hello(seat=1, number=job, mesh_version={mesh_version}, library=version):
+def hello(seat=1, number=job, mesh_version=mesh, library=version):
     return struct.pack("<8sI28siIQ32s", b"RHmesh\\r\\n", mesh_version, library, seat, 0, number,
                        os.urandom(32))
 
@@ -242,8 +242,7 @@ class Strangers(harness.ClusterTest):
     def test_refused_and_counted(self):
         log = os.path.join(self.folder, "log")
         shell = self.script("stranger", STRANGER.format(python=sys.executable, log=log,
-                                                        rsh=self.rsh,
-                                                        mesh_version=MESH_VERSION))
+                                                        rsh=self.rsh))
         job = self.start_run("--hosts", "localhost,b", "-n", 2, MEMBER, "idle", rsh=shell)
         self.wait_ready(job, 2)
         with open(log) as file:
@@ -369,11 +368,11 @@ class Ends(harness.ClusterTest):
         def stopped():
             return all(b"State:\tT" in harness.read_proc(pid, "status") for pid in job.members())
         self.assertTrue(wait_until(stopped))
-        wait_until(lambda: False, 2)  # longer than the host timeout
+        wait_until(lambda: False, 4)  # longer than the host timeout
         self.assertEqual(len(job.members()), 4)
         os.kill(job.pid, signal.SIGCONT)
         self.assertTrue(wait_until(lambda: not stopped()))
-        wait_until(lambda: False, 1.5)
+        wait_until(lambda: False, 3)
         self.assertEqual(len(job.members()), 4, job.err)
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
@@ -423,6 +422,40 @@ class Tools(harness.ClusterTest):
         self.assertRegex(text, r"node 1 is host b \(\S+\), whose counters are not seen from here")
         self.assertIn("2 on other hosts", said("top", str(job.pid), "--once"))
         self.assertIn("host b", said("doctor", str(job.pid)))
+        os.kill(job.pid, signal.SIGTERM)
+        self.finish(job)
+
+    def doctor(self, pid, *words):
+        run = subprocess.run([RHINET, "doctor", str(pid), "--after", "1s", *words],
+                             capture_output=True, text=True, check=False, timeout=harness.HANG_S)
+        return run.returncode, run.stdout
+
+    def test_deadlock_of_two_hosts(self):
+        """Seen from either host: neither sees enough by itself."""
+        job = self.start_run("--hosts", "localhost,b", HANG, "circle",
+                             environment={"RHINET_STUCK": "0"})
+        self.assertTrue(wait_until(lambda: len(job.nodes()) == 1))
+        for pid in (job.pid, job.nodes()[0]):
+            self.assertTrue(wait_until(lambda: self.doctor(pid)[0] == 1), self.doctor(pid))
+            self.assertTrue(wait_until(lambda: "Deadlock" in self.doctor(pid)[1]))
+            status, out = self.doctor(pid)
+            self.assertEqual(status, 1, out)
+            self.assertIn("Deadlock: 0 waits for 1, 1 waits for 0. 2 of 2 ranks can never go on.",
+                          out)
+            self.assertRegex(out, r"waits in receive from rank \d, tag 5 \(on host \S+\)")
+        os.kill(job.pid, signal.SIGTERM)
+        self.finish(job)
+
+    def test_doctor_of_a_host_that_does_not_answer(self):
+        job = self.start_run("--hosts", "localhost,b", "-n", 4, MEMBER, "idle")
+        self.wait_ready(job, 4)
+        node = job.nodes()[0]
+        os.kill(node, signal.SIGSTOP)
+        _, out = self.doctor(job.pid)
+        os.kill(node, signal.SIGCONT)
+        self.assertIn("Not known: host b has not answered; it has 2 ranks.", out)
+        self.assertIn("Nothing is stuck as far as is seen from here", out)
+        self.assertTrue(wait_until(lambda: "Not known" not in self.doctor(job.pid)[1]))
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
 

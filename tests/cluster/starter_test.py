@@ -27,10 +27,10 @@ def launchers():
 
 @unittest.skipUnless(MPIRUN or HYDRA, "neither Open MPI's mpirun nor hydra is here")
 class Starters(harness.ClusterTest):
-    def begin(self, starter, words, count, *mode):
+    def begin(self, starter, words, count, *mode, **more):
         # The marker finds what they start, stewards included: all inherit it.
         return self.start(*words, "-n", count, MEMBER, *mode,
-                          environment={**ROOT, "RHINET_STARTER": starter})
+                          environment={**ROOT, "RHINET_STARTER": starter, **more})
 
     def check_no_steward(self, job):
         self.assertTrue(wait_until(lambda: not [pid for pid in harness.marked(job.marker)
@@ -43,6 +43,13 @@ class Starters(harness.ClusterTest):
                 self.assertEqual(status, 0, err)
                 found = sorted(map(int, re.findall(r"hello rank (\d) of 5 node 0 of 1 ", out)))
                 self.assertEqual(found, list(range(5)), out + err)
+
+    def test_a_misspelt_setting_is_warned_about_once(self):
+        for starter, words in launchers():
+            with self.subTest(starter=starter):
+                job = self.begin(starter, words, 4, "hello", RHINET_TIMOUT="5s")
+                status, _, err = self.finish(job)
+                self.assertEqual((status, err.count("did you mean RHINET_TIMEOUT?")), (0, 1), err)
 
     def test_cards_and_states(self):
         for starter, words in launchers():

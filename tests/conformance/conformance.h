@@ -34,6 +34,7 @@ struct test {
     struct prng prng; /* same numbers on all ranks; seeded anew for each case */
     struct test_resource *resources;
     struct report *reports; /* on rank 0 */
+    bool is_thread;         /* the ranks share an address space */
     bool has_left;          /* the case has called rh_leave() */
 };
 
@@ -42,6 +43,7 @@ struct test {
 #define CASE_HEAVY   4u  /* needs gigabytes */
 #define CASE_LATE    8u  /* peers are in the middle of using what is removed */
 #define CASE_THREADS 16u /* its ranks have threads of their own */
+#define CASE_PROCESS 32u /* looks at its process, which must be its own */
 
 struct test_case {
     const char *name;

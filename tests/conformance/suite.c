@@ -59,8 +59,8 @@ void suite_list(FILE *out)
 /* Whether a case has a meaning in this run. */
 static bool is_offered(const struct test_case *one, const struct suite_options *options)
 {
-    if (one->flags & CASE_DIES && options->is_thread)
-        return false; /* a thread cannot be killed alone */
+    if (one->flags & (CASE_DIES | CASE_PROCESS) && options->is_thread)
+        return false; /* a thread cannot be killed alone, nor has it memory of its own */
     if (one->flags & CASE_LATE && options->is_thread && CHECK_SEES_RACES)
         return false; /* late accesses to removed memory are harmless, but a race in one process */
     if (one->flags & CASE_THREADS && moment_is_simulated())
@@ -285,13 +285,14 @@ static bool follow_case(struct test *test, size_t index)
     return send_report(test, index, &report) == 0 && await_go(test, index);
 }
 
-static int suite_open(struct test *test, struct rh_job *job)
+static int suite_open(struct test *test, struct rh_job *job, bool is_thread)
 {
     void *base;
     memset(test, 0, sizeof(*test));
     test->job = job;
     test->rank = rh_rank(job);
     test->size = rh_size(job);
+    test->is_thread = is_thread;
     if (test->size < 2)
         return RH_EINVALID;
     int result = rh_segment_alloc(job, REPORT_SID, sizeof(struct report) * (size_t)test->size,
@@ -320,7 +321,7 @@ int suite_run(struct rh_job *job, const struct suite_options *options)
     struct test test;
     struct tally tally = {0};
     watchdog_set(options, "start-up");
-    int result = suite_open(&test, job);
+    int result = suite_open(&test, job, options->is_thread);
     if (result < 0) {
         fprintf(stderr, "conformance: cannot start (needs 2 ranks or more): %s: %s\n",
                 rh_error_name(result), rh_error_text());

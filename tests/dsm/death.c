@@ -9,8 +9,10 @@
  *   atomic  the same, but it is killed when it begins its NUMBERth atomic operation of the fight
  *   pull    or its NUMBERth pull, where all ranks reach each other by such operations only
  *   adopt   the owner dies; what others have a copy of is adopted, what they have not is lost
+ *   half    the owner dies after another could fetch only half of what it wrote: what is adopted is
+ *           the older writing, whole. Three ranks
  */
-#include "dsm/dsm.h"
+#include "dsm/bulk.h"
 #include "dsm_member.h"
 
 #include <signal.h>
@@ -152,45 +154,135 @@ static void test_pull(struct dsm_test *test)
 
 /* ---- Adopting ------------------------------------------------------------------------------- */
 
+static void await_death(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    while (rh_peer_state(member->job, member->size - 1) < RH_PEER_LEFT)
+        member_sleep_us(1000);
+    rh_deaths_acknowledge(member->job);
+}
+
+/* What the victim was the first to own: nobody else has ever been asked for it. */
+static unsigned copied(const struct dsm_test *test)
+{
+    return (unsigned)test->member.size - 1;
+}
+
+/* This rank has a copy of what the victim wrote. Rank 0 has adopted the variable and written it. */
+static void expect_adopted(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    char nothing;
+    MEMBER_OK(member, rh_recv(member->msg, 0, READY_TAG, &nothing, 1, NULL));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, copied(test), RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_CHECK(member, test->pairs[copied(test)]->first == 50);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, copied(test)));
+}
+
+static void adopt_all(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    unsigned which = copied(test);
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, which, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CHECK(member, rh_error_rank() == member->size - 1);
+    MEMBER_OK(member, rh_dsm_adopt(dsm, which, false));
+    MEMBER_CHECK(member, test->pairs[which]->first == 41);
+    test->pairs[which]->first = 50;
+    MEMBER_OK(member, rh_dsm_release(dsm, which));
+    for (int rank = 1; rank < member->size - 1; rank++)
+        MEMBER_OK(member, rh_send(member->msg, rank, READY_TAG, "", 1));
+    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_EDEAD);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, false), RH_ENOSEG);
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, true), RH_OWNER_DIED);
+    MEMBER_OK(member, rh_dsm_release(dsm, 0));
+    MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(dsm, 0));
+}
+
 static void test_adopt(struct dsm_test *test)
 {
     struct member *member = &test->member;
     struct rh_dsm *dsm = test->dsm;
+    unsigned written[] = {copied(test), 0};
     for (unsigned i = 0; is_victim(test) && i < 2; i++) {
-        MEMBER_OK(member, rh_dsm_acquire(dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
-        test->pairs[i]->first = test->pairs[i]->second = 41 + i;
-        MEMBER_OK(member, rh_dsm_release(dsm, i));
+        MEMBER_OK(member, rh_dsm_acquire(dsm, written[i], RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        test->pairs[written[i]]->first = test->pairs[written[i]]->second = 41 + i;
+        MEMBER_OK(member, rh_dsm_release(dsm, written[i]));
     }
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
-    if (member->rank == 0) {
-        MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
-        MEMBER_OK(member, rh_dsm_release(dsm, 0));
-    }
+    MEMBER_OK(member, rh_dsm_acquire(dsm, copied(test), RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(dsm, copied(test)));
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
     be_ready(test);
     if (is_victim(test))
         raise(SIGALRM);
-    while (rh_peer_state(member->job, member->size - 1) < RH_PEER_LEFT)
-        member_sleep_us(1000);
-    rh_deaths_acknowledge(member->job);
-    if (member->rank != 0)
-        return;
-    MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT), RH_EDEAD);
-    MEMBER_CHECK(member, rh_error_rank() == member->size - 1);
-    MEMBER_OK(member, rh_dsm_adopt(dsm, 0, false));
-    MEMBER_CHECK(member, test->pairs[0]->first == 41);
+    await_death(test);
+    if (member->rank == 0)
+        adopt_all(test);
+    else
+        expect_adopted(test);
+}
+
+/* ---- Half a fetch --------------------------------------------------------------------------- */
+
+/* The stamps come, and of the data that is newer the first piece. */
+static int pull_half(const struct dsm_move *move)
+{
+    struct dsm_move part = *move;
+    part.count = 1;
+    int result = dsm_bulk_rdma.pull(&part);
+    return result < 0 || move->count == 1
+               ? result
+               : error_set(RH_ETIMEOUT, move->rank, "the test has lost the rest");
+}
+
+static void victim_writes(struct dsm_test *test, uint64_t value)
+{
+    struct member *member = &test->member;
+    if (is_victim(test)) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, value == 1 ? rh_dsm_mode(test->dsm, 0, RH_DSM_PULL | RH_DSM_DIFF) : 0);
+        test->pairs[0]->first = test->pairs[0]->second = value;
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+}
+
+static void test_half(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm *dsm = test->dsm;
+    struct dsm_bulk_ops half = dsm_bulk_rdma;
+    half.pull = pull_half;
+    victim_writes(test, 1);
+    MEMBER_OK(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_CHECK(member, test->pairs[0]->first == 1 && test->pairs[0]->second == 1);
     MEMBER_OK(member, rh_dsm_release(dsm, 0));
-    MEMBER_CODE(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_EDEAD);
-    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, false), RH_ENOSEG);
-    MEMBER_CODE(member, rh_dsm_adopt(dsm, 1, true), RH_OWNER_DIED);
-    MEMBER_OK(member, rh_dsm_release(dsm, 1));
-    MEMBER_OK(member, rh_dsm_acquire(dsm, 1, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
-    MEMBER_OK(member, rh_dsm_release(dsm, 1));
+    MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    victim_writes(test, 2);
+    if (member->rank == 1) {
+        dsm->bulk = &half;
+        MEMBER_CODE(member, rh_dsm_acquire(dsm, 0, RH_DSM_READ, RH_TIMEOUT_DEFAULT), RH_ETIMEOUT);
+        dsm->bulk = &dsm_bulk_rdma;
+    }
+    be_ready(test);
+    if (is_victim(test))
+        raise(SIGALRM);
+    await_death(test);
+    if (member->rank != 1)
+        return;
+    MEMBER_CODE(member, rh_dsm_adopt(dsm, 0, true), RH_OWNER_DIED);
+    MEMBER_CHECK(member, test->pairs[0]->first == 1 && test->pairs[0]->second == 1);
+    MEMBER_OK(member, rh_dsm_release(dsm, 0));
 }
 
 int main(int count, char **arguments)
 {
-    static const struct dsm_case cases[] = {
-        {"death", test_death}, {"atomic", test_atomic}, {"pull", test_pull}, {"adopt", test_adopt}};
+    static const struct dsm_case cases[] = {{"death", test_death},
+                                            {"atomic", test_atomic},
+                                            {"pull", test_pull},
+                                            {"adopt", test_adopt},
+                                            {"half", test_half}};
     return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -9,6 +9,7 @@
  *   diff       of a large region of which little changes, little travels
  *   late       the same when so much has been written that versions do not fit 32 bits any more
  *   crowd      more ranks than the waiters of a variable have bits, all of which want the same one
+ *   again      closed and opened again, with options that fit and with some that do not
  *   errors     wrong numbers, wrong holders, deadlines
  */
 #include "dsm/dsm.h"
@@ -176,12 +177,42 @@ static uint64_t consume(struct dsm_test *test)
     }
 }
 
+/* Some wait in vain and go; then one waits, and is signalled once. Nobody who has gone has that
+ * signal. */
+static void test_one_signal(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct pair *pair = test->pairs[2];
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_ETIMEOUT);
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    MEMBER_CODE(member, rh_dsm_wait(test->dsm, 2, RH_MILLISECONDS(1)), RH_EINVALID);
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        pair->first = 77;
+        while (pair->second != 77)
+            MEMBER_OK(member, rh_dsm_wait(test->dsm, 2, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    while (member->rank == 1 && pair->second != 77) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        if (pair->first == 77) { /* rank 0 waits, or is about to */
+            pair->second = 77;
+            MEMBER_OK(member, rh_dsm_signal(test->dsm, 2));
+        }
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+}
+
 static void test_condition(struct dsm_test *test)
 {
     struct member *member = &test->member;
     uint64_t taken = 0;
     if (member->size == 1)
         return;
+    test_one_signal(test);
     if (member->rank == 0)
         produce(test);
     else
@@ -330,6 +361,32 @@ static void test_sizes(struct dsm_test *test)
     MEMBER_CHECK(member, none == NULL);
 }
 
+/* A writer that gives up has not taken anything: rank 0 reads variable 2, rank 1 waits in vain. */
+static void test_giving_up(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    if (member->rank == 1) {
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0)
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_READ, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 1) {
+        MEMBER_CODE(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_MILLISECONDS(2)),
+                    RH_ETIMEOUT);
+        MEMBER_CHECK(member, rh_error_rank() == 0);
+        MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_READ, RH_MILLISECONDS(5000)));
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    }
+    MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
+    if (member->rank == 0)
+        MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+    MEMBER_OK(member, rh_dsm_acquire(test->dsm, 2, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+}
+
 /* Regions at the edges of what there is. Rank 0 has the variable. */
 static void test_regions(struct dsm_test *test)
 {
@@ -398,6 +455,8 @@ static void test_errors(struct dsm_test *test)
     uint64_t offset = 7;
     MEMBER_CODE(member, rh_dsm_alloc(dsm, 1 << 20, &offset), RH_ENOSPACE);
     test_sizes(test);
+    if (member->size > 1)
+        test_giving_up(test);
     MEMBER_CODE(member, rh_dsm_alloc_named(dsm, 0, 3, &offset), RH_EINVALID);
     MEMBER_CHECK(member, offset == 7);
     MEMBER_OK(member, rh_dsm_barrier(dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
@@ -423,11 +482,56 @@ static void test_errors(struct dsm_test *test)
     MEMBER_OK(member, rh_dsm_release(dsm, 3));
 }
 
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* By messages, for there is no shared memory. */
+static void await_all(struct dsm_test *test)
+{
+    struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = 2};
+    struct rh_set *set;
+    MEMBER_OK(&test->member, rh_set_create(test->member.msg, &spec, &set));
+    MEMBER_OK(&test->member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&test->member, rh_set_destroy(set));
+}
+
+static int open_with(struct dsm_test *test, uint64_t heap_length, uint32_t variable_count)
+{
+    struct rh_dsm_options options = {.struct_size = sizeof(options),
+                                     .heap_length = heap_length,
+                                     .variable_count = variable_count,
+                                     .msg = test->member.msg};
+    return rh_dsm_open(&test->dsm, test->member.job, &options);
+}
+
+static void test_again(struct dsm_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_dsm_options wrong = {.struct_size = 1};
+    bool is_odd = member->rank % 2;
+    int expected = member->size > 1 ? RH_EINVALID : 0;
+    MEMBER_CODE(member, open_with(test, 0, 0), RH_EEXIST);
+    MEMBER_CODE(member, rh_dsm_open(&test->dsm, member->job, &wrong), RH_EINVALID);
+    for (int i = 0; i < 3; i++) {
+        MEMBER_OK(member, rh_dsm_close(test->dsm));
+        MEMBER_OK(member, open_with(test, 1 << 20, 16));
+        *(char *)rh_dsm_ptr(test->dsm, 900000) = 1; /* new memory is zero again */
+    }
+    MEMBER_CHECK(member, rh_dsm_msg(test->dsm) == member->msg);
+    MEMBER_OK(member, rh_dsm_close(test->dsm));
+    MEMBER_CODE(member, open_with(test, is_odd ? 1 << 20 : 2 << 20, 16), expected);
+    if (member->size == 1)
+        return;
+    await_all(test); /* nobody's attempt is in the way of the next */
+    MEMBER_CODE(member, open_with(test, 1 << 20, is_odd ? 16 : 17), RH_EINVALID);
+    await_all(test);
+    MEMBER_OK(member, open_with(test, 1 << 20, 16));
+}
+
 int main(int count, char **arguments)
 {
     static const struct dsm_case cases[] = {
         {"count", test_count},     {"heap", test_heap}, {"condition", test_condition},
         {"barrier", test_barrier}, {"diff", test_diff}, {"errors", test_errors},
-        {"crowd", test_crowd},     {"late", test_late}};
+        {"crowd", test_crowd},     {"late", test_late}, {"again", test_again}};
     return dsm_main(count, arguments, cases, sizeof(cases) / sizeof(cases[0]));
 }

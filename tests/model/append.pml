@@ -57,7 +57,7 @@ proctype sender(byte me)
             atomic { old_round = slot[at % SLOTS].round; old_state = slot[at % SLOTS].state;
                      old_owner = slot[at % SLOTS].owner }
             if
-            :: old_round >= round -> at++ /* the hint is behind: walk */
+            :: old_round != round - 1 -> at++ /* the hint is behind: walk */
             :: else ->
 #ifdef PLAIN_CLAIM
                 slot[at % SLOTS].round = round; slot[at % SLOTS].owner = me;

@@ -4,12 +4,14 @@
  *
  *   shapes    nobody leaves before all have entered, on trees of every shape and on the usual one
  *   overlap   several sets with common members in use at once
+ *   wrap      numbers of exchanges that come round
  *   remake    the same set made and destroyed again and again
  *   errors    wrong descriptions, deadlines, waiting on after a deadline
  *   leave     ranks leave the job right after a barrier: nobody takes that for a death
  *   death     a member dies somewhere: all others get RH_EDEAD, then and later
  */
 #include "member.h"
+#include "msg/set.h"
 
 #define SID_NOTES 5u
 #define RANKS_MAX 64
@@ -169,6 +171,39 @@ static void test_remake(struct barrier_test *test)
     }
 }
 
+/* The numbers of exchanges have 32 bits, which is minutes of barriers: over their end and on. */
+static void test_wrap(struct barrier_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_set_spec of_all = {.struct_size = sizeof(of_all), .id = 1};
+    struct rh_reduction sum = {RH_UINT64, RH_SUM, 1};
+    struct rh_set *all, *set;
+    uint64_t count = 0, whole = 0;
+    meet(member);
+    MEMBER_OK(member, rh_set_create(member->msg, &of_all, &all));
+    for (int shape = 0; shape < SHAPES; shape++) {
+        int parents[RANKS_MAX];
+        make_parents(member, shape, parents);
+        struct rh_set_spec spec = {.struct_size = sizeof(spec),
+                                   .id = 2 + (uint32_t)shape,
+                                   .parents = shape < SHAPES - 1 ? parents : NULL};
+        MEMBER_OK(member, rh_set_create(member->msg, &spec, &set));
+        set->number = UINT32_MAX - 20;
+        set->expected = set->front->counter = UINT64_MAX - 20 * (uint64_t)member->size;
+        MEMBER_OK(member, rh_barrier(all, RH_TIMEOUT_DEFAULT));
+        for (int i = 0; i < 50; i++) {
+            count++;
+            announce(test, set, NULL, count);
+            MEMBER_OK(member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
+            verify(test, set, NULL, count);
+            MEMBER_OK(member, rh_allreduce(set, &count, &whole, &sum));
+            MEMBER_CHECK(member, whole == count * (uint64_t)member->size);
+        }
+        MEMBER_OK(member, rh_set_destroy(set));
+    }
+    MEMBER_OK(member, rh_set_destroy(all));
+}
+
 static void refuse(struct member *member, struct rh_set_spec spec)
 {
     struct rh_set *set;
@@ -255,7 +290,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
         const char *name;
         void (*run)(struct barrier_test *test);
     } cases[] = {{"shapes", test_shapes}, {"overlap", test_overlap}, {"remake", test_remake},
-                 {"errors", test_errors}, {"leave", test_leave},     {"death", test_death}};
+                 {"wrap", test_wrap},     {"errors", test_errors},   {"leave", test_leave},
+                 {"death", test_death}};
     struct barrier_test test = {.member.job = job};
     start(&test, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -5,6 +5,7 @@
  *   exclusion  all fight for a few locks; one holder at a time, no wake-up is lost
  *   order      who asks first gets it first
  *   impatient  most give up waiting again and again, or only try; still one holder, nobody is lost
+ *   wrap       the same over the end of what turns can count
  *   errors     wrong numbers, wrong holders, deadlines
  *   death      one or two ranks die somewhere in the fight; the others finish, and whoever gets a
  *              lock after a dead holder is told so
@@ -304,14 +305,28 @@ static void test_home(struct lock_test *test)
     finish(test);
 }
 
+/* Turns have 44 bits, a week of nothing but locking: over their end and on. */
+static void test_wrap(struct lock_test *test)
+{
+    struct locks *locks = test->member.msg->locks;
+    for (unsigned lock = 0; lock < LOCKS; lock++)
+        lock_put(&locks->nodes[lock_id(test, lock)].state,
+                 (UINT64_MAX & ~LOCK_LOW_MASK) - 20 * LOCK_TURN_ONE + LOCK_IDLE);
+    test_impatient(test);
+}
+
 static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     static const struct {
         const char *name;
         void (*run)(struct lock_test *test);
-    } cases[] = {{"exclusion", test_exclusion}, {"order", test_order},
-                 {"impatient", test_impatient}, {"errors", test_errors},
-                 {"death", test_death},         {"home", test_home}};
+    } cases[] = {{"exclusion", test_exclusion},
+                 {"order", test_order},
+                 {"impatient", test_impatient},
+                 {"wrap", test_wrap},
+                 {"errors", test_errors},
+                 {"death", test_death},
+                 {"home", test_home}};
     struct lock_test test = {.member.job = job};
     start(&test, seed);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -4,7 +4,9 @@
  * stops ranks. Sends messages of random lengths to random ranks, receives from anybody, takes locks
  * and meets at barriers. Checks that the messages of each rank come whole, in order and exactly
  * once, to the last; that a lock has one holder; and that nobody leaves a barrier before all have
- * entered it. Survivors print "done"; a broken promise prints "FAIL" and ends the rank.
+ * entered it. Survivors print "done"; a broken promise prints "FAIL" and ends the rank. Ranks may
+ * be stopped for longer than a call waits: then it is called again, and still nothing is lost,
+ * doubled or in another order.
  */
 #include "check.h"
 #include "pattern.h"
@@ -37,6 +39,7 @@ struct soak {
     int rank, size;
     struct prng prng;
     int64_t start_ns, end_ns;
+    int64_t barrier_ns;        /* the next barrier: all ranks come to the same number of them */
     uint64_t *sent, *received; /* by rank */
     bool *is_dead, *has_ended, *is_told;
     struct rh_request *send[SENDS], *receive[RECEIVES];
@@ -71,6 +74,33 @@ static bool died(struct soak *soak, int result)
     soak->is_dead[rh_error_rank()] = true;
     rh_deaths_acknowledge(soak->job);
     return true;
+}
+
+/* A call on a rank that may be stopped: again and again, until it is decided. */
+#define INSIST(call)                                                                               \
+    ({                                                                                             \
+        int insisted;                                                                              \
+        do                                                                                         \
+            insisted = (call);                                                                     \
+        while (insisted == RH_ETIMEOUT);                                                           \
+        insisted;                                                                                  \
+    })
+
+/* A swap that timed out may still happen: not after this. *before is UINT64_MAX if it is not
+ * known. */
+static int swap_surely(struct soak *soak, struct rh_remote word, uint64_t value, uint64_t *before)
+{
+    int result = rh_swap(soak->job, word, value, before);
+    if (result != RH_ETIMEOUT)
+        return result;
+    *before = UINT64_MAX;
+    result = INSIST(rh_flush(soak->job, word.rank));
+    uint64_t now = 0;
+    if (result == 0)
+        result = INSIST(rh_pull(soak->job, word, &now, sizeof(now)));
+    if (result == 0 && now != value) /* the connection broke, or so: it is ours, so write it */
+        result = INSIST(rh_push(soak->job, word, &value, sizeof(value)));
+    return result;
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
@@ -188,13 +218,13 @@ static void lock_once(struct soak *soak)
     if (result == RH_ETIMEOUT || died(soak, result))
         return;
     CHECK(result == 0 || result == RH_OWNER_DIED);
-    int swapped = rh_swap(soak->job, word, (uint64_t)soak->rank + 1, &before);
-    if (swapped == 0 && result == 0 && before != 0)
+    int swapped = swap_surely(soak, word, (uint64_t)soak->rank + 1, &before);
+    if (swapped == 0 && result == 0 && before != 0 && before != UINT64_MAX)
         FAIL("lock %u: rank %llu holds it, too", lock, (unsigned long long)before - 1);
-    swapped = rh_swap(soak->job, word, 0, &before);
-    if (swapped == 0)
+    swapped = swap_surely(soak, word, 0, &before);
+    if (swapped == 0 && before != UINT64_MAX)
         CHECK_U64(before, soak->rank + 1);
-    result = rh_unlock(soak->msg, lock);
+    result = INSIST(rh_unlock(soak->msg, lock));
     if (!died(soak, result))
         CHECK_OK(result);
     soak->locks++;
@@ -203,7 +233,7 @@ static void lock_once(struct soak *soak)
 static void barrier_once(struct soak *soak)
 {
     __atomic_store_n(&soak->board->entered, ++soak->barriers, __ATOMIC_RELEASE);
-    int result = rh_barrier(soak->set, RH_TIMEOUT_DEFAULT);
+    int result = INSIST(rh_barrier(soak->set, RH_TIMEOUT_DEFAULT));
     if (died(soak, result)) {
         soak->set = NULL;
         return;
@@ -211,8 +241,8 @@ static void barrier_once(struct soak *soak)
     CHECK_OK(result);
     for (int rank = 0; rank < soak->size; rank++) {
         uint64_t entered = 0;
-        result = rh_pull(soak->job, rh_at(rank, SOAK_SID, offsetof(struct board, entered)),
-                         &entered, sizeof(entered));
+        result = INSIST(rh_pull(soak->job, rh_at(rank, SOAK_SID, offsetof(struct board, entered)),
+                                &entered, sizeof(entered)));
         if (died(soak, result) || result == RH_ESTALE) /* it was done with all, and leaves */
             continue;
         CHECK_OK(result);
@@ -224,7 +254,7 @@ static void barrier_once(struct soak *soak)
 
 static bool is_over(struct soak *soak)
 {
-    if (now_ns() < soak->end_ns)
+    if (now_ns() < soak->end_ns || (soak->set && soak->barrier_ns < soak->end_ns))
         return false;
     for (int rank = 0; rank < soak->size; rank++) {
         bool is_gone = soak->is_dead[rank] || rh_peer_state(soak->job, rank) == RH_PEER_DIED;
@@ -241,16 +271,16 @@ static bool is_over(struct soak *soak)
 static void run(void *argument)
 {
     struct soak *soak = argument;
-    int64_t next_ns = soak->start_ns + BARRIER_NS;
+    soak->barrier_ns = soak->start_ns + BARRIER_NS;
     while (!is_over(soak)) {
         alarm(60);
         send_some(soak);
         receive_some(soak);
         if (now_ns() < soak->end_ns && prng_below(&soak->prng, 16) == 0)
             lock_once(soak);
-        if (soak->set && next_ns < soak->end_ns && now_ns() >= next_ns) {
+        if (soak->set && soak->barrier_ns < soak->end_ns && now_ns() >= soak->barrier_ns) {
             barrier_once(soak);
-            next_ns += BARRIER_NS; /* all ranks come to the same number of them */
+            soak->barrier_ns += BARRIER_NS;
         }
     }
     for (int i = 0; i < RECEIVES; i++) {
@@ -277,10 +307,12 @@ static void open_all(void *argument)
     CHECK_OK(rh_msg_open(&soak->msg, soak->job));
     CHECK_OK(rh_set_create(soak->msg, &spec, &soak->set));
     for (int rank = 0; rank < soak->size; rank++) {
-        int result = rh_segment_wait(soak->job, rank, SOAK_SID, RH_TIMEOUT_DEFAULT);
+        int result = INSIST(rh_segment_wait(soak->job, rank, SOAK_SID, RH_TIMEOUT_DEFAULT));
         if (!died(soak, result))
             CHECK_OK(result);
     }
+    printf("open\n"); /* soak.py --stalls waits for that */
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)

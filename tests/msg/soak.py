@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC]: jobs of random sizes,
-ways and faults, one after the other, whose ranks are killed and stopped at random while they send,
-lock and meet. Every survivor must end by itself and find every promise kept. Prints the seed; exit
-1 at the first failure.
+"""soak.py RHINET MSG-SOAK [--minutes N] [--seconds N] [--seed S] [--nic NIC] [--stalls]: jobs of
+random sizes, ways and faults, one after the other, whose ranks are killed and stopped at random
+while they send, lock and meet. Every survivor must end by itself and find every promise kept.
+Prints the seed; exit 1 at the first failure. With --stalls nobody is killed, but stops are longer than the
+time-out of every call.
 
 A death must not make the survivors slow, either: each job has a time to end in."""
 import argparse
@@ -13,10 +14,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 END_S = 90  # for the survivors to end, on a machine with more ranks than cores
 WAYS = ["auto", "auto", "push", "ring", "pull", "joint"]
+STALL_TIMEOUT = "700ms"
+STALLS_S = [0.05, 1.0, 1.0, 2.0, 3.0]
+OPEN_S = 30  # for all ranks to be there, before the first stall
 FAULTS = ["", "", "", "seed=%d,delay=0.005:300us,reorder=0.5", "seed=%d,drop=push%%0.01"]
 
 
@@ -28,6 +33,7 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, help="instead of minutes")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--nic", default="shm")
+    parser.add_argument("--stalls", action="store_true")
     return parser.parse_args()
 
 
@@ -49,14 +55,14 @@ def ranks_of(launcher, name):
     return found
 
 
-def hurt(dice, pid):
+def hurt(dice, pid, has_stalls):
     """Stop a rank for a while, or kill it. True if it was killed."""
     try:
-        if dice.random() < 0.25:
+        if not has_stalls and dice.random() < 0.25:
             os.kill(pid, signal.SIGKILL)
             return True
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(dice.choice([0.005, 0.02, 0.1, 0.5]))
+        time.sleep(dice.choice(STALLS_S if has_stalls else [0.005, 0.02, 0.1, 0.5]))
         os.kill(pid, signal.SIGCONT)
     except ProcessLookupError:
         pass
@@ -67,11 +73,15 @@ class Job:
     """One job, its hurts and its verdict."""
 
     def __init__(self, arguments, dice, seed):
+        self.has_stalls = arguments.stalls
         self.size = dice.choice([2, 3, 4, 6, 8])
-        self.duration = dice.uniform(1, 5)
-        environment = {**os.environ, "RHINET_TIMEOUT": "60s",
+        self.duration = dice.uniform(4, 10) if self.has_stalls else dice.uniform(1, 5)
+        environment = {**os.environ,
+                       "RHINET_TIMEOUT": STALL_TIMEOUT if self.has_stalls else "60s",
                        "RHINET_MSG_WAY": dice.choice(WAYS)}
-        faults = dice.choice(FAULTS)
+        if arguments.nic == "mixed":
+            environment["RHINET_MIXED_RANKS"] = "2"
+        faults = "" if self.has_stalls else dice.choice(FAULTS)
         nic = f"fault({arguments.nic})" if faults else arguments.nic
         if faults:
             environment["RHINET_FAULT"] = faults % seed
@@ -83,21 +93,37 @@ class Job:
         self.shown = " ".join(f"{name}={environment[name]}" for name in
                               ("RHINET_MSG_WAY", "RHINET_FAULT") if name in environment)
         self.killed, self.stopped = 0, 0
+        # Files, since what is not read from a pipe would stop the ranks.
+        self.out = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self.err = tempfile.TemporaryFile("w+", encoding="utf-8")
         self.process = subprocess.Popen(self.words, env=environment, text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+                                        stdin=subprocess.DEVNULL, stdout=self.out,
+                                        stderr=self.err)
         self.end_s = time.monotonic() + self.duration
 
+    def said(self):
+        self.out.seek(0)
+        self.err.seek(0)
+        return self.out.read(), self.err.read()
+
+    def await_open(self):
+        limit_s = time.monotonic() + OPEN_S
+        while self.process.poll() is None and time.monotonic() < limit_s and \
+                len(re.findall("^open$", self.said()[0], re.M)) < self.size:
+            time.sleep(0.05)
+
     def torment(self, dice, name):
+        if self.has_stalls:
+            self.await_open()
         while time.monotonic() < self.end_s and self.process.poll() is None:
             time.sleep(dice.uniform(0.02, 0.5))
             pids = ranks_of(self.process.pid, name)
             if not pids or time.monotonic() > self.end_s:
                 continue
             victim = dice.choice(pids)
-            if len(pids) <= 2 and dice.random() < 0.8:
+            if len(pids) <= 2 and not self.has_stalls and dice.random() < 0.8:
                 continue
-            if hurt(dice, victim):
+            if hurt(dice, victim, self.has_stalls):
                 self.killed += 1
             else:
                 self.stopped += 1
@@ -105,11 +131,12 @@ class Job:
     def verdict(self):
         """Text of what went wrong, or None; and the totals of the survivors."""
         try:
-            out, err = self.process.communicate(timeout=END_S)
+            self.process.wait(timeout=END_S)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGTERM)
-            out, err = self.process.communicate()
-            return f"does not end\n{out}{err}", (0, 0, 0)
+            self.process.wait()
+            return "does not end\n" + "".join(self.said()), (0, 0, 0)
+        out, err = self.said()
         done = re.findall(r"^done rank \d+: (\d+) messages received, \d+ bytes sent, (\d+) locks, "
                           r"(\d+) barriers$", out, re.M)
         totals = tuple(sum(int(row[i]) for row in done) for i in range(3))

@@ -185,10 +185,21 @@ class Repair(Case):
         shutil.copy(self.net, self.folder / "now")
         report = self.mended()
         self.assertTrue(report["replaced"] and report["old_table_unsafe"])
+        self.assertFalse(report["transition_safe"])
         self.assertEqual(report["stages"], 2)
         self.assertGreater(report["entries_dropped_meanwhile"], 0)
         done = route("repair", self.net, self.table, self.folder / "now")
         self.assertIn("the table in use is unsafe by itself", done.stdout)
+
+    def test_memo_of_another_table(self):
+        self.made("fat-tree", "--ports", 4)
+        self.file("now", cut(self.net, "m(0,0)", 1))
+        self.assertTrue(self.mended()["memo"])
+        route("compute", self.folder / "now", "--lft", self.folder / "other")
+        shutil.copy(self.folder / "other.memo", self.folder / "table.memo")
+        done = route("repair", self.net, self.table, self.folder / "now", "--json", "-")
+        self.assertIn("table.memo belongs to another table", done.stderr)
+        self.assertFalse(json.loads(done.stdout)["memo"])
 
     def test_other_turns(self):
         """A sound table with other turns than ours may have: stages are checked all the same."""

@@ -337,6 +337,40 @@ static void test_circle_of_others(void **state)
     world_close(&world);
 }
 
+/* A memo whose ranks leave no room for turns that the table uses, such as one that was written for
+ * another: its ranks must not be taken. The table keeps to Up-Down from one root of a ring, the
+ * ranks come from another. */
+static void test_ranks_that_do_not_fit(void **state)
+{
+    (void)state;
+    struct generate_options options = {.switches = 6, .hosts = 2};
+    struct world world;
+    struct repair_room room;
+    struct memo *memo;
+    struct dead_list dead = {.complete = true};
+    world_generate(&world, "ring", &options);
+    struct routing *ours = world_route(&world, "turn-addition"), *other = NULL;
+    uint32_t unfit = 0;
+    for (uint32_t root = 0; root < world.net->switch_count; root++) {
+        struct routing_options up = {.algorithm = {.roots = &root, .root_count = 1}};
+        assert_int_equal(routing_create(&other, world.traffic, algorithm_find("up-down"), &up), 0);
+        assert_int_equal(memo_create(&memo, world.net), 0);
+        assert_int_equal(memo_fill(memo, other->lft, ours->turns, ours->load), 0);
+        assert_int_equal(repair_room_find(&room, other->lft, world.traffic, memo, &dead), 0);
+        size_t words = (size_t)world.net->channel_count * memo->used->words;
+        for (size_t i = 0; i < words; i++) {
+            assert_int_equal(memo->used->rows[i] & ~room.turns->rows[i], 0);
+            unfit += (memo->used->rows[i] & ~ours->turns->rows[i]) != 0;
+        }
+        repair_room_free(&room);
+        memo_destroy(memo);
+        routing_destroy(other);
+    }
+    assert_true(unfit > 0); /* else this test says nothing */
+    routing_destroy(ours);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_switch_gone_and_back),
         cmocka_unit_test(test_nothing_broken_nothing_changed),
         cmocka_unit_test(test_circle_of_others),
+        cmocka_unit_test(test_ranks_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

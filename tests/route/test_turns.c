@@ -119,6 +119,29 @@ static void test_table_2(void **state)
     assert_int_equal(joining_prohibited(16), 405); /* 19.78 %, as the paper */
 }
 
+/* Three in a row, and no turn in the middle: the first does not reach the last. */
+static void test_unreached(void **state)
+{
+    (void)state;
+    struct world world;
+    struct turns *turns;
+    struct reach *reach;
+    uint32_t from = 9, to = 9;
+    world_parse(&world, "a b\nb c\nhosts a 1\nhosts b 1\nhosts c 1\n");
+    assert_int_equal(turns_create(&turns, world.net), 0);
+    assert_int_equal(reach_create(&reach, turns), 0);
+    assert_false(reach_complete(reach, &from, &to));
+    assert_int_equal(from, world_switch(&world, "a"));
+    assert_int_equal(to, world_switch(&world, "c"));
+    reach_destroy(reach);
+    turns_allow(turns, world_channel(&world, "a", "b"), world_channel(&world, "b", "c"));
+    assert_int_equal(reach_create(&reach, turns), 0);
+    assert_true(reach_complete(reach, &from, &to));
+    reach_destroy(reach);
+    turns_destroy(turns);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_dumbbell_both_directions),
         cmocka_unit_test(test_dumbbell_connected),
         cmocka_unit_test(test_table_2),
+        cmocka_unit_test(test_unreached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

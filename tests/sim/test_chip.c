@@ -19,6 +19,16 @@ static void pattern_fill(struct nodes *nodes, uint32_t node, uint64_t physical, 
         at[i] = (uint8_t)(seed + i * 7 + i / 251);
 }
 
+/* Three nodes on one switch. */
+static const struct network_link star_links[] = {
+    {.a = {1, 1}, .b = {0, 1}}, {.a = {2, 1}, .b = {0, 2}}, {.a = {3, 1}, .b = {0, 3}}};
+static const uint8_t star_ports[] = {1, 2, 3};
+static const struct network_plan star = {.switch_count = 1,
+                                         .host_count = 3,
+                                         .link_count = 3,
+                                         .links = star_links,
+                                         .port_to = star_ports};
+
 #define TRIES 60
 #define LIMIT 20000
 
@@ -315,14 +325,9 @@ static void ring_receiver(void *argument)
 /* Two senders, one ring: all arrive, each sender's in order, whatever the receiver's pace. */
 static void vpush_by(const struct sim_constants *constants)
 {
-    static const struct network_link links[] = {
-        {.a = {1, 1}, .b = {0, 1}}, {.a = {2, 1}, .b = {0, 2}}, {.a = {3, 1}, .b = {0, 3}}};
-    static const uint8_t ports[] = {1, 2, 3};
-    const struct network_plan plan = {
-        .switch_count = 1, .host_count = 3, .link_count = 3, .links = links, .port_to = ports};
     struct nodes nodes;
     nodes_open(&nodes,
-               (struct cluster_spec){.node_count = 3, .plan = &plan, .constants = constants}, true);
+               (struct cluster_spec){.node_count = 3, .plan = &star, .constants = constants}, true);
     process_ring_open(nodes.process[2], RING, RING_SLOTS);
     nodes_start(&nodes, "sender 0", ring_sender);
     nodes_start(&nodes, "sender 1", ring_sender);
@@ -381,20 +386,21 @@ static void test_both_ways(void **state)
     assert_true(hash[0] != hash[1]);
 }
 
-/* Long transfers from both sides, and many short ones, which fill the FIFO with acks. */
+/* Nodes 0 and 2 keep node 1 busy with answers, replies and acks mixed; node 0 pushes too. */
 static void crowd_body(void *argument)
 {
     struct nodes *nodes = argument;
-    uint32_t node = nodes->result[0]++;
+    uint32_t node = nodes->result[0]++ ? 2 : 0;
     struct process *process = nodes->process[node];
-    for (uint32_t i = 0; i < 24; i++) {
-        struct process_transfer transfer = {.peer = nodes->process[!node],
+    for (uint32_t i = 0; i < 40; i++) {
+        bool is_pull = node == 0 && i % 4;
+        struct process_transfer transfer = {.peer = nodes->process[1],
                                             .local = NODE_DATA,
                                             .remote = NODE_DATA + 65536,
-                                            .length = i < 8 ? 20000 : 8,
+                                            .length = node == 0 ? 20000 : 8,
                                             .wants_flag = true};
         process_flag_clear(process);
-        assert_int_equal(node_ask(nodes, node, &transfer, i % 2 ? CHIP_PULL : CHIP_PUSH),
+        assert_int_equal(node_ask(nodes, node, &transfer, is_pull ? CHIP_PULL : CHIP_PUSH),
                          CHIP_CONT_DONE);
         assert_int_equal(process_flag_wait(process, sim_now(nodes->sim) + 10 * SIM_MS), 0);
     }
@@ -406,11 +412,11 @@ static void test_fifos(void **state)
     (void)state;
     struct nodes nodes;
     uint32_t most[2] = {0, 0};
-    nodes_open(&nodes, (struct cluster_spec){0}, true);
+    nodes_open(&nodes, (struct cluster_spec){.node_count = 3, .plan = &star}, true);
     nodes_start(&nodes, "node 0", crowd_body);
-    nodes_start(&nodes, "node 1", crowd_body);
+    nodes_start(&nodes, "node 2", crowd_body);
     while (sim_run(nodes.sim, SIM_NEVER, 1) == SIM_LIMIT) {
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < 3; i++) {
             const struct chip *chip = cluster_chip(nodes.cluster, i);
             const uint32_t held[2] = {chip->initiator.fifo, chip->replier.fifo};
             for (int k = 0; k < 2; k++) {
@@ -423,6 +429,25 @@ static void test_fifos(void **state)
     assert_int_equal(most[1], sim_constants_default().send_fifo_packets);
     nodes_run(&nodes);
     nodes_close(&nodes);
+}
+
+/* Entries of a table that others were taken out beside are still found. */
+static void test_table_after_removals(void **state)
+{
+    (void)state;
+    struct table table = {0};
+    uint64_t value;
+    for (uint64_t tag = 0; tag < 200; tag++)
+        assert_int_equal(table_put(&table, 7, tag, tag + 1), 0);
+    for (uint64_t tag = 0; tag < 200; tag += 2)
+        table_drop(&table, 7, tag);
+    for (uint64_t tag = 0; tag < 200; tag++) {
+        assert_int_equal(table_find(&table, 7, tag, &value), tag % 2 == 1);
+        if (tag % 2)
+            assert_int_equal(value, tag + 1);
+        assert_false(table_find(&table, 8, tag, &value));
+    }
+    free(table.slots);
 }
 
 static void test_trace(void **state)
@@ -449,12 +474,19 @@ static void test_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_push),      cmocka_unit_test(test_pull),
-        cmocka_unit_test(test_misses),    cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_store),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_images),    cmocka_unit_test(test_breakpoints),
-        cmocka_unit_test(test_both_ways), cmocka_unit_test(test_vpush),
-        cmocka_unit_test(test_trace),     cmocka_unit_test(test_fifos),
+        cmocka_unit_test(test_push),
+        cmocka_unit_test(test_pull),
+        cmocka_unit_test(test_misses),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_store),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_breakpoints),
+        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_vpush),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_fifos),
+        cmocka_unit_test(test_table_after_removals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

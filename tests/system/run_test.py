@@ -105,7 +105,8 @@ class CannotStart(harness.SystemTest):
         for words in ((), ("true",), ("-n",), ("-n", "0", "true"), ("-n", "x", "true"),
                       ("-n", "2"), ("--bind", "x", "-n", "2", "true"), ("--frob", "true"),
                       ("-n", "2", "--nic", "nosuch", "true"), ("-n", "2", "--timeout", "0", "true"),
-                      ("-n", "2", "--env", "NOVALUE", "true")):
+                      ("-n", "2", "--env", "NOVALUE", "true"), ("-n", "2", "--env", "=x", "true"),
+                      ("-n", "2", "--nic", "", "true")):
             with self.subTest(words=words):
                 status, out, err = self.run_job(*words)
                 self.assertEqual((status, out), (2, ""))
@@ -246,6 +247,13 @@ class Surroundings(harness.SystemTest):
                                       "--nic", "shm", "sh", "-c", 'echo $COLOUR-$EMPTY-$RHINET_NIC')
         self.assertEqual((status, out), (0, "red--shm\n" * 2))
 
+    def test_a_misspelt_setting_is_warned_about_once(self):
+        status, out, err = self.run_job("-n", 4, program("member"),
+                                        environment={"RHINET_TIMOUT": "5s"})
+        self.assertEqual((status, len(out.splitlines())), (0, 4))
+        self.assertEqual(err, "rhinet: warning: RHINET_TIMOUT is not a setting; did you mean "
+                              "RHINET_TIMEOUT?\n")
+
     def test_words_after_the_program_are_its_own(self):
         status, out, _ = self.run_job("-n", 1, "--", "echo", "-n", "--label", "--")
         self.assertEqual((status, out), (0, "--label --"))
@@ -268,10 +276,11 @@ class Surroundings(harness.SystemTest):
         show = "import os; print(*sorted(os.sched_getaffinity(0)))"
         for count, allowed in ((1, cores), (len(cores), cores), (len(cores) + 1, cores),
                                (2, cores[:1])):
-            status, out, err = self.run_job("-n", count, "/usr/bin/python3", "-c", show,
+            # Labelled: else lines of two ranks may come out as one.
+            status, out, err = self.run_job("-n", count, "--label", "/usr/bin/python3", "-c", show,
                                             preexec_fn=lambda: os.sched_setaffinity(0, allowed))
             self.assertEqual(status, 0, err)
-            found = sorted(out.splitlines())
+            found = sorted(line.split("] ", 1)[1] for line in out.splitlines())
             if 1 < count <= len(allowed):
                 self.assertEqual(found, sorted(map(str, allowed)))
             else:

@@ -223,6 +223,21 @@ class Mutants(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("does not build: wrong", out)
 
+    def test_interrupted(self):
+        for number in range(3):
+            self.write("a + b", "a - b", f"minus-{number}")
+        place = self.root / "place"
+        place.mkdir()
+        with subprocess.Popen([ROOT / "tools/mutants", "--root", self.root, "--jobs", "1"],
+                              env={**os.environ, "TMPDIR": str(place)}, text=True,
+                              stdout=subprocess.PIPE) as run:
+            while "minus-0: noticed" not in run.stdout.readline():
+                self.assertIsNone(run.poll())
+            run.terminate()
+            out = run.communicate(timeout=60)[0]
+        self.assertEqual((run.returncode, "interrupted; so far" in out), (1, True), out)
+        self.assertEqual(list(place.iterdir()), [])
+
     def test_entries_that_do_not_fit(self):
         self.write("no such text", "x", "gone")
         self.write("return", "x", "twice-there")

@@ -46,6 +46,20 @@ static void test_too_many_hosts(void **state)
     assert_int_equal(cluster_open(&cluster, 1 << 20, CLUSTER_NODES_MAX + 1), RH_EINVALID);
 }
 
+/* Members of all hosts get the same, from which the job's own cannot be told. */
+static void test_member_secret(void **state)
+{
+    (void)state;
+    uint8_t secret[32] = {1, 2, 3}, once[32], again[32], other[32];
+    cluster_member_secret(secret, once);
+    cluster_member_secret(secret, again);
+    assert_memory_equal(once, again, sizeof(once));
+    assert_memory_not_equal(once, secret, sizeof(once));
+    secret[31] ^= 1;
+    cluster_member_secret(secret, other);
+    assert_memory_not_equal(once, other, sizeof(once));
+}
+
 static void test_ranks_text(void **state)
 {
     (void)state;
@@ -234,15 +248,11 @@ static void test_orders_of_another_version(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seats),
-        cmocka_unit_test(test_too_many_hosts),
-        cmocka_unit_test(test_ranks_text),
-        cmocka_unit_test(test_address_lists),
-        cmocka_unit_test(test_own_addresses),
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_broken_orders),
-        cmocka_unit_test(test_orders_of_another_version),
+        cmocka_unit_test(test_seats),         cmocka_unit_test(test_too_many_hosts),
+        cmocka_unit_test(test_member_secret), cmocka_unit_test(test_ranks_text),
+        cmocka_unit_test(test_address_lists), cmocka_unit_test(test_own_addresses),
+        cmocka_unit_test(test_ports),         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_broken_orders), cmocka_unit_test(test_orders_of_another_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,7 @@ static int load_entry(void *entry)
 {
     struct settings settings;
     const char *environment[] = {*(const char *const *)entry, NULL};
+    settings_warn((char *const *)environment);
     return load(&settings, environment) == 0 ? 0 : 1;
 }
 

@@ -147,6 +147,58 @@ static int drop_batch(struct rh_dsm_pages *pages, struct faults_run run)
     return result;
 }
 
+/* ---- Everything ------------------------------------------------------------------------------ */
+
+/* One page that is not accessible any more, and has just been; entered. */
+static int evict(struct rh_dsm_pages *pages, size_t page)
+{
+    struct faults_run one = {.first = page, .count = 1};
+    bool was_written = pages_bit(pages->written, page);
+    pages->pages[page].access = FAULTS_NONE;
+    if (pages_is_mine(pages, page)) { /* stays watched: see bring() */
+        if (was_written)
+            pages_bit_set(pages->owed, page);
+        pages_bit_clear(pages->written, page);
+        return 0;
+    }
+    int result = was_written ? rescue(pages, page) : 0;
+    if (result == 0) {
+        forget(pages, page);
+        pages_count(&pages->stat.dropped_pages, 1);
+        return 0;
+    }
+    int kept = pages_set_access(pages, one, FAULTS_READ);
+    return kept < 0 ? kept : result;
+}
+
+int drop_everything(struct rh_dsm_pages *pages)
+{
+    struct faults_run all = {.first = 0, .count = pages->count};
+    for (size_t i = 0; i < pages->count; i++)
+        pages_enter(pages, i);
+    int result = faults_set(pages->faults, all, FAULTS_WRITE, FAULTS_NONE);
+    for (size_t i = 0; i < pages->count && result != RH_ENOSPACE; i++) {
+        int evicted = pages->pages[i].access == FAULTS_NONE ? 0 : evict(pages, i);
+        if (evicted < 0)
+            result = evicted;
+    }
+    for (size_t i = 0; i < pages->count; i++)
+        pages_leave(pages, i);
+    return result;
+}
+
+int drop_make_room(struct rh_dsm_pages *pages)
+{
+    int result = sync_take(pages);
+    if (result < 0)
+        return result;
+    result = drop_everything(pages);
+    sync_give(pages);
+    return result;
+}
+
+/* ---- What others have written ---------------------------------------------------------------- */
+
 int drop_run(struct rh_dsm_pages *pages, struct faults_run run)
 {
     int result = 0;
@@ -158,5 +210,5 @@ int drop_run(struct rh_dsm_pages *pages, struct faults_run run)
         run.first += batch.count;
         run.count -= batch.count;
     }
-    return result;
+    return result == RH_ENOSPACE ? drop_everything(pages) : result;
 }

@@ -166,6 +166,8 @@ static int bring(struct rh_dsm_pages *pages, size_t page, enum faults_cause caus
     if (home == pages->rank) {
         run.count = claim_ahead(pages, page, ahead);
         result = pages_set_access(pages, run, FAULTS_WRITE);
+        if (pages_bit(pages->watched, page)) /* one of ours that drop_everything() has taken */
+            pages_bit_set(pages->written, page);
     } else {
         run.count = enter_ahead(pages, page, home, ahead);
         result = fetch(pages, run, home, cause == FAULTS_BY_WRITE);
@@ -213,7 +215,7 @@ static int enter_settled(struct rh_dsm_pages *pages, size_t page)
     return 0;
 }
 
-int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cause, size_t ahead)
+static int provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cause, size_t ahead)
 {
     int result = enter_settled(pages, page);
     if (result < 0)
@@ -227,6 +229,15 @@ int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cau
         result = map_again(pages, page);
     pages_leave(pages, page);
     return result;
+}
+
+int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cause, size_t ahead)
+{
+    int result = provide(pages, page, cause, ahead);
+    if (result != RH_ENOSPACE)
+        return result;
+    result = drop_make_room(pages);
+    return result < 0 ? result : provide(pages, page, cause, ahead);
 }
 
 /* Faults in sequence fetch more and more ahead. */

@@ -25,8 +25,10 @@ static int adopt_word(struct rh_dsm_pages *pages, size_t word, uint64_t fresh)
             continue;
         pages_enter(pages, run.first);
         if (pages_is_mine(pages, run.first)) {
-            result = pages_set_access(pages, run, FAULTS_READ);
-            pages_bit_set(pages->adopted, run.first);
+            if (pages->pages[run.first].access != FAULTS_NONE)
+                result = pages_set_access(pages, run, FAULTS_READ);
+            if (result == 0)
+                pages_bit_set(pages->adopted, run.first);
             pages_bit_set(pages->watched, run.first);
             pages_bit_set(pages->owed, run.first);
         }
@@ -242,9 +244,16 @@ static void note_owed(struct rh_dsm_pages *pages)
 int interval_close(struct rh_dsm_pages *pages)
 {
     int result = adopt_sharers(pages);
+    if (result == RH_ENOSPACE) {
+        result = drop_everything(pages);
+        if (result == 0)
+            result = adopt_sharers(pages);
+    }
     if (result == 0 && !pages->tells_writes)
         result = harvest(pages);
     int sent = send_written(pages);
+    if (sent == RH_ENOSPACE)
+        sent = drop_everything(pages);
     note_owed(pages);
     return sent < 0 ? sent : result;
 }

@@ -99,6 +99,7 @@ int rh_dsm_pages_lock(struct rh_dsm_pages *pages, uint32_t lock, enum rh_dsm_acc
 {
     int result = check(pages, lock);
     rh_dsm_variable variable = pages->options.first_variable + lock;
+    sync_check_thread(pages);
     if (result == 0)
         result = rh_dsm_acquire(pages->dsm, variable, access, timeout_ns);
     if (result != 0)

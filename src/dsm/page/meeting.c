@@ -204,6 +204,7 @@ int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
     int64_t timeout = timeout_ns < 0 ? pages->job->timeout_ns : timeout_ns;
     int64_t deadline_ns = nic_deadline_ns(pages->job->nic, timeout);
     int result = 0;
+    sync_check_thread(pages);
     if (pages->stage == MEETING_APART)
         result = arrive(pages);
     if (result == 0 && pages->stage == MEETING_ARRIVED) {

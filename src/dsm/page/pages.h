@@ -306,6 +306,12 @@ int notices_learn_vector(struct rh_dsm_pages *pages, const uint64_t *vector);
 /* Others have written these pages: drop or update our copies. With `sync` held. */
 int drop_run(struct rh_dsm_pages *pages, struct faults_run run);
 
+/* The kernel does not let us have pages in any more pieces of different access (mprotect): take
+ * access from all of them, our own too, in one piece. What was written is sent and owed. With
+ * `sync` held; drop_make_room() takes it. */
+int drop_everything(struct rh_dsm_pages *pages);
+int drop_make_room(struct rh_dsm_pages *pages);
+
 /* Drop at most PAGES_BATCH accessible copies, all entered. */
 int drop_entered(struct rh_dsm_pages *pages, struct faults_run run);
 
@@ -331,6 +337,9 @@ int move_follow(struct rh_dsm_pages *pages, int from, size_t count);
 
 int sync_open(struct rh_dsm_pages *pages);
 void sync_close(struct rh_dsm_pages *pages);
+
+/* Warn if the calling thread of the program has the signal of faults blocked. */
+void sync_check_thread(const struct rh_dsm_pages *pages);
 
 /* RH_ETIMEOUT, or RH_EDEAD after sync_lose(). */
 int sync_take(struct rh_dsm_pages *pages);

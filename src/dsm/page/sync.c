@@ -34,6 +34,20 @@ void sync_close(struct rh_dsm_pages *pages)
     pthread_mutex_destroy(&pages->sync.gate);
 }
 
+/* Nothing can be said when a thread dies that way: so say it before, once. */
+void sync_check_thread(const struct rh_dsm_pages *pages)
+{
+    static _Thread_local bool is_checked;
+    if (is_checked)
+        return;
+    is_checked = true;
+    if (faults_are_blocked(pages->faults))
+        log_warning("rank %d: a thread that uses shared pages has signals blocked; the kernel ends "
+                    "the process without a word if it touches a page that is not here. Unblock "
+                    "SIGBUS and SIGSEGV in it",
+                    pages->rank);
+}
+
 static struct timespec deadline(const struct rh_dsm_pages *pages)
 {
     int64_t at_ns = clock_deadline_ns(pages->job->timeout_ns);
@@ -49,23 +63,8 @@ static int refuse(const struct rh_dsm_pages *pages)
                      pages->sync.dead);
 }
 
-/* Nothing can be said when a thread dies that way: so say it before, once. */
-static void check_signals(const struct rh_dsm_pages *pages)
-{
-    static _Thread_local bool is_checked;
-    if (is_checked)
-        return;
-    is_checked = true;
-    if (faults_are_blocked(pages->faults))
-        log_warning("rank %d: a thread that uses shared pages has signals blocked; the kernel ends "
-                    "the process without a word if it touches a page that is not here. Unblock "
-                    "SIGBUS and SIGSEGV in it",
-                    pages->rank);
-}
-
 int sync_take(struct rh_dsm_pages *pages)
 {
-    check_signals(pages);
     struct pages_sync *state = &pages->sync;
     struct timespec until = {0};
     int waited = 0;

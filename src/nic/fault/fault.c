@@ -522,24 +522,45 @@ static int fault_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
     return fault->inner->ops->segment_remove(fault->inner, sid, timeout_ns);
 }
 
-/* Views live until close, so equal ones share one entry: the list grows with the program's distinct
- * views only. */
 static struct kept_view *keep_view(struct fault *fault, const struct nic_view *view)
 {
+    struct kept_view *kept = malloc(sizeof(*kept));
+    if (!kept)
+        return NULL;
+    kept->view = *view;
     pthread_mutex_lock(&fault->views_lock);
-    struct kept_view *kept = fault->views;
-    while (kept && !view_equal(&kept->view, view))
-        kept = kept->next;
-    if (!kept) {
-        kept = malloc(sizeof(*kept));
-        if (kept) {
-            kept->view = *view;
-            kept->next = fault->views;
-            fault->views = kept;
-        }
-    }
+    kept->next = fault->views;
+    fault->views = kept;
     pthread_mutex_unlock(&fault->views_lock);
     return kept;
+}
+
+static void let_go_of_view(struct fault *fault, struct kept_view *kept)
+{
+    pthread_mutex_lock(&fault->views_lock);
+    struct kept_view **link = &fault->views;
+    while (*link != kept)
+        link = &(*link)->next;
+    *link = kept->next;
+    pthread_mutex_unlock(&fault->views_lock);
+    fault_hold_release(&fault->hold); /* a held store may use it */
+    fault->inner->ops->view_release(fault->inner, &kept->view);
+    free(kept);
+}
+
+/* What is handed out instead of a view: without a pointer, and good for stores only. */
+static int hide_view(struct fault *fault, unsigned rights, struct nic_view *view)
+{
+    struct kept_view *kept = NULL;
+    if (rights & RH_WRITE)
+        kept = keep_view(fault, view);
+    if (!kept && rights != 0)
+        fault->inner->ops->view_release(fault->inner, view);
+    if (!kept && rights & RH_WRITE)
+        return error_set(RH_ENOSPACE, view->remote.rank, "fault NIC: no memory for a view");
+    view->pointer = NULL;
+    view->handle = kept;
+    return 0;
 }
 
 static int fault_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
@@ -550,23 +571,21 @@ static int fault_view(struct nic *nic, struct rh_remote remote, uint64_t length,
     int result = fault->inner->ops->view(fault->inner, remote, length, rights, &seen);
     if (result < 0)
         return result;
-    if (fault->is_hiding) {
-        struct kept_view *kept = rights & RH_WRITE ? keep_view(fault, &seen) : NULL;
-        if (!kept && rights & RH_WRITE)
-            return error_set(RH_ENOSPACE, remote.rank, "fault NIC: no memory for a view");
-        seen.pointer = NULL;
-        seen.handle = kept; /* only stores use it, and those need RH_WRITE */
-    }
+    if (fault->is_hiding)
+        result = hide_view(fault, rights, &seen);
+    if (result < 0)
+        return result;
     *view = seen;
     return 0;
 }
 
-/* Those that we keep, we keep until close. */
 static void fault_view_release(struct nic *nic, const struct nic_view *view)
 {
     struct fault *fault = fault_of(nic);
     if (!fault->is_hiding)
         fault->inner->ops->view_release(fault->inner, view);
+    else if (view->handle)
+        let_go_of_view(fault, view->handle);
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */

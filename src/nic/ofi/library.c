@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +27,34 @@ static struct {
     const char *(*strerror)(int code);
     char missing[256]; /* why it cannot be used; "": it can */
 } library;
+
+/* ---- The program's signal handlers ---------------------------------------------------------- */
+
+/* Libraries that libfabric loads install handlers for crashes and for SIGTERM, some when they are
+ * loaded, others when they are asked what they have. One thread at a time, so that none of them is
+ * taken for the program's. */
+static pthread_mutex_t signals_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction signals_before[NSIG];
+
+void ofi_signals_keep(void)
+{
+    pthread_mutex_lock(&signals_lock);
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, NULL, &signals_before[number]);
+}
+
+void ofi_signals_put_back(void)
+{
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction now;
+        if (sigaction(number, NULL, &now) == 0 &&
+            now.sa_sigaction != signals_before[number].sa_sigaction)
+            sigaction(number, &signals_before[number], NULL);
+    }
+    pthread_mutex_unlock(&signals_lock);
+}
+
+/* ---- Loading -------------------------------------------------------------------------------- */
 
 static void find(void *handle, const char *name, void *pointer)
 {
@@ -47,7 +76,9 @@ static void ask_for_short_buffers(void)
 static void load(void)
 {
     ask_for_short_buffers();
+    ofi_signals_keep();
     void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+    ofi_signals_put_back();
     if (!handle) {
         snprintf(library.missing, sizeof(library.missing),
                  "%s; install libfabric (Debian: libfabric1)", dlerror());

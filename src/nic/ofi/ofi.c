@@ -52,7 +52,12 @@ static int open_parts(struct ofi_nic *ofi)
         result = nic_open(&ofi->inner, "shm", world);
     if (result < 0 || ofi->is_alone || !world->broker)
         return result;
+    result = ofi_library_load();
+    if (result < 0)
+        return result;
+    ofi_signals_keep();
     result = ofi_fabric_open(ofi);
+    ofi_signals_put_back();
     return result < 0 ? result : ofi_agent_start(ofi);
 }
 

@@ -307,6 +307,9 @@ static inline void ofi_unlock(struct ofi_nic *ofi)
 
 /* Before any call to libfabric. RH_EUNSUP, with the reason, if it is not there. */
 int ofi_library_load(void);
+/* Around what may load more libraries: the program's signal handlers stay as they are. */
+void ofi_signals_keep(void);
+void ofi_signals_put_back(void);
 
 /* ---- provider.c ----------------------------------------------------------------------------- */
 

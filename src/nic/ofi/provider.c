@@ -140,8 +140,11 @@ static int find(const struct settings *settings, const char *address, struct fi_
 void ofi_choose(const struct settings *settings, struct ofi_choice *choice)
 {
     struct fi_info *info = NULL;
+    ofi_library_load(); /* before the handlers are kept, which that does itself */
+    ofi_signals_keep();
     if (find(settings, "", &info, choice) == 0)
         fi_freeinfo(info);
+    ofi_signals_put_back();
 }
 
 int ofi_provider_find(const struct nic_world *world, struct fi_info **info)

@@ -86,7 +86,7 @@ static inline bool claim(struct shm_queue *queue, struct shm_view *view, int ran
         struct slot *slot = number_slot(queue, &view->cut, at);
         uint64_t round = number_round(&view->cut, at);
         uint64_t header = atomic_load_explicit(&slot->header, memory_order_acquire);
-        if (header_round(header) >= round) { /* taken: the hint is behind */
+        if (!header_is_before(header, round)) { /* taken: the hint is behind */
             at++;
             continue;
         }
@@ -133,7 +133,7 @@ static inline bool append_word(struct shm_queue *queue, struct shm_view *view, i
         struct double_word seen;
         seen.low = atomic_load_explicit(&slot->header, memory_order_acquire);
         memcpy(&seen.high, slot->data, sizeof(seen.high)); /* torn or old: then the swap fails */
-        if (header_round(seen.low) >= round) {
+        if (!header_is_before(seen.low, round)) {
             at++;
             continue;
         }

@@ -380,8 +380,13 @@ static void bereft(struct pages_member *me)
     for (int turn = 0; turn < 3 && me->rank == 0; turn++) {
         pages_member_lock(me, 0);
         *byte(me, 4, 8) += 1;
-        check_dead(me, rh_dsm_pages_unlock(me->pages, 0));
+        if (turn < 2)
+            check_dead(me, rh_dsm_pages_unlock(me->pages, 0));
+        else /* which leaves the lock open, too */
+            check_dead(me, rh_dsm_pages_wait(me->pages, 0, 1000000));
     }
+    pages_member_lock(me, 0);
+    rh_dsm_pages_unlock(me->pages, 0); /* rank 0 is told once more */
     check_dead(me, rh_dsm_pages_barrier(me->pages, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(&me->member, rh_barrier(survivors, RH_TIMEOUT_DEFAULT));
     printf("ok %d\n", me->rank);
@@ -410,6 +415,32 @@ static void refused(struct pages_member *me)
     _exit(0);
 }
 
+/* Now and then the network does not say in time whether changes have arrived: they are sent again
+ * with the next unlock, with what was written since. */
+static void again(struct pages_member *me)
+{
+    start(me, 4, RH_DSM_HOME_BLOCK);
+    int failures = 0, result = 0;
+    for (size_t i = 0; me->rank == 0 && (i < 300 || result != 0); i++) {
+        pages_member_lock(me, 0);
+        if (i < 300)
+            *byte(me, 2 + i % 2, i) = (char)(i + 1);
+        result = rh_dsm_pages_unlock(me->pages, 0);
+        MEMBER_CHECK(&me->member, result == 0 || result == RH_ETIMEOUT);
+        failures += result != 0;
+    }
+    MEMBER_CHECK(&me->member, me->rank != 0 || failures > 10);
+    plain_barrier(me);
+    pages_member_lock(me, 0);
+    for (size_t i = 0; i < 300; i++)
+        MEMBER_CHECK(&me->member, *byte(me, 2 + i % 2, i) == (char)(i + 1));
+    pages_member_unlock(me, 0);
+    printf("ok %d\n", me->rank);
+    fflush(stdout);
+    plain_barrier(me);
+    _exit(0);
+}
+
 int main(int count, char **arguments)
 {
     static const struct {
@@ -418,7 +449,7 @@ int main(int count, char **arguments)
     } cases[] = {{"parting", parting},     {"unlocking", unlocking}, {"following", following},
                  {"lateness", lateness},   {"closing", closing},     {"racing", racing},
                  {"overtaken", overtaken}, {"refused", refused},     {"lapped", lapped},
-                 {"bereft", bereft}};
+                 {"bereft", bereft},       {"again", again}};
     struct pages_member me = {.rank = -1};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && count > 1; i++) {
         if (strcmp(cases[i].name, arguments[1]) == 0) {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 static struct rh_dsm_pages_options plain(size_t pages, enum rh_dsm_home home)
 {
@@ -191,6 +192,120 @@ static void threads(struct pages_member *me)
     pages_member_end(me);
 }
 
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static int odd_home(void *context, uint64_t page)
+{
+    const struct pages_member *me = context;
+    return page == 3 ? me->rank : 0;
+}
+
+static int no_home(void *context, uint64_t page)
+{
+    const struct pages_member *me = context;
+    return page == 3 && me->rank == 1 ? me->size : 0;
+}
+
+/* One rank wants something else: all are told which, and can go on. */
+static void terms(struct pages_member *me)
+{
+    struct rh_dsm_pages_options good = plain(4, RH_DSM_HOME_BLOCK), odd;
+    pages_member_start(me, 1, &good);
+    good.context = me;
+    bool is_odd = me->rank == me->size - 1;
+    char expected[64];
+    for (int way = 0; way < 7; way++) {
+        struct rh_dsm_pages *pages;
+        odd = good;
+        odd.first_variable = good.lock_count;
+        if (way == 0 && is_odd)
+            odd.length += PAGE;
+        if (way == 1 && is_odd)
+            odd.home = RH_DSM_HOME_TOUCH;
+        if (way == 2 && is_odd)
+            odd.is_settled = true;
+        if (way == 3 && is_odd)
+            odd.first_variable++;
+        if (way == 4 && is_odd)
+            odd.lock_count--;
+        if (way >= 5) {
+            odd.home = RH_DSM_HOME_GIVEN;
+            odd.home_of = way == 5 ? odd_home : no_home;
+        }
+        MEMBER_CODE(&me->member, rh_dsm_pages_open(&pages, me->dsm, &odd), RH_EINVALID);
+        snprintf(expected, sizeof(expected), "rank %d", me->size - 1);
+        if (way < 5) {
+            MEMBER_CHECK(&me->member, rh_error_rank() == me->size - 1);
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), expected) != NULL);
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), "rank 0") != NULL);
+        }
+        if (way == 0)
+            MEMBER_CHECK(&me->member, strstr(rh_error_text(), "length 16384") != NULL);
+        MEMBER_CHECK(&me->member, strstr(rh_error_text(), "home_of") != NULL || way < 5);
+    }
+    pages_member_end(me);
+}
+
+/* ---- Pieces
+ * ----------------------------------------------------------------------------------- */
+
+#define PIECES 3000
+
+/* Use up the mappings that the kernel lets this process have, but for a few. */
+static void fill_mappings(struct pages_member *me)
+{
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
+    unsigned long most = 65530;
+    MEMBER_CHECK(&me->member, file && fscanf(file, "%lu", &most) == 1);
+    fclose(file);
+    char *area = mmap(NULL, most * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0);
+    MEMBER_CHECK(&me->member, area != MAP_FAILED);
+    size_t page = 1;
+    while (page < most && mprotect(area + page * PAGE, PAGE, PROT_READ) == 0)
+        page += 2;
+    for (size_t i = 1; i < 600 && i < page; i += 2)
+        mprotect(area + i * PAGE, PAGE, PROT_NONE);
+}
+
+/* Every second page is used, of our own and of others: too many pieces for mprotect. */
+static void pieces(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain((size_t)2 * PIECES, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    fill_mappings(me);
+    for (int round = 1; round <= 3; round++) {
+        for (size_t page = (size_t)(round % 2); page < 2 * PIECES; page += 2)
+            me->base[page * PAGE + (size_t)me->rank] = (char)round;
+        pages_member_lock(me, 0);
+        me->base[PAGE - 8]++;
+        pages_member_unlock(me, 0);
+        pages_member_barrier(me);
+        for (size_t page = (size_t)(round % 2); page < 2 * PIECES; page += 2)
+            for (int rank = 0; rank < me->size; rank++)
+                MEMBER_CHECK(&me->member, me->base[page * PAGE + (size_t)rank] == (char)round);
+        MEMBER_CHECK(&me->member, me->base[PAGE - 8] == round * me->size);
+        pages_member_barrier(me);
+    }
+    pages_member_end(me);
+}
+
+/* The mechanism is chosen by the number of pages, unless one is asked for. */
+static void choice(struct pages_member *me)
+{
+    struct rh_dsm_pages_options options = plain(8192, RH_DSM_HOME_BLOCK);
+    pages_member_start(me, 1, &options);
+    struct rh_dsm_pages_options more = options;
+    struct rh_dsm_pages *large;
+    more.length += PAGE;
+    more.lock_count = 0;
+    MEMBER_OK(&me->member, rh_dsm_pages_open(&large, me->dsm, &more));
+    bool is_async = strcmp(rh_dsm_pages_faults(me->pages), "async") == 0;
+    MEMBER_CHECK(&me->member, !is_async || strcmp(rh_dsm_pages_faults(large), "sigbus") == 0);
+    MEMBER_OK(&me->member, rh_dsm_pages_close(large));
+    pages_member_end(me);
+}
+
 /* ---- Death ---------------------------------------------------------------------------------- */
 
 /* The home dies: calls say so with its rank; a fault ends the process (the last rank), which its
@@ -221,7 +336,8 @@ int main(int count, char **arguments)
         void (*run)(struct pages_member *me);
     } cases[] = {{"sharing", sharing},   {"homes", homes}, {"touch", touch},
                  {"overflow", overflow}, {"queue", queue}, {"death", death},
-                 {"threads", threads}};
+                 {"threads", threads},   {"terms", terms}, {"pieces", pieces},
+                 {"choice", choice}};
     struct pages_member me = {.rank = -1};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && count > 1; i++) {
         if (strcmp(cases[i].name, arguments[1]) == 0) {

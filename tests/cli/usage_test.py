@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every subcommand says to words that it cannot use: a status that scripts can tell apart, and
+a line that names the option, the value and what was expected. Then small runs of those that work
+on files alone."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../support"))
+import tap
+
+RHINET = os.environ["CLI_PROGRAM_PATH"]
+HANG_S = 40
+USAGE, FAILED = 2, 1
+
+# Words, status, what must be said.
+WRONG = {
+    "route": [
+        ("", USAGE, "say what to do: generate, compute"),
+        ("frob", USAGE, "'frob' is unknown"),
+        ("generate frob", FAILED, "no kind of fabric is called 'frob'"),
+        ("generate fat-tree --ports x", USAGE, "--ports is a number from 1 to 1000000, not 'x'"),
+        ("generate fat-tree --ports 3", FAILED, "needs an even number of ports"),
+        ("generate torus --size 3y4", USAGE, "--size is up to four numbers"),
+        ("generate fat-tree --format x", USAGE, "--format is ibnetdiscover, edges or dot"),
+        ("generate fat-tree --frob", USAGE, "--frob"),
+        ("compute", USAGE, "compute needs one fabric file"),
+        ("compute a b", USAGE, "compute needs one fabric file"),
+        ("compute /none", FAILED, "cannot open /none"),
+        ("compute /dev/null", FAILED, "the file holds no fabric"),
+        ("check /none", USAGE, "check needs a fabric file, and a table file or --paths"),
+        ("check /dev/null /dev/null", FAILED, "the file holds no fabric"),
+        ("compare", USAGE, "compare needs one fabric file"),
+        ("repair a", USAGE, "repair needs the old fabric, its table, and the new fabric"),
+        ("repair /none /none /none", FAILED, "cannot open /none"),
+        ("paper frob", USAGE, "the paper has fig-20, fig-21, fig-24 and table-2, not 'frob'"),
+        ("paper fig-20 --networks x", USAGE, "--networks is a number from 1 to 64"),
+    ],
+    "sim": [
+        ("", USAGE, "say what to do: run, thesis, constants or bench"),
+        ("frob", USAGE, "'frob' is unknown"),
+        ("run", USAGE, "run needs --topology FILE"),
+        ("run x", USAGE, "does not know what to do with 'x'"),
+        ("run --frob", USAGE, "--frob"),
+        ("run --topology /none", FAILED, "cannot open /none"),
+        ("run --topology x --load x", FAILED, "'x' is no load"),
+        ("run --topology x --traffic frob", USAGE, "--traffic is uniform, hotspot, all-to-all"),
+        ("run --topology x --traffic trace", USAGE, "--traffic trace and --trace FILE go together"),
+        ("run --topology x --trace y", USAGE, "--traffic trace and --trace FILE go together"),
+        ("run --topology x --hot-share 2", USAGE, "--hot-share is a number from 0 to 1, not '2'"),
+        ("run --topology x --hot-share -1", USAGE, "--hot-share is a number from 0 to 1"),
+        ("run --topology x --warm soon", USAGE, "--warm is a duration such as 500us, not 'soon'"),
+        ("run --topology x --size x", USAGE, "--size is a whole number"),
+        ("run --topology x --size 9999999999", USAGE, "--size is a whole number"),
+        ("run --topology x --network x", USAGE, "--network is rhinet2, rhinet3, not 'x'"),
+        ("run --topology x --lanes x", USAGE, "--lanes is one, hop, branch, not 'x'"),
+        ("run --topology x --set a", FAILED, "'a' is not of the form NAME=VALUE"),
+        ("run --topology x --set a=b", FAILED, "'b' is no whole number"),
+        ("thesis frob", USAGE, "thesis takes all, a table or figure"),
+        ("thesis --clock x", USAGE, "--clock is a number of MHz"),
+        ("thesis --mtu 0", USAGE, "--mtu is a number of bytes from 8 to 4096"),
+        ("bench --ports x", USAGE, "--ports is an even number from 4 to 32"),
+        ("constants x", USAGE, "constants takes nothing but --json"),
+    ],
+    "cache": [
+        ("", USAGE, "say what to do: run, stat, warm, mount or bench"),
+        ("frob", USAGE, "'frob' is unknown"),
+        ("run", USAGE, "how many processes? Give -n N"),
+        ("run -n 2", USAGE, "which program?"),
+        ("run -n 2 --cache x true", USAGE, "--cache x: a size such as 8G is expected"),
+        ("run -n 2 --block 3 true", FAILED, "blocks are powers of two"),
+        ("run -n 2 --singlets 2 true", FAILED, "expected a number from 0 to 0.99, or auto"),
+        ("run -n 2 --groups x true", FAILED, "RHINET_CACHE_GROUPS=x: expected a whole number"),
+        ("stat --frob", USAGE, "stat: --frob makes no sense"),
+        ("stat --files x", USAGE, "--files x: a number is expected"),
+        ("warm", USAGE, "warm: which files or folders?"),
+        ("warm --frob", USAGE, "warm: --frob makes no sense"),
+        ("mount", USAGE, "mount: which folder, and where to show it?"),
+        ("mount /none /none", FAILED, "cannot show /none"),
+        ("bench frob", USAGE, "no experiment frob; there are speed"),
+        ("bench --nodes x", USAGE, "--nodes x: a number up to 128 is expected"),
+        ("bench --seed x", USAGE, "--seed x: a number is expected"),
+    ],
+    "dsm": [
+        ("", USAGE, "say what to do: bench"),
+        ("frob", USAGE, "say what to do: bench"),
+        ("bench frob", USAGE, 'what is "frob"?'),
+    ],
+    "bench": [
+        ("", USAGE, "what? rma, msg and ofi are there"),
+        ("frob", USAGE, 'there is no bench "frob"'),
+        ("rma --rounds x", USAGE, "a number from 1 to 199 is expected"),
+        ("rma --only frob", USAGE, 'there is no "frob"'),
+        ("rma --frob", USAGE, "unknown option --frob"),
+    ],
+    "node": [("x", USAGE, "it takes its orders on standard input")],
+    "completion": [("a b", USAGE, "which shell: bash, zsh or fish?")],
+}
+
+
+def rhinet(*words, status=0, **more):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("RHINET_")}
+    run = subprocess.run([RHINET, *words], capture_output=True, text=True, timeout=HANG_S,
+                         stdin=subprocess.DEVNULL, env=clean, check=False, **more)
+    if run.returncode != status:
+        raise AssertionError(f"{words}: status {run.returncode}, not {status}\n{run.stderr}")
+    return run
+
+
+class Wrong(unittest.TestCase):
+    def test_every_subcommand(self):
+        for command, rows in WRONG.items():
+            for words, status, said in rows:
+                with self.subTest(command=command, words=words):
+                    run = rhinet(command, *words.split(), status=status)
+                    self.assertIn(said, run.stderr)
+                    self.assertEqual(run.stdout, "")
+
+    def test_no_cache_runs(self):
+        """In a job of nobody: what asks for a running cache says that there is none."""
+        for words in (("stat", "--job", "x"), ("warm", "--job", "x", "/none")):
+            self.assertIn("rhinet cache: no ", rhinet("cache", *words, status=1).stderr)
+
+
+class Files(unittest.TestCase):
+    """From a fabric to tables to simulated traffic, by files."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        rhinet("route", "generate", "fat-tree", "--ports", "4", "-o", self.path("net"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_simulated_traffic(self):
+        run = rhinet("sim", "run", "--topology", self.path("net"), "--load", "0.1,0.2", "--warm",
+                     "10us", "--time", "50us", "--json", "-", "--plot", self.path("plot.svg"),
+                     "--log", self.path("log"), "--loads", "2")
+        report = json.loads(run.stdout[run.stdout.index("{"):])
+        self.assertTrue(report)
+        with open(self.path("plot.svg"), encoding="utf-8") as plot:
+            self.assertIn("<svg", plot.read())
+        self.assertGreater(os.path.getsize(self.path("log")), 0)
+
+    def test_same_seed_same_run(self):
+        words = ("sim", "run", "--topology", self.path("net"), "--load", "0.3", "--warm", "10us",
+                 "--time", "30us", "--seed")
+        def measured(seed):  # without the simulator's own speed, which is the clock's
+            return rhinet(*words, seed).stdout.split("\n")[-2].split()[:8]
+        first, again, other = map(measured, ("5", "5", "6"))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_unwritable_files_are_errors(self):
+        missing = self.path("no/such/folder")
+        for words in (("sim", "run", "--topology", self.path("net"), "--load", "0.1", "--warm",
+                       "1us", "--time", "5us", "--log", missing),
+                      ("route", "generate", "fat-tree", "--ports", "4", "-o", missing),
+                      ("route", "compute", self.path("net"), "--lft", missing)):
+            self.assertIn(missing, rhinet(*words, status=1).stderr)
+
+    def test_constants(self):
+        text = rhinet("sim", "constants").stdout
+        rows = rhinet("sim", "constants", "--json").stdout.strip().split("\n")
+        self.assertGreater(len([json.loads(row) for row in rows]), 10)
+        self.assertGreater(len(text.split("\n")), 10)
+
+
+if __name__ == "__main__":
+    tap.main()

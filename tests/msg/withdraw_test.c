@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A large message that its sender gives up while it moves: withdraw_test CASE SEED, on two ranks,
+ * with RHINET_MSG_WAY=ring.
+ *
+ *   again   the receiver gets RH_ECANCELED and says that it has heard, so that the sender's number
+ *   of
+ *           the message is free again: there are SENDS_MOST of them, and one more is sent
+ */
+#include "member.h"
+#include "msg/mail.h"
+
+#define LENGTH   (2 * STREAM_BLOCKS * STREAM_BLOCK) /* more than fits: it does not end by itself */
+#define TAG      3
+#define ROUNDS   5
+#define SID_TURN 9
+
+/* Tell the other one how far we are, or wait for it: not by messages, which would let the large one
+ * go on. */
+static void tell(struct member *member, uint64_t turn)
+{
+    struct rh_remote word = rh_at(1 - member->rank, SID_TURN, 0);
+    MEMBER_OK(member, rh_push(member->job, word, &turn, sizeof(turn)));
+}
+
+static void await(struct member *member, const uint64_t *word, uint64_t turn)
+{
+    struct rh_wait wait = {.word = word,
+                           .when = RH_AT_LEAST,
+                           .value = turn,
+                           .from = 1 - member->rank,
+                           .timeout_ns = RH_TIMEOUT_DEFAULT};
+    MEMBER_OK(member, rh_wait_word(member->job, &wait));
+}
+
+/* Answering what the other one asks meanwhile: it may hear of the message only now. */
+static void await_politely(struct member *member, const uint64_t *word, uint64_t turn)
+{
+    int64_t end_ms = member_now_ms() + 20000;
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < turn) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
+        MEMBER_CODE(member, rh_probe(member->msg, 1, TAG, NULL, 0), RH_EAGAIN);
+    }
+}
+
+static bool has_numbers_out(const struct mail *mail)
+{
+    for (int i = 0; i < SENDS_MOST / 64; i++) {
+        if (mail->send_ids[i] != 0)
+            return true;
+    }
+    return false;
+}
+
+static void give_up_sends(struct member *member, char *data, const uint64_t *word)
+{
+    int64_t usual_ns = member->job->timeout_ns;
+    for (int round = 0; round < ROUNDS; round++) {
+        member->job->timeout_ns = RH_MILLISECONDS(100);
+        MEMBER_CODE(member, rh_send(member->msg, 1, TAG, data, LENGTH), RH_ETIMEOUT);
+        member->job->timeout_ns = usual_ns;
+        tell(member, (uint64_t)round + 1);
+        await_politely(member, word, (uint64_t)round + 1);
+    }
+    for (int64_t end_ms = member_now_ms() + 5000; has_numbers_out(member->msg->mail);) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
+        MEMBER_CODE(member, rh_probe(member->msg, 1, TAG, NULL, 0), RH_EAGAIN);
+    }
+}
+
+static void lose_receives(struct member *member, char *data, const uint64_t *word)
+{
+    struct rh_request *receive;
+    for (int round = 0; round < ROUNDS; round++) {
+        MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
+        for (int64_t end_ms = member_now_ms() + 20000; receive->state != STATE_STREAMING;) {
+            MEMBER_CHECK(member, member_now_ms() < end_ms);
+            MEMBER_CODE(member, rh_test_request(receive, NULL), RH_EAGAIN);
+        }
+        await(member, word, (uint64_t)round + 1);
+        MEMBER_CODE(member, rh_wait_request(receive, NULL, RH_TIMEOUT_DEFAULT), RH_ECANCELED);
+        tell(member, (uint64_t)round + 1);
+    }
+}
+
+static int part(struct rh_job *job, const char *name, uint64_t seed)
+{
+    struct member member = {.job = job};
+    struct rh_status status;
+    (void)name;
+    member_start(&member, seed);
+    char *data = calloc(1, LENGTH);
+    uint64_t *word;
+    MEMBER_CHECK(&member, data != NULL);
+    MEMBER_OK(&member, rh_segment_alloc(member.job, SID_TURN, 8, (void **)&word));
+    MEMBER_OK(&member, rh_segment_wait(member.job, 1 - member.rank, SID_TURN, RH_TIMEOUT_DEFAULT));
+    if (member.rank == 0) {
+        give_up_sends(&member, data, word);
+        memset(data, 7, LENGTH);
+        MEMBER_OK(&member, rh_send(member.msg, 1, TAG, data, LENGTH));
+    } else {
+        lose_receives(&member, data, word);
+        MEMBER_OK(&member, rh_recv(member.msg, 0, TAG, data, LENGTH, &status));
+        MEMBER_CHECK(&member, status.length == LENGTH && data[LENGTH - 1] == 7);
+    }
+    tell(&member, ROUNDS + 1);
+    await(&member, word, ROUNDS + 1);
+    free(data);
+    member_end(&member);
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    return member_main(count, words, part);
+}

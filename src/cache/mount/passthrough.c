@@ -66,8 +66,6 @@ static int begin_file(int fd, struct fuse_file_info *info)
 
 static int do_open(const char *path, struct fuse_file_info *info)
 {
-    if (self()->is_read_only && (info->flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY)
-        return -EROFS;
     int flags = (info->flags & ~(O_NOFOLLOW | O_DIRECT)) | O_CLOEXEC;
     return begin_file(openat(self()->folder, below(path), flags), info);
 }

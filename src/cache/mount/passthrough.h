@@ -16,7 +16,7 @@ struct cache_client;
 struct passthrough {
     int folder;                  /* the folder that is shown */
     struct cache_client *client; /* NULL: without the cache */
-    bool is_read_only;
+    bool is_read_only;           /* so mounted: the kernel lets no change through */
 };
 
 /* To be mounted with a struct passthrough as its private data. */

@@ -173,6 +173,12 @@ class Mount(harness.CacheTest):
             self.assertTrue(wait_until(lambda: not is_mounted(self.place)))
 
     def test_says_what_is_wrong(self):
+        for words, text in ((("0", self.data), "usage"),
+                            (("0", "/none", self.place), "cannot show"),
+                            (("0", self.data, "/none"), "cannot mount at")):
+            status, _, err = self.finish(self.start([HELPER, *words], self.environment()), 30)
+            self.assertIn(status, (1, 2))
+            self.assertIn(text, err)
         status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount",
                                                       self.data / "none", self.place))
         self.assertEqual(status, 1)

@@ -3,9 +3,10 @@
  * numbered-fs FOLDER COUNTED DELAY_MS LOG PLACE [FUSE's options]: shows a folder at PLACE, as a
  * server's client would.
  *
- * COUNTED 1: as sshfs does, inodes are counted as files are met, and times are whole seconds. 0:
- * inodes are the folder's. Writes are kept until the file is closed, and that takes DELAY_MS: until
- * then nobody else sees them; negative: they are not kept. Each read adds a line to LOG.
+ * COUNTED 1: as sshfs does, inodes are counted as files are met, and times are whole seconds. 2:
+ * inodes are the folder's, times are whole seconds. 0: both are the folder's. Writes are kept until
+ * the file is closed, and that takes DELAY_MS: until then nobody else sees them; negative: they are
+ * not kept. Each read adds a line to LOG.
  */
 #define FUSE_USE_VERSION 35
 
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <fuse3/fuse.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ enum { ROOM = 1 << 20 };
 
 static struct {
     int folder, log;
-    int is_counted;
+    bool is_counted, is_coarse;
     long delay_ms;
 } fs;
 
@@ -51,7 +53,7 @@ static int do_getattr(const char *path, struct stat *status, struct fuse_file_in
     (void)info;
     if (fstatat(fs.folder, below(path), status, AT_SYMLINK_NOFOLLOW) != 0)
         return -errno;
-    if (fs.is_counted) {
+    if (fs.is_coarse) {
         status->st_mtim.tv_nsec = 0;
         status->st_ctim = status->st_mtim;
     }
@@ -150,6 +152,7 @@ int main(int argc, char **argv)
         return 2;
     fs.folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     fs.is_counted = argv[2][0] == '1';
+    fs.is_coarse = argv[2][0] != '0';
     fs.delay_ms = strtol(argv[3], NULL, 10);
     fs.log = open(argv[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fs.folder < 0 || fs.log < 0)

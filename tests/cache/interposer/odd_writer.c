@@ -10,7 +10,9 @@
  *   map     the file is closed and mapped, and has been written by the mapping before
  *   raw     by system calls that no library sees
  *   stdio   what is in a stream's buffer when the program ends
- *   twice   by two numbers, of which one is closed; and the program that it executes does not exist
+ *   static  the same in a statically linked program, in which there is no library
+ *   twice   by two numbers, of which one is closed
+ *   failed  the program that it executes does not exist
  */
 #include "raw_calls.h"
 
@@ -55,14 +57,16 @@ static void by_fork(const char *path)
     _exit(0);
 }
 
-static void by_exec(const char *program, const char *path)
+static void by_exec(const char *program, const char *ending, const char *path)
 {
+    char other[4096];
+    snprintf(other, sizeof(other), "%s%s", program, ending);
     int fd = open(path, O_WRONLY);
     if (dup2(fd, NUMBER) != NUMBER)
         exit(1);
     close(fd);
-    char *const words[] = {(char *)program, (char *)"inherited", (char *)path, NULL};
-    execv(program, words);
+    char *const words[] = {other, (char *)"inherited", (char *)path, NULL};
+    execv(other, words);
     exit(1);
 }
 
@@ -103,6 +107,14 @@ static void by_two_numbers(const char *path)
 {
     int fd = open(path, O_WRONLY), second = dup(fd);
     close(second);
+    step();
+    put(fd);
+    step();
+}
+
+static void by_failed_exec(const char *path)
+{
+    int fd = open(path, O_WRONLY);
     execlp("/does/not/exist", "none", NULL);
     char *const arguments[] = {NULL};
     execv("/does/not/exist", arguments);
@@ -119,7 +131,11 @@ int main(int argc, char **argv)
     if (strcmp(way, "fork") == 0) {
         by_fork(path);
     } else if (strcmp(way, "exec") == 0) {
-        by_exec(argv[0], path);
+        by_exec(argv[0], "", path);
+    } else if (strcmp(way, "static") == 0) {
+        by_exec(argv[0], "-static", path);
+    } else if (strcmp(way, "failed") == 0) {
+        by_failed_exec(path);
     } else if (strcmp(way, "map") == 0) {
         by_map(path);
     } else if (strcmp(way, "raw") == 0) {

@@ -73,12 +73,41 @@ class Sharing(harness.ActorsTest):
         self.assertEqual([set(self.reads_of(f"place{k}")) for k in range(2)], [{"/x"}, {"/y"}])
 
     @unittest.skipUnless(NUMBERED.exists(), "built without libfuse 3")
+    def test_number_of_a_file_with_the_same_times(self):
+        """Only its inode tells that a descriptor's number has become another file's."""
+        place = self.numbered("place", 2, "glusterfs")
+        for name in "ab":
+            (self.folder / name).write_text(name * LENGTH)
+            os.utime(self.folder / name, (LONG_AGO, LONG_AGO))
+        program = (harness.PROGRAMS / "odd-numbers", place / "a", place / "b")
+        plain, cached = (self.finish(start(*program), 60)
+                         for start in (self.start_plain, self.start_cached))
+        self.assertEqual(plain[0], 0)
+        self.assertEqual(cached, plain)
+
+    @unittest.skipUnless(NUMBERED.exists(), "built without libfuse 3")
     def test_same_name_on_every_host(self):
         """Each host's own server: what has the same inode is not the same file."""
         places = [self.numbered(f"place{k}", 0, "glusterfs", "fsname=localhost:/volume")
                   for k in range(2)]
         self.read_crosswise(*places)
         self.assertEqual([set(self.reads_of(f"place{k}")) for k in range(2)], [{"/x", "/y"}] * 2)
+
+    @unittest.skipUnless(NUMBERED.exists(), "built without libfuse 3")
+    def test_without_a_path(self):
+        """All file systems that nodes can share, and an error where there are none."""
+        words = [harness.RHINET, "cache", "run", "-n", 1, "--cache", "64M", "--"]
+        place = self.numbered("place", 0, "glusterfs")
+        for _ in range(2):
+            outcome = self.finish(self.start([*words, "cat", place / "x"], self.environment()), 60)
+            self.assertEqual(outcome, (0, "x" * LENGTH, ""))
+        subprocess.run(["umount", "-l", place], check=True)
+        with open("/proc/self/mounts", encoding="utf-8") as mounts:
+            kinds = {line.split()[2] for line in mounts}
+        if not kinds & {"nfs", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "fuse.glusterfs"}:
+            status, _, err = self.finish(self.start([*words, "true"], self.environment()), 60)
+            self.assertNotEqual(status, 0)
+            self.assertIn("no file system that nodes can share", err)
 
     @unittest.skipUnless(shutil.which("sshfs") and SFTP, "no sshfs")
     def test_real_sshfs(self):

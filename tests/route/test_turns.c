@@ -145,10 +145,8 @@ static void test_unreached(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_worked_example),
-        cmocka_unit_test(test_dumbbell_both_directions),
-        cmocka_unit_test(test_dumbbell_connected),
-        cmocka_unit_test(test_table_2),
+        cmocka_unit_test(test_worked_example),     cmocka_unit_test(test_dumbbell_both_directions),
+        cmocka_unit_test(test_dumbbell_connected), cmocka_unit_test(test_table_2),
         cmocka_unit_test(test_unreached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,8 +68,8 @@ SEEDS ?= 20000
 
 soak: build
 	@tests/msg/soak.py build/rhinet build/tests/msg/msg-soak --minutes $(MINUTES)
-	@for nic in shm ofi mixed; do tests/msg/soak.py build/rhinet \
-	    build/tests/msg/msg-soak --seconds $$(($(MINUTES) * 20)) --nic $$nic --stalls || exit 1; done
+	@for nic in shm ofi mixed; do tests/msg/soak.py build/rhinet build/tests/msg/msg-soak \
+	    --stalls --nic $$nic --seconds $$(($(MINUTES) * 20)) || exit 1; done
 	@tests/model/check tests/model/dsm.pml NO_SERVE NO_INVALID LATE_COPY WANTED_FIRST NO_PASS \
 	    NO_TELL
 	@tests/model/check tests/model/dsm_threads.pml EARLY_GRANT NO_KEEP

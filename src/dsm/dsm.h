@@ -147,7 +147,7 @@ struct rh_dsm {
     void *bulk_state;
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
-    struct dsm_doubts *doubts; /* doubt.h */
+    struct dsm_doubts *doubts;  /* doubt.h */
     pthread_mutex_t conditions; /* of own[].event_waits */
 };
 

@@ -282,8 +282,11 @@ static int count_in(struct passage *passage)
         result = set_remote(set, set->center, offsetof(struct set_front, counter),
                             passage->timeout_ns, &counter);
     if (result == 0) {
-        do {
-            result = rh_fetch_add(set->job, counter, arrival, &before);
+        struct nic *nic = set->job->nic;
+        struct nic_atomic_operands one_more = {
+            .operation = NIC_FETCH_ADD, .operand = arrival, .ticket = &set->arrival};
+        do { /* one that may have happened is gone on with, here or by the next call */
+            result = nic->ops->atomic(nic, counter, &one_more, &before);
         } while (set_try_again(result, &tries));
     }
     if (unlikely(result < 0))

@@ -64,9 +64,15 @@ static struct rh_remote word_at(const struct joint *joint, size_t member)
 static int claim(struct mail *mail, struct joint *joint)
 {
     struct rh_remote word = word_at(joint, offsetof(struct stream_memory, claimed));
+    struct nic *nic = mail->job->nic;
     while (!joint->has_claim && joint->next < chunk_count(joint->length)) {
         uint64_t expected = joint->first + joint->next, old = 0;
-        int result = rh_compare_swap(mail->job, word, expected, expected + 1, &old);
+        struct nic_atomic_operands one_more = {.operation = NIC_COMPARE_SWAP,
+                                               .operand = expected + 1,
+                                               .expected = expected,
+                                               .ticket = &joint->ticket};
+        /* A claim that may have happened is gone on with: its chunk would be moved by nobody. */
+        int result = nic->ops->atomic(nic, word, &one_more, &old);
         if (result < 0)
             return result;
         joint->has_claim = old == expected;

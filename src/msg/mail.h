@@ -163,6 +163,7 @@ struct joint {
     uint64_t done;   /* by this end */
     bool has_claim;  /* we have taken chunk `claim`, and it has not moved yet */
     uint64_t claim;
+    struct nic_ticket ticket; /* of a claim that is not answered yet */
 };
 
 enum request_kind { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_CONTROL };

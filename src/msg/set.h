@@ -139,12 +139,13 @@ struct rh_set {
     uint64_t number;      /* of the last exchange that was begun */
     struct set_call call; /* that it is part of */
     uint32_t call_digest;
-    uint64_t words[3];   /* that name it and the two before */
-    uint64_t expected;   /* in the counter, when all have arrived */
-    bool has_told;       /* of a quarrel, those who may not have heard of it */
-    bool has_entered;    /* it has not been left yet, because a wait ended too early */
-    bool has_arrived;    /* and our arrival has been told */
-    bool is_out_of_step; /* a collective ended in the middle: no more use */
+    uint64_t words[3];         /* that name it and the two before */
+    uint64_t expected;         /* in the counter, when all have arrived */
+    bool has_told;             /* of a quarrel, those who may not have heard of it */
+    bool has_entered;          /* it has not been left yet, because a wait ended too early */
+    bool has_arrived;          /* and our arrival has been told */
+    struct nic_ticket arrival; /* of that, while it is not answered */
+    bool is_out_of_step;       /* a collective ended in the middle: no more use */
     char *base;
     struct set_front *front;
     uint64_t slots_offset, gifts_offset, stage_offset, result_offset, length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes that are not reachable by pointer. An operation that the network has lost for certain
- * (RH_ETIMEOUT: nothing was written) is tried again a few times, while there is time.
+ * Nodes that are not reachable by pointer. An operation that the network has lost is tried again
+ * while there is time; an atomic one that may have happened is gone on with instead (doubt.h).
  */
 #include "dsm/reach.h"
 

@@ -17,8 +17,6 @@ from cluster_harness import MEMBER, RHINET, pid_of, places, wait_until
 
 HANG = os.environ["TEST_HANG"]
 SHORT = {"RHINET_HOST_TIMEOUT": "2s"}  # a busy machine may keep a host waiting for one
-MESH_VERSION = re.search(r"define MESH_VERSION +(\d+)u", (
-    pathlib.Path(__file__).resolve().parents[2] / "src/job/mesh.h").read_text(encoding="utf-8"))[1]
 
 
 class Placement(harness.ClusterTest):

@@ -13,14 +13,16 @@
  * Memory that the program brought is different: it goes on being used. So whoever copies into it
  * announces that in a hazard of its own door first, and detaching waits until nobody does.
  *
- *   door.c     the common memory and the doors          view.c   peers' segments: look up, map,
- *   check
- *                                                       view_table.c  keeping and retiring them
- *   segment.c  own segments: add, remove                copy.c   push, pull, store, atomics
- *   queue_*.c  append and receive                       wait.c   spin, yield, sleep
- *   inside.c   for a NIC that has this one inside
- *   agent.c    what only the owner can do: atomics on attached memory, and copies where the kernel
- *              forbids cross-memory attach
+ *   door.c        the common memory and the doors
+ *   segment.c     own segments: add, remove
+ *   view.c        peers' segments: look up, map, check
+ *   view_table.c  keeping and retiring them
+ *   copy.c        push, pull, store, atomics
+ *   queue_*.c     append and receive
+ *   wait.c        spin, yield, sleep; habit.h says which
+ *   inside.c      for a NIC that has this one inside
+ *   agent.c       what only the owner can do: atomics on attached memory, and copies where the
+ *                 kernel forbids cross-memory attach
  */
 #ifndef NIC_SHM_SHM_NIC_H
 #define NIC_SHM_SHM_NIC_H

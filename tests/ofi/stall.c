@@ -20,9 +20,11 @@
 #define SID_QUEUE  2
 #define SID_WORDS  3 /* of both: how far the other one is */
 #define SID_GOING  4 /* of rank 1: attached, and detached while it is written */
+#define SID_FULL   5 /* queue of rank 1 that nobody receives from */
 #define LENGTH     (8u << 20)
 #define LONG_MOST  (32u << 20)
 #define PULLS      16
+#define FULL_SLOTS 2
 #define TIMES_MOST 4 /* a call takes one time-out, on a busy machine */
 #define WAIT_NS    RH_MILLISECONDS(60000)
 
@@ -260,6 +262,28 @@ static void other_generations_are_refused(void)
     }
 }
 
+/* As ever after all that: data comes whole, not one byte behind its end, and full is full. */
+static void goes_on_as_before(void)
+{
+    static const size_t lengths[] = {1, 64, 4097, LENGTH};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        memset(buffer, (int)('a' + i), lengths[i]);
+        MUST(rh_push(job, rh_at(1, SID_MEMORY, 0), buffer, lengths[i]) == 0);
+        memset(buffer, 0, LENGTH);
+        MUST(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer, lengths[i]) == 0);
+        check_filled(buffer, lengths[i], (char)('a' + i));
+        MUST(rh_pull(job, rh_at(1, SID_MEMORY, LENGTH + 1 - lengths[i]), buffer, lengths[i]) ==
+             RH_EBOUNDS);
+    }
+    MUST(rh_segment_wait(job, 1, SID_FULL, WAIT_NS) == 0);
+    for (int i = 0; i <= FULL_SLOTS; i++) {
+        struct nic_ticket ticket = {0};
+        struct rh_remote queue = rh_at(1, SID_FULL, 0);
+        MUST(job->nic->ops->append_try(job->nic, queue, buffer, 64, &ticket) ==
+             (i < FULL_SLOTS ? 0 : RH_EAGAIN));
+    }
+}
+
 /* Write into memory that its owner is about to take back. */
 static void push_until_it_is_gone(void)
 {
@@ -290,6 +314,7 @@ static void drive(void)
     appends_happen_once(&sent);
     long_appends_leave_no_slot(&sent);
     other_generations_are_refused();
+    goes_on_as_before();
     push_until_it_is_gone();
     MUST(rh_push(job, rh_at(1, SID_WORDS, 16), &sent, sizeof(sent)) == 0);
     meet(3);
@@ -330,16 +355,18 @@ static void detach_while_written(void)
 static void suffer(void)
 {
     void *memory;
-    struct rh_queue *queue;
+    struct rh_queue *queue, *full;
     struct rh_queue_shape shape = {.slot_count = 16, .slot_length = LONG_MOST};
     words[1] = (uint64_t)getpid();
     MUST(rh_segment_alloc(job, SID_MEMORY, LENGTH, &memory) == 0);
     MUST(rh_queue_create(job, SID_QUEUE, shape, &queue) == 0);
+    shape = (struct rh_queue_shape){.slot_count = FULL_SLOTS, .slot_length = 64};
+    MUST(rh_queue_create(job, SID_FULL, shape, &full) == 0);
     meet(1);
     detach_while_written();
     meet(3);
     receive_all(queue);
-    MUST(rh_queue_destroy(queue) == 0);
+    MUST(rh_queue_destroy(queue) == 0 && rh_queue_destroy(full) == 0);
 }
 
 int main(void)

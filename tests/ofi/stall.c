@@ -27,6 +27,7 @@
 #define FULL_SLOTS 2
 #define TIMES_MOST 4 /* a call takes one time-out, on a busy machine */
 #define WAIT_NS    RH_MILLISECONDS(60000)
+#define ARRIVE_NS  RH_MILLISECONDS(20000) /* for what has been sent */
 
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -82,6 +83,12 @@ static void go(void)
     MUST(result == 0);
 }
 
+/* What was asked of rank 1 before has been answered, too. */
+static void drain_pulls(void)
+{
+    MUST(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer + LENGTH, LENGTH) == 0);
+}
+
 static void check_filled(const char *memory, size_t length, char value)
 {
     for (size_t i = 0; i < length; i++)
@@ -108,6 +115,7 @@ static void pull_leaves_memory_alone(void)
     MUST_TIME_OUT(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer, LENGTH / 2));
     memset(buffer, 0x5a, LENGTH);
     go();
+    drain_pulls();
     check_filled(buffer, LENGTH, 0x5a);
 }
 
@@ -125,6 +133,7 @@ static void withdrawn_leaves_memory_alone(void)
     memset(buffer, 0x5b, LENGTH);
     memset(done, 0x5c, sizeof(done));
     go();
+    drain_pulls();
     check_filled(buffer, LENGTH, 0x5b);
     check_filled((char *)done, sizeof(done), 0x5c);
 }
@@ -193,28 +202,43 @@ static void doubts_do_not_pile_up(void)
         MUST(rh_fetch_add(job, word, 1, &old) == 0 && old == OFI_WINDOW + i);
 }
 
-struct late_stop {
-    pthread_t thread;
-    unsigned after_us;
-};
-
-static void *stop_later(void *context)
+/* Once the next claim of a slot is answered, so while the slot is being filled. */
+static void *stop_at_claim(void *context)
 {
-    usleep(((struct late_stop *)context)->after_us);
+    struct ofi_nic *ofi = ofi_nic_of(job->nic);
+    const struct ofi_peer *peer = &ofi->peers[1];
+    bool is_claimed = false;
+    while (!is_claimed) {
+        ofi_lock(ofi);
+        is_claimed = peer->once_count != *(uint32_t *)context && peer->once_open == 0;
+        ofi_unlock(ofi);
+    }
     stop();
     return NULL;
 }
 
-/* Somewhere in its steps the receiver stops: no slot of it stays behind. */
+static int append_and_stop(void)
+{
+    pthread_t thread;
+    uint32_t once_count = ofi_nic_of(job->nic)->peers[1].once_count;
+    MUST(pthread_create(&thread, NULL, stop_at_claim, &once_count) == 0);
+    int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST);
+    pthread_join(thread, NULL);
+    return result;
+}
+
+/* The receiver stops before the first step, or in the middle: no slot of it stays behind. */
 static void long_appends_leave_no_slot(uint64_t *sent)
 {
-    for (unsigned round = 0; round < 4; round++) {
-        struct late_stop late = {.after_us = round * 4000};
-        MUST(pthread_create(&late.thread, NULL, stop_later, &late) == 0);
+    for (int round = 0; round < 3; round++) {
         memcpy(buffer, sent, 8);
-        int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST);
-        pthread_join(late.thread, NULL);
-        MUST(result == 0 || result == RH_ETIMEOUT);
+        if (round == 0) {
+            stop();
+            MUST_TIME_OUT(rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST));
+        } else {
+            int result = append_and_stop();
+            MUST(result == 0 || result == RH_ETIMEOUT);
+        }
         go();
         ++*sent; /* whether it came is open, unless it was answered */
         memcpy(buffer, sent, 8);
@@ -328,7 +352,7 @@ static void receive_all(struct rh_queue *queue)
     uint64_t next = 0, sent = words[2], number;
     struct rh_arrival arrival;
     while (next < sent) {
-        MUST(rh_queue_next(queue, &arrival, WAIT_NS) == 0);
+        MUST(rh_queue_next(queue, &arrival, ARRIVE_NS) == 0);
         memcpy(&number, arrival.data, 8);
         /* in order, none twice, and only the long ones may be missing, which come every second time
          * after the first two */

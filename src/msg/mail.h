@@ -36,7 +36,7 @@ enum slot_kind {
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
     SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED, /* to a sender: its withdrawal is known */
+    SLOT_FINISHED, /* to a sender: its withdrawal is known, or its message was pulled */
     SLOT_WITHDRAWN /* to a receiver: the sender has given up */
 };
 
@@ -221,8 +221,9 @@ struct stream_in {
     int source;
     struct announcement announced;
     uint64_t first_chunk;
-    uint64_t chunk;      /* next to copy out */
-    uint64_t next_chunk; /* numbers used so far */
+    uint64_t chunk;          /* next to copy out */
+    uint64_t next_chunk;     /* numbers used so far */
+    struct posted_word told; /* chunks that the sender knows to be copied out */
     bool is_joint;
     bool is_attached;  /* joint: the buffer is open to the sender */
     bool is_withdrawn; /* joint: the sender has given up, and will say so */
@@ -366,6 +367,12 @@ int post_append(struct mail *mail, int rank, const struct slot_head *head, const
 bool post_settle(struct mail *mail, int rank);
 /* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */
 int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length);
+/* Write a peer's word, from memory that stays; once, however long that takes. False if it must be
+ * asked for again. */
+bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote target,
+               uint64_t value);
+/* The word's memory goes away. */
+void post_withdraw(struct mail *mail, struct posted_word *word);
 /* Tell a sender how far we are. False if it must be tried again. */
 bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count);
 /* What was taken for sent gets its chance; the rest is withdrawn. */
@@ -461,6 +468,9 @@ uint64_t joint_moved(const struct joint *joint);
 void progress_send(struct mail *mail, struct rh_request *send);
 /* Get a control slot to a peer, now or later. False: neither, there is no memory to remember it. */
 bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Go on with those that could not be sent yet; whether all are with the peer now. */
+bool progress_controls(struct mail *mail, int rank);
+void progress_drop_controls(struct mail *mail, int rank);
 /* Everything that can go on without waiting. Also for whoever waits for something else
  * meanwhile. */
 void progress(struct mail *mail);

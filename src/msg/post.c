@@ -98,12 +98,8 @@ int post_block(struct mail *mail, struct rh_remote block, const void *data, size
 
 /* ---- Counts --------------------------------------------------------------------------------- */
 
-static bool post_start(struct mail *mail, int rank, struct posted_word *word,
-                       enum return_field field)
+static bool post_start(struct mail *mail, struct posted_word *word, struct rh_remote target)
 {
-    uint64_t at = offsetof(struct returns, peer) +
-                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field * sizeof(uint64_t);
-    struct rh_remote target = rh_at(rank, MSG_SID_RETURNS, at);
     int result = rh_push_start(mail->job, target, &word->value, sizeof(word->value), &word->done);
     word->is_underway = result == 0;
     return is_gone_code(result);
@@ -123,17 +119,31 @@ static bool post_look(struct mail *mail, struct posted_word *word)
     return true;
 }
 
-bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count)
+bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote target, uint64_t value)
 {
-    struct posted_word *word = &mail->peer[rank].posted[field];
     if (word->is_underway && !post_look(mail, word))
         return false; /* one at a time: an older count must not come last */
-    if (word->known == count)
+    if (word->known == value)
         return true;
-    word->value = count;
-    if (post_start(mail, rank, word, field))
+    word->value = value;
+    if (post_start(mail, word, target))
         return true;
-    return word->is_underway && post_look(mail, word) && word->known == count;
+    return word->is_underway && post_look(mail, word) && word->known == value;
+}
+
+bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count)
+{
+    uint64_t at = offsetof(struct returns, peer) +
+                  (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field * sizeof(uint64_t);
+    return post_word(mail, &mail->peer[rank].posted[field], rh_at(rank, MSG_SID_RETURNS, at),
+                     count);
+}
+
+void post_withdraw(struct mail *mail, struct posted_word *word)
+{
+    if (word->is_underway)
+        rh_withdraw(mail->job, &word->done);
+    word->is_underway = false;
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -146,7 +156,7 @@ struct settling {
 static bool is_settled(void *context)
 {
     struct settling *settling = context;
-    return post_settle(settling->mail, settling->rank);
+    return progress_controls(settling->mail, settling->rank);
 }
 
 void post_close(struct mail *mail)
@@ -160,12 +170,11 @@ void post_close(struct mail *mail)
                                  .context = &settling,
                                  .from = rank,
                                  .timeout_ns = left_ns > 0 ? left_ns : 0};
-        if (!post_settle(mail, rank))
+        if (!is_settled(&settling))
             rh_wait_until(mail->job, &until);
-        for (int i = 0; i < RETURN_FIELDS; i++) {
-            if (peer->posted[i].is_underway)
-                rh_withdraw(mail->job, &peer->posted[i].done);
-        }
+        for (int i = 0; i < RETURN_FIELDS; i++)
+            post_withdraw(mail, &peer->posted[i]);
+        progress_drop_controls(mail, rank);
         free(peer->doubt);
     }
 }

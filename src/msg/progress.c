@@ -142,12 +142,19 @@ static void drop_control(struct mail *mail, struct rh_request *control)
     free(control);
 }
 
-static void retry_controls(struct mail *mail, int rank)
+bool progress_controls(struct mail *mail, int rank)
 {
     struct rh_request *control;
     while ((control = mail->peer[rank].controls.first) != NULL &&
            try_control(mail, rank, &control->control.head, control->control.data))
         drop_control(mail, control);
+    return control == NULL && post_settle(mail, rank);
+}
+
+void progress_drop_controls(struct mail *mail, int rank)
+{
+    while (mail->peer[rank].controls.first)
+        drop_control(mail, mail->peer[rank].controls.first);
 }
 
 /* ---- Ends ----------------------------------------------------------------------------------- */
@@ -240,7 +247,7 @@ static void retry_all(struct mail *mail)
 {
     for (int rank = 0; rank < mail->size; rank++) {
         post_settle(mail, rank);
-        retry_controls(mail, rank);
+        progress_controls(mail, rank);
         retry_pending(mail, rank);
     }
 }

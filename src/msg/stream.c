@@ -55,7 +55,7 @@ static void give_place(struct mail *mail, uint32_t place)
 
 static uint64_t chunks_done(const struct mail *mail, uint32_t send_id)
 {
-    /* acquire: the receiver is done with that memory; pairs with its push in tell_done() */
+    /* acquire: the receiver is done with that memory; pairs with its push of the word */
     return __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)], __ATOMIC_ACQUIRE);
 }
 
@@ -165,8 +165,7 @@ static void tell_untold(struct mail *mail)
 static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_id)
 {
     struct rh_request *send = mail->sending.first;
-    while (send && (send->rank != rank || send->send_id != send_id ||
-                    send->state != STATE_ANNOUNCED || send->rank == mail->rank))
+    while (send && (send->rank != rank || send->send_id != send_id || send->rank == mail->rank))
         send = send->next;
     return send;
 }
@@ -182,7 +181,7 @@ bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
     struct rh_request *send = find_send(mail, source, go_ahead->send_id);
     if (is_withdrawn(mail, source, go_ahead->send_id))
         return tell(mail, source, SLOT_WITHDRAWN, go_ahead->send_id);
-    if (!send || go_ahead->stream >= STREAM_COUNT)
+    if (!send || send->state != STATE_ANNOUNCED || go_ahead->stream >= STREAM_COUNT)
         return true;
     send->stream = go_ahead->stream;
     send->first_chunk = go_ahead->first_chunk;
@@ -200,10 +199,13 @@ void stream_end_send(struct mail *mail, struct rh_request *send, enum counter wa
     request_complete(send, 0);
 }
 
+/* The receiver has heard that a message was withdrawn, or it has the whole of it. */
 void stream_finished(struct mail *mail, int source, uint32_t send_id)
 {
     if (is_withdrawn(mail, source, send_id))
         give_place(mail, place_of(send_id));
+    else if (find_send(mail, source, send_id))
+        __atomic_store_n(&mail->returns->chunks_done[place_of(send_id)], PULLED, __ATOMIC_RELAXED);
 }
 
 static int push_chunk(struct mail *mail, const struct rh_request *send)
@@ -260,13 +262,21 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
     request_complete(receive, result);
 }
 
-/* Into the sender's own word for this message, so that there is always room for it. False: not
- * now. */
-static bool tell_done(struct mail *mail, int source, uint32_t send_id, uint64_t done)
+/* The sender's word for a message: other messages use it later, so nothing may be written there
+ * twice. */
+static struct rh_remote done_at(int source, uint32_t send_id)
 {
-    struct rh_remote done_at = rh_at(source, MSG_SID_RETURNS,
-                                     (uint64_t)place_of(send_id) * sizeof(done));
-    int result = rh_push(mail->job, done_at, &done, sizeof(done));
+    return rh_at(source, MSG_SID_RETURNS, (uint64_t)place_of(send_id) * sizeof(uint64_t));
+}
+
+/* The whole message is here. False: not now. Where memory is in reach the word is written at once;
+ * elsewhere a push that timed out might still come, long after. */
+static bool tell_pulled(struct mail *mail, int source, uint32_t send_id)
+{
+    uint64_t done = PULLED;
+    if (wire_meet(mail, source) < 0 || !mail->peer[source].is_direct)
+        return tell(mail, source, SLOT_FINISHED, send_id);
+    int result = rh_push(mail->job, done_at(source, send_id), &done, sizeof(done));
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }
 
@@ -283,7 +293,7 @@ static bool pull_whole(struct mail *mail, struct rh_request *receive)
         result = RH_ECANCELED; /* the sender has given up */
         if (!tell(mail, source, SLOT_FINISHED, announced->send_id))
             return false;
-    } else if (!tell_done(mail, source, announced->send_id, PULLED)) {
+    } else if (!tell_pulled(mail, source, announced->send_id)) {
         return false;
     }
     end_receive(mail, receive, result);
@@ -312,6 +322,7 @@ struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uin
 void stream_give_back(struct mail *mail, struct stream_in *stream)
 {
     joint_detach(mail, stream);
+    post_withdraw(mail, &stream->told);
     stream->is_used = false;
     stream->receive = NULL;
     mail->active_in--;
@@ -351,7 +362,7 @@ static void close_stream(struct mail *mail, struct stream_in *stream, int result
 bool stream_finish(struct mail *mail, struct stream_in *stream)
 {
     joint_detach(mail, stream);
-    if (!tell_done(mail, stream->source, stream->announced.send_id, PULLED))
+    if (!tell_pulled(mail, stream->source, stream->announced.send_id))
         return false;
     close_stream(mail, stream, 0);
     return true;
@@ -410,8 +421,7 @@ bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
     return tell(mail, source, SLOT_FINISHED, send_id);
 }
 
-/* False if the sender could not be told: then the chunk is taken once more. */
-static bool take_chunk(struct mail *mail, struct stream_in *stream, const char *block)
+static void take_chunk(struct stream_in *stream, const char *block)
 {
     const struct rh_request *receive = stream->receive;
     uint64_t at = stream->chunk * STREAM_BLOCK;
@@ -419,10 +429,7 @@ static bool take_chunk(struct mail *mail, struct stream_in *stream, const char *
     if (receive && at < receive->length)
         memcpy(receive->buffer + at, block,
                length < receive->length - at ? length : receive->length - at);
-    if (!tell_done(mail, stream->source, stream->announced.send_id, stream->chunk + 1))
-        return false;
     stream->chunk++;
-    return true;
 }
 
 static void progress_in(struct mail *mail, uint32_t index)
@@ -430,16 +437,19 @@ static void progress_in(struct mail *mail, uint32_t index)
     struct stream_memory *memory = &mail->streams[index];
     struct stream_in *stream = &mail->stream_in[index];
     uint64_t total = chunk_count(stream->announced.length);
+    struct rh_remote word = done_at(stream->source, stream->announced.send_id);
+    bool is_told = post_word(mail, &stream->told, word, stream->chunk);
     while (stream->chunk < total) {
         uint64_t number = stream->first_chunk + stream->chunk;
         uint64_t block = number % STREAM_BLOCKS;
         /* acquire: the notice; pairs with push_chunk() */
         if (__atomic_load_n(&memory->arrived[block], __ATOMIC_ACQUIRE) != number + 1)
             return;
-        if (!take_chunk(mail, stream, memory->block[block]))
-            return;
+        take_chunk(stream, memory->block[block]);
+        is_told = post_word(mail, &stream->told, word, stream->chunk);
     }
-    close_stream(mail, stream, 0);
+    if (is_told)
+        close_stream(mail, stream, 0);
 }
 
 static void start_matched(struct mail *mail)

@@ -20,11 +20,14 @@
 #define SID_QUEUE  2
 #define SID_WORDS  3 /* of both: how far the other one is */
 #define SID_GOING  4 /* of rank 1: attached, and detached while it is written */
+#define SID_FULL   5 /* queue of rank 1 that nobody receives from */
 #define LENGTH     (8u << 20)
 #define LONG_MOST  (32u << 20)
 #define PULLS      16
+#define FULL_SLOTS 2
 #define TIMES_MOST 4 /* a call takes one time-out, on a busy machine */
 #define WAIT_NS    RH_MILLISECONDS(60000)
+#define ARRIVE_NS  RH_MILLISECONDS(20000) /* for what has been sent */
 
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -80,6 +83,12 @@ static void go(void)
     MUST(result == 0);
 }
 
+/* What was asked of rank 1 before has been answered, too. */
+static void drain_pulls(void)
+{
+    MUST(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer + LENGTH, LENGTH) == 0);
+}
+
 static void check_filled(const char *memory, size_t length, char value)
 {
     for (size_t i = 0; i < length; i++)
@@ -106,6 +115,7 @@ static void pull_leaves_memory_alone(void)
     MUST_TIME_OUT(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer, LENGTH / 2));
     memset(buffer, 0x5a, LENGTH);
     go();
+    drain_pulls();
     check_filled(buffer, LENGTH, 0x5a);
 }
 
@@ -123,6 +133,7 @@ static void withdrawn_leaves_memory_alone(void)
     memset(buffer, 0x5b, LENGTH);
     memset(done, 0x5c, sizeof(done));
     go();
+    drain_pulls();
     check_filled(buffer, LENGTH, 0x5b);
     check_filled((char *)done, sizeof(done), 0x5c);
 }
@@ -191,28 +202,43 @@ static void doubts_do_not_pile_up(void)
         MUST(rh_fetch_add(job, word, 1, &old) == 0 && old == OFI_WINDOW + i);
 }
 
-struct late_stop {
-    pthread_t thread;
-    unsigned after_us;
-};
-
-static void *stop_later(void *context)
+/* Once the next claim of a slot is answered, so while the slot is being filled. */
+static void *stop_at_claim(void *context)
 {
-    usleep(((struct late_stop *)context)->after_us);
+    struct ofi_nic *ofi = ofi_nic_of(job->nic);
+    const struct ofi_peer *peer = &ofi->peers[1];
+    bool is_claimed = false;
+    while (!is_claimed) {
+        ofi_lock(ofi);
+        is_claimed = peer->once_count != *(uint32_t *)context && peer->once_open == 0;
+        ofi_unlock(ofi);
+    }
     stop();
     return NULL;
 }
 
-/* Somewhere in its steps the receiver stops: no slot of it stays behind. */
+static int append_and_stop(void)
+{
+    pthread_t thread;
+    uint32_t once_count = ofi_nic_of(job->nic)->peers[1].once_count;
+    MUST(pthread_create(&thread, NULL, stop_at_claim, &once_count) == 0);
+    int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST);
+    pthread_join(thread, NULL);
+    return result;
+}
+
+/* The receiver stops before the first step, or in the middle: no slot of it stays behind. */
 static void long_appends_leave_no_slot(uint64_t *sent)
 {
-    for (unsigned round = 0; round < 4; round++) {
-        struct late_stop late = {.after_us = round * 4000};
-        MUST(pthread_create(&late.thread, NULL, stop_later, &late) == 0);
+    for (int round = 0; round < 3; round++) {
         memcpy(buffer, sent, 8);
-        int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST);
-        pthread_join(late.thread, NULL);
-        MUST(result == 0 || result == RH_ETIMEOUT);
+        if (round == 0) {
+            stop();
+            MUST_TIME_OUT(rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST));
+        } else {
+            int result = append_and_stop();
+            MUST(result == 0 || result == RH_ETIMEOUT);
+        }
         go();
         ++*sent; /* whether it came is open, unless it was answered */
         memcpy(buffer, sent, 8);
@@ -260,6 +286,28 @@ static void other_generations_are_refused(void)
     }
 }
 
+/* As ever after all that: data comes whole, not one byte behind its end, and full is full. */
+static void goes_on_as_before(void)
+{
+    static const size_t lengths[] = {1, 64, 4097, LENGTH};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        memset(buffer, (int)('a' + i), lengths[i]);
+        MUST(rh_push(job, rh_at(1, SID_MEMORY, 0), buffer, lengths[i]) == 0);
+        memset(buffer, 0, LENGTH);
+        MUST(rh_pull(job, rh_at(1, SID_MEMORY, 0), buffer, lengths[i]) == 0);
+        check_filled(buffer, lengths[i], (char)('a' + i));
+        MUST(rh_pull(job, rh_at(1, SID_MEMORY, LENGTH + 1 - lengths[i]), buffer, lengths[i]) ==
+             RH_EBOUNDS);
+    }
+    MUST(rh_segment_wait(job, 1, SID_FULL, WAIT_NS) == 0);
+    for (int i = 0; i <= FULL_SLOTS; i++) {
+        struct nic_ticket ticket = {0};
+        struct rh_remote queue = rh_at(1, SID_FULL, 0);
+        MUST(job->nic->ops->append_try(job->nic, queue, buffer, 64, &ticket) ==
+             (i < FULL_SLOTS ? 0 : RH_EAGAIN));
+    }
+}
+
 /* Write into memory that its owner is about to take back. */
 static void push_until_it_is_gone(void)
 {
@@ -290,6 +338,7 @@ static void drive(void)
     appends_happen_once(&sent);
     long_appends_leave_no_slot(&sent);
     other_generations_are_refused();
+    goes_on_as_before();
     push_until_it_is_gone();
     MUST(rh_push(job, rh_at(1, SID_WORDS, 16), &sent, sizeof(sent)) == 0);
     meet(3);
@@ -303,7 +352,7 @@ static void receive_all(struct rh_queue *queue)
     uint64_t next = 0, sent = words[2], number;
     struct rh_arrival arrival;
     while (next < sent) {
-        MUST(rh_queue_next(queue, &arrival, WAIT_NS) == 0);
+        MUST(rh_queue_next(queue, &arrival, ARRIVE_NS) == 0);
         memcpy(&number, arrival.data, 8);
         /* in order, none twice, and only the long ones may be missing, which come every second time
          * after the first two */
@@ -330,16 +379,18 @@ static void detach_while_written(void)
 static void suffer(void)
 {
     void *memory;
-    struct rh_queue *queue;
+    struct rh_queue *queue, *full;
     struct rh_queue_shape shape = {.slot_count = 16, .slot_length = LONG_MOST};
     words[1] = (uint64_t)getpid();
     MUST(rh_segment_alloc(job, SID_MEMORY, LENGTH, &memory) == 0);
     MUST(rh_queue_create(job, SID_QUEUE, shape, &queue) == 0);
+    shape = (struct rh_queue_shape){.slot_count = FULL_SLOTS, .slot_length = 64};
+    MUST(rh_queue_create(job, SID_FULL, shape, &full) == 0);
     meet(1);
     detach_while_written();
     meet(3);
     receive_all(queue);
-    MUST(rh_queue_destroy(queue) == 0);
+    MUST(rh_queue_destroy(queue) == 0 && rh_queue_destroy(full) == 0);
 }
 
 int main(void)

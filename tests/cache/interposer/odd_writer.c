@@ -10,12 +10,14 @@
  *   map     the file is closed and mapped, and has been written by the mapping before
  *   raw     by system calls that no library sees
  *   stdio   what is in a stream's buffer when the program ends
+ *   stream  by a stream that is closed in the second step
  *   static  the same in a statically linked program, in which there is no library
  *   twice   by two numbers, of which one is closed
  *   failed  the program that it executes does not exist
  */
 #include "raw_calls.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,12 +95,14 @@ static void by_raw_calls(const char *path)
     step();
 }
 
-static void by_stream(const char *path)
+static void by_stream(const char *path, bool is_closed)
 {
     FILE *stream = fopen(path, "r+");
     if (!stream || fwrite(text, 1, LENGTH, stream) != LENGTH)
         exit(1);
     step();
+    if (is_closed && fclose(stream) != 0)
+        exit(1);
     step();
     exit(0);
 }
@@ -140,8 +144,8 @@ int main(int argc, char **argv)
         by_map(path);
     } else if (strcmp(way, "raw") == 0) {
         by_raw_calls(path);
-    } else if (strcmp(way, "stdio") == 0) {
-        by_stream(path);
+    } else if (strcmp(way, "stdio") == 0 || strcmp(way, "stream") == 0) {
+        by_stream(path, strcmp(way, "stream") == 0);
     } else if (strcmp(way, "twice") == 0) {
         by_two_numbers(path);
     } else { /* plain, inherited */

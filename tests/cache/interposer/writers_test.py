@@ -5,6 +5,7 @@ docs/cache-programs.md.
 Host: one kernel, whatever the writer tells. Hosts: two mounts of one folder, whose kernels believe
 what they know of a file for an hour (numbered_fs.c); what the reader is to see it must be told."""
 
+import json
 import os
 import signal
 import subprocess
@@ -71,23 +72,53 @@ class Writers(harness.ActorsTest):
     def step(self, which=WRITES):
         return self.tell(which, "step", "w")
 
+    def hits(self):
+        """Of the reader's file: how often it came from the cache."""
+        run = subprocess.run([harness.RHINET, "cache", "stat", "--json"], env=self.environment(),
+                             capture_output=True, text=True, check=True)
+        nodes = [json.loads(line) for line in run.stdout.splitlines()]
+        return sum(file["hits"] for node in nodes for file in node["files"]
+                   if file["path"].startswith(f"{self.scratch}/"))
+
+    def check_cached(self, is_cached, text, *keys):
+        """All of them have it from the cache now, or none has."""
+        for key in keys:
+            before = self.hits()
+            self.assertEqual(self.reads(key), text, key)
+            self.assertEqual(self.hits() > before, is_cached, f"{key}: cached")
+
+    def check_cached_again(self, path):
+        """A writer that has ended is forgotten: whoever opens the file has it from the cache."""
+        before, end = self.hits(), time.monotonic() + 20
+        while self.hits() == before and time.monotonic() < end:
+            self.tell(READER, "open", "later", str(path), "read")
+            self.assertEqual(self.reads("later"), "new!")
+            self.tell(READER, "close", "later")
+        self.assertGreater(self.hits(), before, "not cached any more")
+
     def check_way(self, way, read_path, write_path, program=WRITER):
-        """Before, in the midst of it, when it looks as if it were over, and when it is."""
+        """Before, in the midst of it, when it looks as if it were over, and when it is. While there
+        is a writer of whom the job knows, nothing may come from the cache: what is there was right
+        until now, and nobody tells this host when that ends."""
+        is_known = way != "raw" and program != STATIC
         job = self.begin()
         self.reader_opens(read_path)
+        self.check_cached(True, "oooo", "r")
         self.spawn(way, write_path, program)
         self.reads()
         self.settle_well()
         self.reader_opens(read_path, "again")
-        if way != "stdio":
-            self.assertEqual(self.step(), "done")
-            self.assertEqual((self.reads(), self.reads("again")), ("new!", "new!"), way)
-        else:
-            self.step()
+        self.check_cached(not is_known, "oooo", "r", "again")
+        self.assertEqual(self.step(), "done")
+        if way != "stdio":  # the others have written now
+            self.assertEqual((self.reads("again"), self.reads()), ("new!", "new!"), way)
+        if way == "stream":
+            self.check_cached_again(read_path)
         self.tell(WRITES, "end", "w")
-        self.assertEqual((self.reads(), self.reads("again")), ("new!", "new!"), way)
+        self.assertEqual((self.reads("again"), self.reads()), ("new!", "new!"), way)
         self.settle_well()
-        self.assertEqual((self.reads(), self.reads("again")), ("new!", "new!"), way)
+        self.assertEqual((self.reads("again"), self.reads()), ("new!", "new!"), way)
+        self.check_cached_again(read_path)
         self.end(job)
 
 
@@ -109,6 +140,9 @@ class Host(Writers):
 
     def test_stream_at_exit(self):
         self.check_way("stdio", self.file, self.file)
+
+    def test_closed_stream(self):
+        self.check_way("stream", self.file, self.file)
 
     def test_failed_exec(self):
         self.check_way("failed", self.file, self.file)
@@ -142,6 +176,8 @@ class Host(Writers):
         self.assertEqual(self.reads(), "new!")
         self.end(job)
 
+
+class Agents(Writers):
     def check_agent(self, number):
         """The agent of one node and of the other, with writers on both."""
         for victim in range(harness.ACTORS):
@@ -202,6 +238,9 @@ class Hosts(Writers):
 
     def test_stream_at_exit(self):
         self.check_way("stdio", *self.both())
+
+    def test_closed_stream(self):
+        self.check_way("stream", *self.both())
 
     def test_failed_exec(self):
         self.check_way("failed", *self.both())

@@ -194,6 +194,8 @@ struct rh_request {
     uint32_t stream;
     uint64_t first_chunk; /* send: number of its first chunk in the stream */
     uint64_t chunk;       /* send: next to push */
+    bool is_pushing;      /* send: that one is under way */
+    struct rh_done push;  /* send: and this says when it is there */
     bool is_joint;        /* send: the receiver has told us where to push */
     struct rh_request *next, *previous;
     union {

@@ -12,6 +12,7 @@
  * heard.
  */
 #include "msg/mail.h"
+#include "rma/rma.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -118,8 +119,12 @@ int stream_announce(struct mail *mail, struct rh_request *send)
     return 0;
 }
 
-static void stop_pulls(struct mail *mail, struct rh_request *send)
+/* Nobody uses the message's memory any more. */
+static void stop_moving(struct mail *mail, struct rh_request *send)
 {
+    if (send->is_pushing)
+        rh_withdraw(mail->job, &send->push);
+    send->is_pushing = false;
     if (send->announced.pull_sid)
         rh_segment_detach(mail->job, send->announced.pull_sid);
     send->announced.pull_sid = 0;
@@ -129,7 +134,7 @@ void stream_release(struct mail *mail, struct rh_request *send)
 {
     if (!send->has_send_id)
         return;
-    stop_pulls(mail, send);
+    stop_moving(mail, send);
     give_place(mail, place_of(send->send_id));
     send->has_send_id = false;
 }
@@ -140,7 +145,7 @@ void stream_withdraw(struct mail *mail, struct rh_request *send)
         stream_release(mail, send);
         return;
     }
-    stop_pulls(mail, send);
+    stop_moving(mail, send);
     mail->withdrawn[place_of(send->send_id)].rank = send->rank + 1;
     mail->withdrawn[place_of(send->send_id)].send_id = send->send_id;
     send->has_send_id = false;
@@ -208,7 +213,9 @@ void stream_finished(struct mail *mail, int source, uint32_t send_id)
         __atomic_store_n(&mail->returns->chunks_done[place_of(send_id)], PULLED, __ATOMIC_RELAXED);
 }
 
-static int push_chunk(struct mail *mail, const struct rh_request *send)
+/* Begin with the next chunk. One that may be there already must not come again: the block may be
+ * another message's by then. So it is gone on with, however long that takes. */
+static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     uint64_t number = send->first_chunk + send->chunk;
     uint64_t block = number % STREAM_BLOCKS;
@@ -217,24 +224,42 @@ static int push_chunk(struct mail *mail, const struct rh_request *send)
     uint64_t notice_at = base + offsetof(struct stream_memory, arrived) + block * 8;
     struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, notice_at),
                                .value = number + 1};
-    return rh_push_notify(mail->job, rh_at(send->rank, MSG_SID_BLOCKS, data_at),
-                          send->buffer + send->chunk * STREAM_BLOCK,
-                          chunk_length(send->length, send->chunk), &notice);
+    int result = rma_push_notify_start(mail->job, rh_at(send->rank, MSG_SID_BLOCKS, data_at),
+                                       send->buffer + send->chunk * STREAM_BLOCK,
+                                       chunk_length(send->length, send->chunk), &notice,
+                                       &send->push);
+    send->is_pushing = result == 0;
+    return result;
+}
+
+/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it. */
+static int move_chunk(struct mail *mail, struct rh_request *send)
+{
+    int result = send->is_pushing ? 0 : push_chunk(mail, send);
+    if (result == 0)
+        result = rh_test_done(mail->job, &send->push);
+    if (result == RH_EAGAIN)
+        return result;
+    if (send->is_pushing && result == RH_EDEAD)
+        rh_withdraw(mail->job, &send->push);
+    send->is_pushing = false;
+    send->chunk += result == 0;
+    return result;
 }
 
 static void progress_out(struct mail *mail, struct rh_request *send)
 {
     uint64_t total = chunk_count(send->length);
     uint64_t done = chunks_done(mail, send->send_id);
-    while (send->chunk < total && send->chunk - done < STREAM_BLOCKS) {
-        int result = push_chunk(mail, send);
-        if (result == RH_ETIMEOUT || result == RH_ENOSPACE)
-            return; /* the network did not take it; again, while somebody waits */
+    /* The receiver may be done with a chunk before we hear that it is there. */
+    while (send->chunk < total && send->chunk < done + STREAM_BLOCKS) {
+        int result = move_chunk(mail, send);
+        if (result == RH_EAGAIN || result == RH_ETIMEOUT || result == RH_ENOSPACE)
+            return; /* again, while somebody waits */
         if (result < 0) {
             progress_abort(mail, send, result);
             return;
         }
-        send->chunk++;
         done = chunks_done(mail, send->send_id);
     }
     if (send->chunk < total || done < total)

@@ -91,6 +91,14 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
     return push(job, target, source, length, &extra);
 }
 
+int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
+                          size_t length, const struct rh_notice *notice, struct rh_done *done)
+{
+    struct nic_extra extra = {.notice = notice, .done = done};
+    *done = (struct rh_done){.rank = target.rank};
+    return push(job, target, source, length, &extra);
+}
+
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice)
 {

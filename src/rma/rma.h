@@ -30,6 +30,10 @@ typedef void (*rma_describe)(void *context, struct wait_note *note);
 int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil);
 int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describe describe);
 
+/* rh_push_notify() with a done flag: does not wait. */
+int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
+                          size_t length, const struct rh_notice *notice, struct rh_done *done);
+
 /* rh_push_notify() that takes the source now and does not wait, neither for the target nor for room
  * in the network (RH_EAGAIN), for up to RH_INLINE_MAX bytes. The notice does not overtake its data;
  * rh_flush() waits for both. */

@@ -342,6 +342,7 @@ static void drive(void)
     push_until_it_is_gone();
     MUST(rh_push(job, rh_at(1, SID_WORDS, 16), &sent, sizeof(sent)) == 0);
     meet(3);
+    meet(4); /* slots of one who has left would be passed over */
 }
 
 /* ---- Rank 1 --------------------------------------------------------------------------------- */
@@ -390,6 +391,7 @@ static void suffer(void)
     detach_while_written();
     meet(3);
     receive_all(queue);
+    meet(4);
     MUST(rh_queue_destroy(queue) == 0 && rh_queue_destroy(full) == 0);
 }
 

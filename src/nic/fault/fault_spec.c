@@ -35,7 +35,7 @@ static const struct {
     [FAULT_FAIL] = {"fail", ON_ALL},
     [FAULT_DROP] = {"drop", ON_WRITES | ON_READS | ON_ATOMIC},
     [FAULT_REORDER] = {"reorder", FAULT_BIT(FAULT_ON_PUSH) | FAULT_BIT(FAULT_ON_STORE)},
-    [FAULT_DOUBT] = {"doubt", FAULT_BIT(FAULT_ON_APPEND) | ON_ATOMIC},
+    [FAULT_DOUBT] = {"doubt", FAULT_BIT(FAULT_ON_PUSH) | FAULT_BIT(FAULT_ON_APPEND) | ON_ATOMIC},
     [FAULT_KILL] = {"kill", ON_ALL},
     [FAULT_LOSE] = {"lose", ON_WRITES},
     [FAULT_REPEAT] = {"repeat", ON_WRITES | ON_ATOMIC},
@@ -68,7 +68,9 @@ const char *fault_operation_name(enum fault_operation operation)
 
 unsigned fault_kind_operations(enum fault_kind kind)
 {
-    return kinds[kind].operations;
+    /* A push has no ticket: the program's own ones are hit too, so it must be named. */
+    unsigned named_only = kind == FAULT_DOUBT ? FAULT_BIT(FAULT_ON_PUSH) : 0;
+    return kinds[kind].operations & ~named_only;
 }
 
 static int bad_item(const char *item, const char *problem, const char *allowed)
@@ -91,7 +93,7 @@ static int parse_operation(const char *item, const char *name, struct fault_item
     char allowed[96] = "any";
     size_t used = strlen(allowed);
     if (name[0] == '\0' || strcmp(name, "any") == 0) {
-        parsed->operations = kinds[parsed->kind].operations;
+        parsed->operations = fault_kind_operations(parsed->kind);
         return 0;
     }
     for (int i = 0; i < FAULT_OPERATION_COUNT; i++) {
@@ -120,7 +122,7 @@ static int parse_when(const char *item, char *text, struct fault_item *parsed)
     size_t name_length = strcspn(text, "@%");
     char mark = text[name_length];
     if (mark == '\0') {
-        parsed->operations = kinds[parsed->kind].operations;
+        parsed->operations = fault_kind_operations(parsed->kind);
         return parse_rate(item, text, parsed);
     }
     text[name_length] = '\0';

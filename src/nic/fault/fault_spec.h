@@ -8,7 +8,8 @@
  *
  * RATE is a probability from 0 to 1; @N is the Nth operation of that sort that this process does,
  * counted from 1; @N+ is that one and all after it. A missing OPERATION means `any`: every
- * operation the kind applies to. rank=N keeps the faults to one rank.
+ * operation the kind applies to (doubt of a push must be named). rank=N keeps the faults to one
+ * rank.
  */
 #ifndef NIC_FAULT_FAULT_SPEC_H
 #define NIC_FAULT_FAULT_SPEC_H

@@ -468,6 +468,7 @@ class Hostile(Case):
             self.check_good(job.finish(), 2)
             self.assertEqual(job.out.count("scribbled"), 2)
             self.assertNotIn("writable", job.out)
+            self.assertNotIn("accepted", job.out)
             self.assertNotIn("was killed", job.err)
 
     def test_agent_dies_afterwards(self):

@@ -2,15 +2,18 @@
  *
  * cache-scribble SEED PASSES: a client that writes over every word of the memory that the agent
  * shares with it, with requests among it, and rings the bell. Says "writable NAME" for memory that
- * clients are only to read and that it could map for writing.
+ * clients are only to read and that it could map for writing, and "accepted KIND BLOCK" for what it
+ * said of a writer of no file's word.
  */
 #include "cache/client_state.h"
 #include "cache/raw.h"
 #include "pattern.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ARENA, CONTROL, WATCH, CARD, COUNT };
 
@@ -53,6 +56,40 @@ static void scribble(struct cache_control *control, const struct cache_shape *sh
     post_requests(control, shape, prng);
 }
 
+/* An agent that has no processor just now is no answer. */
+static int answer_to(struct cache_client *client, enum cache_request_kind kind, uint64_t block)
+{
+    enum { TRIES = 500, PAUSE_US = 20000 };
+    struct cache_wish wish = {.kind = kind, .block = block};
+    int result = cache_ask(client, &wish);
+    for (int i = 0; i < TRIES && (result == -ETIMEDOUT || result == -EBUSY); i++) {
+        usleep(PAUSE_US);
+        result = cache_ask(client, &wish);
+    }
+    return result;
+}
+
+/* 0, or the error that the agent gives for a word that there is. */
+static int tell_of_no_word(const struct cache_shape *shape)
+{
+    static const enum cache_request_kind kinds[] = {CACHE_WRITE_BEGIN, CACHE_WRITE_END,
+                                                    CACHE_WRITE_LAST, CACHE_CHANGED};
+    const uint64_t blocks[] = {shape->watch_count, 1ull << 32, UINT64_MAX};
+    struct cache_client *client;
+    int result = cache_client_attach(&client, NULL);
+    if (result < 0)
+        return result;
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        for (unsigned j = 0; j < sizeof(blocks) / sizeof(blocks[0]); j++) {
+            if (answer_to(client, kinds[i], blocks[j]) != -EINVAL)
+                printf("accepted %d %llu\n", (int)kinds[i], (unsigned long long)blocks[j]);
+        }
+    }
+    result = answer_to(client, CACHE_CHANGED, shape->watch_count - 1);
+    cache_client_detach(client);
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     int fds[COUNT];
@@ -70,6 +107,8 @@ int main(int argc, char **argv)
         if (i != CONTROL && raw_map(4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i]))
             printf("writable %s\n", names[i]);
     }
+    if (tell_of_no_word(&shape) < 0)
+        return 1;
     struct cache_control *control = raw_map(shape.control_length, PROT_READ | PROT_WRITE,
                                             MAP_SHARED, fds[CONTROL]);
     for (long i = strtol(argv[2], NULL, 10); control && i > 0; i--)

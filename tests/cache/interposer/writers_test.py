@@ -76,9 +76,10 @@ class Writers(harness.ActorsTest):
         """Of the reader's file: how often it came from the cache."""
         run = subprocess.run([harness.RHINET, "cache", "stat", "--json"], env=self.environment(),
                              capture_output=True, text=True, check=True)
-        nodes = [json.loads(line) for line in run.stdout.splitlines()]
+        below = f"{self.scratch}/"
+        nodes = [json.loads(line) for line in run.stdout.splitlines() if below in line]
         return sum(file["hits"] for node in nodes for file in node["files"]
-                   if file["path"].startswith(f"{self.scratch}/"))
+                   if file["path"].startswith(below))
 
     def check_cached(self, is_cached, text, *keys):
         """All of them have it from the cache now, or none has."""

@@ -265,10 +265,11 @@ static int release_all(struct passage *passage)
     }
     if (set->me != set->center && result == 0)
         result = release(passage, set->center, made);
+    if (result < 0)
+        return result; /* the next call begins again: nobody is in the next exchange before us */
+    set->is_releasing = false;
     __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED); /* by ourselves */
-    if (rh_flush(set->job, RH_ANY_RANK) < 0 && result == 0)
-        result = set_check(set);
-    return result;
+    return rh_flush(set->job, RH_ANY_RANK) < 0 ? set_check(set) : 0;
 }
 
 /* Count ourselves in: 1 if we are the last, 0 if not. */
@@ -301,8 +302,11 @@ static int pass_counter(struct passage *passage)
 {
     struct rh_set *set = passage->set;
     int result = set->has_arrived ? 0 : count_in(passage);
-    if (result != 0)
-        return result < 0 ? result : release_all(passage);
+    if (result < 0)
+        return result;
+    set->is_releasing |= result == 1;
+    if (set->is_releasing)
+        return release_all(passage);
     result = await_word(passage, &set->front->release.word, set->words[1], set->center);
     if (result == 0)
         keep_result(passage, set->front->release.result);
@@ -342,29 +346,41 @@ static int report(struct passage *passage)
     return await_word(passage, &set->front->release.word, set->words[1], parent);
 }
 
-static int pass_tree(struct passage *passage)
+/* All have arrived, as far as this member is told. */
+static int climb_tree(struct passage *passage)
 {
     struct rh_set *set = passage->set;
     const struct set_exchange *exchange = passage->exchange;
-    struct set_front *front = set->front;
     int result = await_children(passage);
     if (result < 0)
         return result;
-    if (set->me != set->center) {
-        result = report(passage);
-    } else if (has_result(passage)) {
-        result = bring_gift(passage);
-        if (result == 0)
-            exchange->make(exchange, set->base + set->gifts_offset, passage->stride, set->size,
-                           front->release.result);
-    }
-    for (int i = 0; i < set->child_count && result == 0; i++)
-        result = release(passage, set->children[i], front->release.result);
-    if (set->child_count > 0 && result == 0)
-        rh_flush(set->job, RH_ANY_RANK);
+    if (set->me != set->center)
+        return report(passage);
+    if (!has_result(passage))
+        return 0;
+    result = bring_gift(passage);
     if (result == 0)
-        keep_result(passage, front->release.result);
+        exchange->make(exchange, set->base + set->gifts_offset, passage->stride, set->size,
+                       set->front->release.result);
     return result;
+}
+
+static int pass_tree(struct passage *passage)
+{
+    struct rh_set *set = passage->set;
+    const char *made = set->front->release.result;
+    /* Children that were released before a time-out may be in the next exchange. */
+    int result = set->is_releasing ? 0 : climb_tree(passage);
+    set->is_releasing = result == 0;
+    for (int i = 0; i < set->child_count && result == 0; i++)
+        result = release(passage, set->children[i], made);
+    if (result < 0)
+        return result;
+    set->is_releasing = false;
+    if (set->child_count > 0)
+        rh_flush(set->job, RH_ANY_RANK);
+    keep_result(passage, made);
+    return 0;
 }
 
 static int pass_alone(struct passage *passage)
@@ -384,6 +400,7 @@ static void enter(struct rh_set *set)
     set->number++;
     set->has_entered = true;
     set->has_arrived = false;
+    set->is_releasing = false;
     set->words[2] = set->words[1];
     set->words[1] = set->words[0];
     set->words[0] = set->number << 32 | set->call_digest;

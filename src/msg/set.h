@@ -144,6 +144,7 @@ struct rh_set {
     bool has_told;             /* of a quarrel, those who may not have heard of it */
     bool has_entered;          /* it has not been left yet, because a wait ended too early */
     bool has_arrived;          /* and our arrival has been told */
+    bool is_releasing;         /* this one, and it is our turn to release others from it */
     struct nic_ticket arrival; /* of that, while it is not answered */
     bool is_out_of_step;       /* a collective ended in the middle: no more use */
     char *base;

@@ -182,8 +182,12 @@ static int do_readdir(const char *path, void *list, fuse_fill_dir_t fill, off_t 
     (void)offset, (void)info, (void)flags;
     int fd = openat(self()->folder, below(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!folder)
-        return -errno;
+    if (!folder) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return -error;
+    }
     const struct dirent *entry;
     while ((entry = readdir(folder))) {
         struct stat status = {.st_ino = entry->d_ino, .st_mode = (mode_t)entry->d_type << 12};

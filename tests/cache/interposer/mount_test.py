@@ -93,6 +93,34 @@ class Mount(harness.CacheTest):
                 self.assertEqual(have, want)
             self.assertEqual(len(outcome), len(outcomes[0]))
 
+    def check_gone(self, name, act, make, remove):
+        """The kernel has looked the name up, and asks for what is no longer there."""
+        make(self.data / name)
+        os.lstat(self.place / name)
+        remove(self.data / name)
+        with self.assertRaises(FileNotFoundError):
+            act(self.place / name)
+
+    def test_gone_behind_the_mount(self):
+        files = (os.unlink, lambda path: os.open(path, os.O_RDONLY), lambda path: os.chmod(path, 0),
+                 lambda path: os.chown(path, 0, 0), lambda path: os.utime(path, (1, 1)),
+                 lambda path: os.truncate(path, 1), lambda path: os.link(path, self.place / "y"),
+                 lambda path: os.rename(path, self.place / "y"))
+        folders = (os.rmdir, lambda path: os.mkdir(path / "y"),
+                   lambda path: os.symlink("y", path / "y"),
+                   lambda path: os.open(path / "y", os.O_CREAT | os.O_WRONLY))
+        for start in (self.start_plain, self.start_cached):
+            job = start(HELPER, "0", self.data, self.place)
+            self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+            for i, act in enumerate(files):
+                self.check_gone(f"file{i}", act, lambda path: path.write_text("x"), os.unlink)
+            for i, act in enumerate(folders):
+                self.check_gone(f"folder{i}", act, os.mkdir, os.rmdir)
+            self.check_gone("symlink", os.readlink, lambda path: os.symlink("f", path), os.unlink)
+            self.assertEqual((self.place / "folder" / "g").read_text(), "small\n")
+            subprocess.run(["umount", self.place], check=True)
+            self.assertEqual(self.finish(job, timeout=60)[0], 0)
+
     def test_a_writer_is_seen_by_others(self):
         """Through the mount it is told of, from open to close."""
         text = b"old old " * 1000

@@ -272,24 +272,37 @@ static int release_all(struct passage *passage)
     return rh_flush(set->job, RH_ANY_RANK) < 0 ? set_check(set) : 0;
 }
 
+/* Add to the counter, once: an addition that may have happened is gone on with, by another look
+ * here or by the next call. */
+static int add_arrival(struct rh_set *set, struct rh_remote counter, uint64_t arrival,
+                       uint64_t *before)
+{
+    struct nic *nic = set->job->nic;
+    struct nic_atomic_operands one_more = {
+        .operation = NIC_FETCH_ADD, .operand = arrival, .ticket = &set->arrival};
+    int tries = 0, result;
+    set->arrival.deadline_ns = 0;
+    do {
+        result = nic->ops->atomic(nic, counter, &one_more, before);
+    } while (set_try_again(result, &tries));
+    if (likely(result != RH_ETIMEOUT || !set->arrival.is_open))
+        return result;
+    set->arrival.deadline_ns = nic_now_ns(nic); /* without waiting */
+    return nic->ops->atomic(nic, counter, &one_more, before);
+}
+
 /* Count ourselves in: 1 if we are the last, 0 if not. */
 static int count_in(struct passage *passage)
 {
     struct rh_set *set = passage->set;
     struct rh_remote counter;
     uint64_t before = 0, arrival = 1 | (uint64_t)set->call_digest << 32;
-    int tries = 0, result = bring_gift(passage);
+    int result = bring_gift(passage);
     if (result == 0)
         result = set_remote(set, set->center, offsetof(struct set_front, counter),
                             passage->timeout_ns, &counter);
-    if (result == 0) {
-        struct nic *nic = set->job->nic;
-        struct nic_atomic_operands one_more = {
-            .operation = NIC_FETCH_ADD, .operand = arrival, .ticket = &set->arrival};
-        do { /* one that may have happened is gone on with, here or by the next call */
-            result = nic->ops->atomic(nic, counter, &one_more, &before);
-        } while (set_try_again(result, &tries));
-    }
+    if (result == 0)
+        result = add_arrival(set, counter, arrival, &before);
     if (unlikely(result < 0))
         return judge(set, set->center, result);
     set->has_arrived = true;

@@ -40,7 +40,9 @@ enum slot_kind {
     SLOT_WITHDRAWN /* to a receiver: the sender has given up */
 };
 
-/* Without the number this is also what is appended to an inbox. */
+/* Without the slot's number this is also what is appended to an inbox; there the kind has a number
+ * of its own in its upper bits, by which a receiver knows an append that was made twice
+ * (post.c). */
 struct slot_head {
     int32_t tag;
     uint16_t kind;
@@ -53,6 +55,10 @@ struct slot {
     char data[SLOT_INLINE];
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
+
+#define KIND_BITS   4
+#define NUMBER_MASK (UINT16_MAX >> KIND_BITS)
+_Static_assert(SLOT_WITHDRAWN < 1 << KIND_BITS, "a kind and a number share 16 bits");
 
 struct announcement {
     uint64_t length;
@@ -134,7 +140,10 @@ struct peer {
     struct doubt *doubt;           /* an append that may have arrived or not, see post.c; or NULL */
     struct nic_ticket lane_ticket; /* of a lane that was asked for and not answered yet */
     int64_t patience_ns;           /* with the next block; 0: little */
+    uint16_t post_number;          /* of the last append */
     /* As sender to us. */
+    uint16_t taken_number;   /* of the last append that came */
+    bool has_taken;          /* and one has come */
     int lane_in;             /* which of our lanes is its, or -1 */
     uint64_t inbox_taken;    /* messages received by the inbox, arrival order */
     uint64_t inbox_done;     /* of which consumed */
@@ -191,6 +200,8 @@ struct rh_request {
     struct announcement announced; /* receive: what was matched */
     uint64_t arrival;              /* receive: the message's number, see struct unexpected */
     struct unexpected *record;     /* receive: of the announced message, to put it back */
+    bool is_pulled;                /* receive: its sender is to be told */
+    int pull_result;
     uint32_t stream;
     uint64_t first_chunk; /* send: number of its first chunk in the stream */
     uint64_t chunk;       /* send: next to push */
@@ -365,6 +376,11 @@ void wire_consumed(struct mail *mail, int source, bool by_inbox);
 
 /* Append a slot to a peer's inbox. 0: it is there, or will be; RH_EAGAIN: not now. */
 int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data);
+/* Whether an append is the next of its sender, and not one that was made twice; takes the number
+ * out of its head. */
+bool post_is_next(struct mail *mail, int source, struct slot_head *head);
+/* It has been dealt with. */
+void post_taken(struct mail *mail, int source, uint16_t number);
 /* Go on with what could not be decided before; whether the inbox takes something else. */
 bool post_settle(struct mail *mail, int rank);
 /* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */

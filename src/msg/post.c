@@ -4,8 +4,10 @@
  * and no rank's messages may wait for another rank.
  *
  * An append that is not answered soon is in doubt. It is kept here, with its ticket, and gone on
- * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives once
- * and in order, and its sender may take it for sent. Counts that are given back travel from memory
+ * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives in
+ * order, and its sender may take it for sent. A NIC that cannot go on with an append makes it again
+ * (martini, where packets are lost): appends are numbered, and the receiver drops what is not the
+ * next. Counts that are given back travel from memory
  * of the mailbox, one at a time. The push of a block is withdrawn and tried again later, with more
  * patience each time. Model: tests/model/repeat.pml.
  */
@@ -62,18 +64,35 @@ int post_append(struct mail *mail, int rank, const struct slot_head *head, const
     if (!peer->doubt || !post_settle(mail, rank))
         return RH_EAGAIN;
     struct doubt *doubt = peer->doubt;
+    struct slot_head numbered = *head;
+    uint16_t number = (peer->post_number + 1) & NUMBER_MASK;
+    numbered.kind = (uint16_t)(head->kind | number << KIND_BITS);
     doubt->length = sizeof(*head) + head->length;
-    memcpy(doubt->message, head, sizeof(*head));
+    memcpy(doubt->message, &numbered, sizeof(numbered));
     if (head->length > 0)
         memcpy(doubt->message + sizeof(*head), data, head->length);
     int result = try_append(mail, rank, doubt, SOON_NS);
+    if (result == 0 || result == RH_ETIMEOUT)
+        peer->post_number = number;
     if (likely(result != RH_ETIMEOUT))
         return result;
-    if (!doubt->ticket.is_open) /* nothing was appended */
-        return RH_EAGAIN;
     doubt->is_kept = true;
     mail->pending_count++;
     return 0;
+}
+
+bool post_is_next(struct mail *mail, int source, struct slot_head *head)
+{
+    struct peer *peer = &mail->peer[source];
+    uint16_t number = head->kind >> KIND_BITS;
+    head->kind &= (1 << KIND_BITS) - 1;
+    return !peer->has_taken || number == ((peer->taken_number + 1) & NUMBER_MASK);
+}
+
+void post_taken(struct mail *mail, int source, uint16_t number)
+{
+    mail->peer[source].has_taken = true;
+    mail->peer[source].taken_number = number;
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------- */

@@ -305,20 +305,36 @@ static bool tell_pulled(struct mail *mail, int source, uint32_t send_id)
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }
 
+/* The sender gives the memory another message once it has heard that this one is here, and it may
+ * have heard although we do not know it: what was pulled is not pulled again. */
+static bool pull_once(struct mail *mail, struct rh_request *receive)
+{
+    const struct announcement *announced = &receive->announced;
+    size_t part = announced->length < receive->length ? announced->length : receive->length;
+    if (receive->is_pulled)
+        return true;
+    int result = rh_pull(mail->job, rh_at(receive->status.source, announced->pull_sid, 0),
+                         receive->buffer, part);
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE)
+        return false;
+    receive->is_pulled = true;
+    receive->pull_result = result;
+    return true;
+}
+
 /* False: not now. */
 static bool pull_whole(struct mail *mail, struct rh_request *receive)
 {
-    const struct announcement *announced = &receive->announced;
+    uint32_t send_id = receive->announced.send_id;
     int source = receive->status.source;
-    size_t part = announced->length < receive->length ? announced->length : receive->length;
-    int result = rh_pull(mail->job, rh_at(source, announced->pull_sid, 0), receive->buffer, part);
-    if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE)
+    if (!pull_once(mail, receive))
         return false;
+    int result = receive->pull_result;
     if (result == RH_ESTALE || result == RH_ENOSEG) {
         result = RH_ECANCELED; /* the sender has given up */
-        if (!tell(mail, source, SLOT_FINISHED, announced->send_id))
+        if (!tell(mail, source, SLOT_FINISHED, send_id))
             return false;
-    } else if (!tell_pulled(mail, source, announced->send_id)) {
+    } else if (!tell_pulled(mail, source, send_id)) {
         return false;
     }
     end_receive(mail, receive, result);
@@ -423,6 +439,7 @@ void stream_receive(struct mail *mail, struct rh_request *receive)
         return;
     }
     receive->state = STATE_MATCHED;
+    receive->is_pulled = false;
     if (!start_moving(mail, receive))
         list_append(&mail->matched, receive);
 }

@@ -318,23 +318,35 @@ static void poll_lane(struct mail *mail, int index)
         return_blocks(mail, lane);
 }
 
+/* False: there is no memory for it now. */
+static bool take_append(struct mail *mail, const struct rh_arrival *arrival)
+{
+    struct slot_head head;
+    if (arrival->length < sizeof(head))
+        return true;
+    memcpy(&head, arrival->data, sizeof(head));
+    uint16_t number = head.kind >> KIND_BITS;
+    if (unlikely(!post_is_next(mail, arrival->source, &head)))
+        return true; /* it came before */
+    struct arrived arrived = {.source = arrival->source,
+                              .by_inbox = head.kind <= SLOT_ANNOUNCE,
+                              .head = &head,
+                              .data = (const char *)arrival->data + sizeof(head),
+                              .length = arrival->length - sizeof(head)};
+    if (!match_arrival(mail, &arrived))
+        return false;
+    post_taken(mail, arrival->source, number);
+    if (arrived.by_inbox)
+        mail->peer[arrival->source].inbox_taken++;
+    return true;
+}
+
 static void poll_inbox(struct mail *mail)
 {
     struct rh_arrival arrival;
     while (rh_queue_next(mail->inbox, &arrival, 0) == 0) {
-        struct slot_head head;
-        if (arrival.length >= sizeof(head)) {
-            memcpy(&head, arrival.data, sizeof(head));
-            struct arrived arrived = {.source = arrival.source,
-                                      .by_inbox = head.kind <= SLOT_ANNOUNCE,
-                                      .head = &head,
-                                      .data = (const char *)arrival.data + sizeof(head),
-                                      .length = arrival.length - sizeof(head)};
-            if (!match_arrival(mail, &arrived))
-                return;
-            if (arrived.by_inbox)
-                mail->peer[arrival.source].inbox_taken++;
-        }
+        if (!take_append(mail, &arrival))
+            return;
         rh_queue_release(mail->inbox);
     }
 }

@@ -202,6 +202,7 @@ static void test_one_signal(struct dsm_test *test)
             MEMBER_OK(member, rh_dsm_signal(test->dsm, 2));
         }
         MEMBER_OK(member, rh_dsm_release(test->dsm, 2));
+        moment_sleep_us(10); /* on a simulated network no time passes in what is local */
     }
     MEMBER_OK(member, rh_dsm_barrier(test->dsm, NULL, 0, RH_TIMEOUT_DEFAULT));
 }

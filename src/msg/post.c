@@ -72,6 +72,8 @@ int post_append(struct mail *mail, int rank, const struct slot_head *head, const
     if (head->length > 0)
         memcpy(doubt->message + sizeof(*head), data, head->length);
     int result = try_append(mail, rank, doubt, SOON_NS);
+    if (result == RH_ETIMEOUT && !doubt->ticket.is_open) /* nothing was appended */
+        return RH_EAGAIN;
     if (result == 0 || result == RH_ETIMEOUT)
         peer->post_number = number;
     if (likely(result != RH_ETIMEOUT))

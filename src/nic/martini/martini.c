@@ -275,6 +275,7 @@ const struct nic_ops martini_ops = {
     .store = martini_store,
     .atomic = martini_atomic,
     .append = martini_append,
+    .append_try = martini_append_try,
     .queue_peek = martini_queue_peek,
     .queue_release = martini_queue_release,
     .flush = martini_flush,

@@ -49,6 +49,8 @@ int64_t martini_now_ns(struct nic *nic);
 int martini_wait(struct nic *nic, const struct nic_wait *wait);
 
 bool martini_queue_has_message(struct nic *nic, const void *memory);
+int martini_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
+                       struct nic_ticket *ticket);
 int martini_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                    int64_t timeout_ns);
 int martini_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival);

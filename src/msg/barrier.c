@@ -329,10 +329,10 @@ static int pass_counter(struct passage *passage)
 static int await_children(struct passage *passage)
 {
     struct rh_set *set = passage->set;
-    struct set_slot *slots = (void *)(set->base + set->slots_offset);
+    struct set_seat *seats = (void *)(set->base + set->seats_offset);
     for (int i = 0; i < set->child_count; i++) {
         int child = set->children[i];
-        int result = await_word(passage, &slots[child].word, set->words[1], child);
+        int result = await_word(passage, &seats[child].word, set->words[1], child);
         if (result < 0)
             return result;
     }
@@ -345,9 +345,9 @@ static int report(struct passage *passage)
     struct rh_set *set = passage->set;
     int parent = set->parents[set->me];
     struct tidings tidings = {.member = parent,
-                              .word_offset = set->slots_offset +
-                                             (uint64_t)set->me * sizeof(struct set_slot) +
-                                             offsetof(struct set_slot, word)};
+                              .word_offset = set->seats_offset +
+                                             (uint64_t)set->me * sizeof(struct set_seat) +
+                                             offsetof(struct set_seat, word)};
     int result = set->has_arrived ? 0 : bring_gift(passage);
     if (result < 0)
         return judge(set, set->center, result);

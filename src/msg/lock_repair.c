@@ -24,6 +24,8 @@ struct repair {
     uint64_t mark;
     uint64_t before; /* what the mark replaced */
     bool *was_gone;  /* before the queue was closed */
+    bool *has_stood; /* in the queue, whether it is still there or not */
+    bool is_closed;  /* by us, perhaps several times */
     struct lock_seat *again;
     struct lock_plan plan;
     bool was_overtaken; /* somebody stands behind the mark, whom we have not seen yet */
@@ -80,6 +82,19 @@ static int read_seats(struct repair *repair, struct lock_seat *seats)
     return 0;
 }
 
+/* The last requester stood in the queue. In place of it the mark of a repairer that did not come to
+ * an end: who stood there is not known any more. */
+static void note_last(struct repair *repair)
+{
+    int rank = lock_name_rank(repair->before);
+    if (rank >= 0 && rank < repair->locks->size)
+        repair->has_stood[rank] = true;
+    for (rank = 0; lock_is_mark(repair->before) && !repair->is_closed && rank < repair->locks->size;
+         rank++)
+        repair->has_stood[rank] = true;
+    repair->is_closed = true;
+}
+
 /* Close the queue by a mark of a number never used before. From the ranks that were gone before
  * nobody can have come behind it, so that we know on which side of it the gaps are. */
 static int close_queue(struct repair *repair)
@@ -102,7 +117,10 @@ static int close_queue(struct repair *repair)
     repair->was_overtaken = false;
     struct nic_ticket swapped = {0};
     struct lock_step step = {.ticket = &swapped, .deadline_ns = repair->deadline_ns};
-    return lock_last_swap(locks, repair->lock, repair->mark, &step, &repair->before);
+    result = lock_last_swap(locks, repair->lock, repair->mark, &step, &repair->before);
+    if (result == 0)
+        note_last(repair);
+    return result;
 }
 
 static bool is_between_steps(const struct lock_seat *seat)
@@ -217,14 +235,28 @@ static int join_all(struct repair *repair)
     return 0;
 }
 
+/* Behind a holder that is gone stands somebody who names it, or names another one that is gone, or
+ * the last requester is gone itself: see note_last(). */
+static void note_named(struct repair *repair)
+{
+    for (int rank = 0; rank < repair->locks->size; rank++) {
+        const struct lock_seat *seat = &repair->plan.seats[rank];
+        int before = lock_name_rank(seat->node.pred);
+        if (!seat->is_gone && lock_low(seat->node.state) == LOCK_WAITING && before >= 0 &&
+            before < repair->locks->size)
+            repair->has_stood[before] = true;
+    }
+}
+
 /* Whether the lock has no holder because the last one is gone. A queue that broke because somebody
- * gave up waiting has lost nobody. */
+ * gave up waiting has lost nobody, and a rank that has not opened its mailbox yet was never in it.
+ */
 static bool lost_its_holder(const struct repair *repair)
 {
     if (repair->before == LOCK_FREE || repair->before == LOCK_FREE_DIED)
         return repair->before == LOCK_FREE_DIED;
     for (int rank = 0; rank < repair->locks->size; rank++) {
-        if (repair->plan.seats[rank].is_gone)
+        if (repair->plan.seats[rank].is_gone && repair->has_stood[rank])
             return true;
     }
     return false;
@@ -276,6 +308,7 @@ static int mend(struct repair *repair)
     int result = take_stock(repair);
     if (result != 0)
         return result;
+    note_named(repair);
     lock_plan_make(&repair->plan, repair->locks->size, repair->mark);
     result = expel(repair);
     if (result == 0)
@@ -309,11 +342,13 @@ int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     size_t size = (size_t)locks->size;
     struct repair repair = {.locks = locks, .lock = lock, .deadline_ns = deadline_ns};
     repair.was_gone = calloc(size, sizeof(*repair.was_gone));
+    repair.has_stood = calloc(size, sizeof(*repair.has_stood));
     repair.again = calloc(size, sizeof(*repair.again));
     repair.plan.seats = calloc(size, sizeof(*repair.plan.seats));
     repair.plan.order = calloc(size, sizeof(*repair.plan.order));
     int result = RH_ENOSPACE;
-    if (repair.was_gone && repair.again && repair.plan.seats && repair.plan.order)
+    if (repair.was_gone && repair.has_stood && repair.again && repair.plan.seats &&
+        repair.plan.order)
         result = begin(&repair);
     else
         error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to repair lock %u", lock);
@@ -323,6 +358,7 @@ int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
         end(&repair);
     }
     free(repair.was_gone);
+    free(repair.has_stood);
     free(repair.again);
     free(repair.plan.seats);
     free(repair.plan.order);

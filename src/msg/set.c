@@ -87,7 +87,9 @@ static int publish(struct rh_set *set)
     set->front = (void *)set->base;
     place->hash = set->hash;
     place->sid = set->sid;
-    __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE); /* pairs with look_up()'s pull */
+    /* release: pairs with the pull in set_look_up() */
+    __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before we look, see ask_for_quarrel() */
     set->name = place;
     set->next = set->hub->sets;
     set->hub->sets = set;
@@ -203,8 +205,8 @@ static void lay_out(struct rh_set *set)
     size_t size = (size_t)set->size;
     size_t needed = size * STAGE_PER_MEMBER;
     set->stage_length = needed > STAGE_LENGTH ? needed : STAGE_LENGTH;
-    set->slots_offset = sizeof(struct set_front);
-    set->gifts_offset = set->slots_offset + size * sizeof(struct set_slot);
+    set->seats_offset = sizeof(struct set_front);
+    set->gifts_offset = set->seats_offset + size * sizeof(struct set_seat);
     set->stage_offset = (set->gifts_offset + size * sizeof(struct set_slot) + 4095) & ~4095ULL;
     set->result_offset = set->stage_offset + 2 * set->stage_length;
     set->length = set->result_offset + set->stage_length;
@@ -295,16 +297,25 @@ static int meet_to_part(struct rh_set *set)
  * enter the second must know all others, hence the first step. */
 int rh_set_destroy(struct rh_set *set)
 {
-    bool is_sound = !set->is_out_of_step && set_check(set) == 0;
+    bool is_known = set->has_told; /* that members differ: an earlier call has said so */
+    bool is_sound = set_check(set) == 0 && !set->is_out_of_step;
     int first = is_sound ? find_all(set) : 0;
     if (is_sound && first == 0 && set->has_entered)
         first = rh_barrier(set, RH_TIMEOUT_DEFAULT); /* that was given up */
     if (is_sound && first == 0)
         first = meet_to_part(set);
+    bool is_quarrel = set->has_told;
+    if (is_quarrel)
+        set_part(set, 1);
     unpublish(set);
     int second = is_sound && first == 0 ? meet_to_part(set) : 0;
+    if (is_quarrel)
+        set_part(set, 2);
+    int news = is_quarrel && !is_known ? set_check(set) : 0;
     board_set_close(set->board);
     free_set(set);
+    if (news < 0 || is_known)
+        return news;
     if (first == RH_EDEAD)
         return 0; /* the others go, too: nothing is left to wait for */
     return first < 0 ? first : second == RH_EDEAD ? 0 : second;
@@ -322,8 +333,25 @@ int rh_set_size(const struct rh_set *set)
 
 /* ---- The other members ---------------------------------------------------------------------- */
 
-/* Look a member up once. RH_EAGAIN: it has not made the set yet, or the network failed us. */
-static int look_up(struct rh_set *set, int member)
+/* Whether a member has found that calls differ, when we were not yet there to be told. Of us, who
+ * have made the set and look, and one who says so in its memory and tells all, one sees the other.
+ */
+static int ask_for_quarrel(struct rh_set *set, int member)
+{
+    uint64_t broken_by, unbroken = 0;
+    struct rh_remote remote = rh_at(set->ranks[member], set->sids[member],
+                                    offsetof(struct set_front, broken_by));
+    int result = set_pull(set, remote, &broken_by, sizeof(broken_by));
+    if (result < 0 || !(broken_by & SET_QUARREL))
+        return 0; /* whoever went before we could ask has told us */
+    remote.offset = offsetof(struct set_front, quarrel);
+    set_pull(set, remote, &set->front->quarrel, sizeof(set->front->quarrel));
+    __atomic_compare_exchange_n(&set->front->broken_by, &unbroken, broken_by, false,
+                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE); /* as set_check() */
+    return set_check(set);
+}
+
+int set_look_up(struct rh_set *set, int member)
 {
     struct set_name bucket[SET_BUCKET_NAMES];
     uint64_t offset = offsetof(struct set_directory, name) + set->id % SET_BUCKETS * sizeof(bucket);
@@ -341,7 +369,10 @@ static int look_up(struct rh_set *set, int member)
         if (bucket[i].sid <= MSG_SID_SETS || bucket[i].sid >= MSG_SID_PULL)
             return RH_EAGAIN; /* read while it was written */
         set->sids[member] = (rh_sid)bucket[i].sid;
-        return 0;
+        /* relaxed: only to save us asking */
+        return __atomic_load_n(&set->front->broken_by, __ATOMIC_RELAXED) != 0
+                   ? 0
+                   : ask_for_quarrel(set, member);
     }
     return RH_EAGAIN;
 }
@@ -372,7 +403,7 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
 {
     int rank = set->ranks[member];
     for (;;) {
-        int result = look_up(set, member);
+        int result = set_look_up(set, member);
         if (result == RH_EDEAD)
             return set_break(set, rank);
         if (result != RH_EAGAIN)
@@ -454,7 +485,7 @@ int set_break(struct rh_set *set, int rank)
         for (int i = 0; i < set->size; i++) {
             if (i == set->me || rh_peer_state(set->job, set->ranks[i]) >= RH_PEER_LEFT)
                 continue;
-            if (set->sids[i] != 0 || look_up(set, i) == 0)
+            if (set->sids[i] != 0 || set_look_up(set, i) == 0)
                 rh_push(set->job, rh_at(set->ranks[i], set->sids[i], offset), &word, sizeof(word));
         }
     }

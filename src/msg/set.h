@@ -70,6 +70,13 @@ struct set_slot {
 };
 _Static_assert(sizeof(struct set_slot) == 256, "shared layout");
 
+/* What another member writes for us alone. */
+struct set_seat {
+    alignas(64) uint64_t word; /* a child of the tree: it and all below it have entered */
+    uint64_t parted;           /* the step of set_part() that it has come to */
+};
+_Static_assert(sizeof(struct set_seat) == 64, "shared layout");
+
 enum set_call_kind {
     SET_CALL_NONE,
     SET_CALL_BARRIER,
@@ -114,8 +121,8 @@ struct set_front {
     struct set_slot pair[2]; /* from the other one; used in turn */
 };
 
-/* After the front: a slot per member, in which a child of the tree reports; gifts, packed, at the
- * center; two blocks of staging; the block of results. */
+/* After the front: a seat per member; gifts, packed, at the center; two blocks of staging; the
+ * block of results. */
 
 /* ---- A set ---------------------------------------------------------------------------------- */
 
@@ -149,7 +156,7 @@ struct rh_set {
     bool is_out_of_step;       /* a collective ended in the middle: no more use */
     char *base;
     struct set_front *front;
-    uint64_t slots_offset, gifts_offset, stage_offset, result_offset, length;
+    uint64_t seats_offset, gifts_offset, stage_offset, result_offset, length;
     size_t stage_length;
     char *gifts;             /* private room for one gift of each member */
     char *scratch;           /* private, one block */
@@ -162,6 +169,9 @@ struct rh_set {
 /* Another member's memory. Waits until that has made the set. RH_EDEAD, RH_ETIMEOUT. */
 int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,
                struct rh_remote *remote);
+
+/* Look a member up once. RH_EAGAIN: it has not made the set yet, or the network failed us. */
+int set_look_up(struct rh_set *set, int member);
 
 /* Read a member's memory. */
 int set_pull(struct rh_set *set, struct rh_remote remote, void *target, size_t length);
@@ -198,8 +208,17 @@ void set_call_begin(struct rh_set *set, const struct set_call *call);
 int set_differ(struct rh_set *set, int member);
 /* The error of a set with this quarrel in broken_by. Makes sure that all others hear of it. */
 int set_quarrel_error(struct rh_set *set, uint64_t broken_by);
+/* Make sure that a member hears of the quarrel. It must have been found, see set_look_up(). */
+void set_quarrel_tell(struct rh_set *set, int member);
 /* RH_ETIMEOUT, blaming the member that has not come; `from` is who should have written to us. */
 int set_late_error(struct rh_set *set, int from, int64_t timeout_ns);
+
+/* ---- set_part.c ----------------------------------------------------------------------------- */
+
+/* Leave a set whose members differ: wait for all who can still come, as long as a time-out, so that
+ * nobody makes the set and finds nobody there. Called twice: with 1, then, when the set is no
+ * longer in the directory, with 2, so that its number can be used again. */
+void set_part(struct rh_set *set, uint64_t step);
 
 /* ---- barrier.c ------------------------------------------------------------------------------ */
 

@@ -84,19 +84,25 @@ static void write_call(const struct set_call *call, char *text)
 /* ---- Different calls ------------------------------------------------------------------------- */
 
 /* A push may fail because its target is gone: that needs it no more. */
-static void tell_all(struct rh_set *set, const struct set_quarrel *quarrel, uint64_t word)
+static void tell_one(struct rh_set *set, int member, const struct set_quarrel *quarrel,
+                     uint64_t word)
 {
-    for (int i = 0; i < set->size; i++) {
-        struct rh_remote broken, tale;
-        if (i == set->me || rh_peer_state(set->job, set->ranks[i]) >= RH_PEER_LEFT)
-            continue;
-        if (set_remote(set, i, offsetof(struct set_front, broken_by), 0, &broken) < 0)
-            continue; /* it has not made the set, and will wait in vain */
-        tale = broken;
-        tale.offset = offsetof(struct set_front, quarrel);
-        struct rh_notice notice = {.word = broken, .value = word};
-        rh_push_notify(set->job, tale, quarrel, sizeof(*quarrel), &notice);
-    }
+    struct rh_remote broken, tale;
+    if (member == set->me || rh_peer_state(set->job, set->ranks[member]) >= RH_PEER_LEFT)
+        return;
+    if (set_remote(set, member, offsetof(struct set_front, broken_by), 0, &broken) < 0)
+        return; /* it has not made the set: see set_part() */
+    tale = broken;
+    tale.offset = offsetof(struct set_front, quarrel);
+    struct rh_notice notice = {.word = broken, .value = word};
+    rh_push_notify(set->job, tale, quarrel, sizeof(*quarrel), &notice);
+}
+
+void set_quarrel_tell(struct rh_set *set, int member)
+{
+    struct set_quarrel quarrel = set->front->quarrel;
+    /* acquire: as set_check() */
+    tell_one(set, member, &quarrel, __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE));
 }
 
 int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
@@ -108,7 +114,8 @@ int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
     if (!set->has_told) {
         /* Before we return: who hears of it and leaves must not be taken for the cause. */
         set->has_told = true;
-        tell_all(set, &quarrel, broken_by);
+        for (int i = 0; i < set->size; i++)
+            tell_one(set, i, &quarrel, broken_by);
     }
     if (quarrel.digest != digest_of_quarrel(&quarrel) || quarrel.rank[0] != rank[0] ||
         quarrel.rank[1] != rank[1])
@@ -139,6 +146,7 @@ static int quarrel_with(struct rh_set *set, int member, const struct set_call *t
     set->front->quarrel = quarrel;
     /* release: pairs with set_check() */
     __atomic_store_n(&set->front->broken_by, word, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before we tell, see ask_for_quarrel() */
     return set_check(set);
 }
 

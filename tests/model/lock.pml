@@ -16,6 +16,8 @@
  *   NO_TELL        the successor of a dead holder is not told
  *   PLAIN_GRANT    the lock is handed over by a store, also to one that has given up
  *   NO_HANDING     a rank that hands over looks like a holder until it is through
+ *   LAST_UNSEEN    that the last requester stood in the queue is forgotten when it is gone
+ *   NAMED_UNSEEN   so is that somebody stood there whom the living name
  */
 #ifndef RANKS
 #define RANKS 3
@@ -63,6 +65,13 @@ typedef Seat { byte phase; byte turn; byte next; byte pred; byte grant; bool gon
 Seat seat[RANKS];
 bool was_gone[RANKS];
 byte order[RANKS];
+byte stood = 0; /* has_stood, a bit for each rank */
+
+/* lost_its_holder() */
+#define STOOD(r) (stood >> (r) & 1)
+#define IS_MISSED(r) (seat[r].gone && STOOD(r))
+#define LOST_HOLDER (old == FREE_DIED || \
+    (old != FREE && (IS_MISSED(0) || IS_MISSED(1) || IS_MISSED(RANKS - 1))))
 
 #define STEP(what) atomic { if :: stopped[me] -> goto over :: else -> what fi }
 #define SEAT_NAME(r)    (seat[r].turn * 8 + (r) + 1)
@@ -174,7 +183,7 @@ inline plan() {
 proctype rank(byte me; bool may_leave)
 {
     byte before, n, i, j, at, found, count, newcomer, from, to, old;
-    bool told, ok, holder, overtaken, unlocking, trying;
+    bool told, ok, holder, overtaken, unlocking, trying, closed;
     if
     :: may_leave -> goto try
     :: true -> goto request
@@ -292,7 +301,15 @@ repair:
     };
 close:
     STEP(i = 0; do :: i < RANKS -> was_gone[i] = known[i]; i++ :: else -> break od; i = 0; overtaken = false);
-    STEP(number++; assert(number < 30); /* it does not go on for ever */ old = last; last = MARK + number);
+    STEP(number++; assert(number < 30); /* it does not go on for ever */ old = last; last = MARK + number;
+        if /* note_last() */
+#ifndef LAST_UNSEEN
+        :: old != 0 && old < FREE -> stood = stood | (1 << RANK(old))
+        :: old > MARK && !closed -> stood = 255
+#endif
+        :: else
+        fi;
+        closed = true);
 look:
     STEP(i = 0);
     do
@@ -321,6 +338,19 @@ look:
     :: else -> break
     od;
     STEP(plan());
+#ifndef NAMED_UNSEEN
+    STEP(i = 0;
+        do /* note_named() */
+        :: i < RANKS ->
+            if
+            :: !seat[i].gone && seat[i].phase == WAITING && seat[i].pred != 0 && seat[i].pred < FREE ->
+                stood = stood | (1 << RANK(seat[i].pred))
+            :: else
+            fi;
+            i++
+        :: else -> break
+        od);
+#endif
     STEP(i = 0; j = 0);
     do /* expel() */
     :: i < count ->
@@ -362,7 +392,7 @@ look:
             :: !stopped[me] && last == MARK + number ->
                 if
                 :: count > 0 -> last = SEAT_NAME(order[count - 1])
-                :: count == 0 && old == FREE -> last = FREE
+                :: count == 0 && !LOST_HOLDER -> last = FREE
                 :: else -> last = FREE_DIED
                 fi
             :: !stopped[me] && last != MARK + number && !overtaken -> overtaken = true; goto look
@@ -382,7 +412,7 @@ look:
                 grant[from] = seat[from].turn * 8 + GRANTED
 #else
                 if
-                :: old == FREE -> grant[from] = seat[from].turn * 8 + GRANTED
+                :: !LOST_HOLDER -> grant[from] = seat[from].turn * 8 + GRANTED
                 :: else -> grant[from] = seat[from].turn * 8 + GRANTED_DIED
                 fi
 #endif
@@ -393,7 +423,7 @@ look:
     };
     atomic { /* end() */
         if :: stopped[me] -> goto over :: else fi;
-        repairer = 0; i = 0;
+        repairer = 0; i = 0; stood = 0;
         do
         :: i < RANKS -> seat[i].phase = 0; seat[i].turn = 0; seat[i].next = 0; seat[i].pred = 0;
             seat[i].grant = 0; seat[i].gone = false; seat[i].new = false; seat[i].planned = false;
@@ -404,7 +434,7 @@ look:
     };
 back:
     atomic {
-        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false;
+        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false; closed = false;
         if
         :: unlocking -> unlocking = false; goto unlock
         :: trying -> goto try

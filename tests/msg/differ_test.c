@@ -4,6 +4,8 @@
  *
  *   calls   one member makes another call, or the same with other arguments: all get RH_EINVALID,
  *           which names both calls, and nobody's memory changes
+ *   after   the last member makes the set when the others have found that their calls differ: it
+ *           hears of that, too, and the number of the set can be used again at once
  *   late    one member does not come: the others' error names it, and not somebody else
  */
 #include "member.h"
@@ -143,6 +145,34 @@ static void test_calls(struct differ_test *test)
     }
 }
 
+/* In a star: its root looks at member 1 first. */
+static void come_after(struct differ_test *test, uint32_t id)
+{
+    struct member *member = &test->member;
+    bool is_last = member->rank == member->size - 1;
+    const struct call *own = &calls[member->rank == 1 ? 2 : 0];
+    if (is_last && id % 2 == 0)
+        MEMBER_OK(member, rh_barrier(test->meeting, RH_TIMEOUT_DEFAULT));
+    if (is_last)
+        member_sleep_us((unsigned)(member_next(&member->random) % 1000));
+    struct rh_set *set = make_set(member, 2, id);
+    MEMBER_CODE(member, make(test, set, own), RH_EINVALID);
+    check_text(member, 1, &calls[0], &calls[2]);
+    if (!is_last && id % 2 == 0) /* or it comes while they leave */
+        MEMBER_OK(member, rh_barrier(test->meeting, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_set_destroy(set));
+}
+
+static void test_after(struct differ_test *test)
+{
+    for (uint32_t id = 100; id < 130 && test->member.size > 2; id++) {
+        come_after(test, id);
+        struct rh_set *set = make_set(&test->member, 2, id);
+        MEMBER_OK(&test->member, rh_barrier(set, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(&test->member, rh_set_destroy(set));
+    }
+}
+
 static bool is_one_node(struct member *member)
 {
     for (int rank = 1; rank < member->size; rank++) {
@@ -180,6 +210,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     test.meeting = make_set(&test.member, 0, 1);
     if (strcmp(name, "calls") == 0)
         test_calls(&test);
+    else if (strcmp(name, "after") == 0)
+        test_after(&test);
     else if (strcmp(name, "late") == 0)
         test_late(&test);
     else

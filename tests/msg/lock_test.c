@@ -5,6 +5,7 @@
  *   exclusion  all fight for a few locks; one holder at a time, no wake-up is lost
  *   order      who asks first gets it first
  *   impatient  most give up waiting again and again, or only try; still one holder, nobody is lost
+ *   late       the same, while one rank has not opened its mailbox yet: nobody takes it for dead
  *   wrap       the same over the end of what turns can count
  *   errors     wrong numbers, wrong holders, deadlines
  *   death      one or two ranks die somewhere in the fight; the others finish, and whoever gets a
@@ -17,6 +18,7 @@
 #define SID_NOTES 5u
 #define LOCKS     3
 #define ROUNDS    300
+#define LATE_NOTE 2 /* its turn counts those who are through with what they do without the last */
 #define DEATH_MS  1500 /* the fight goes on that long */
 
 /* What a lock protects, in rank 0's memory. */
@@ -45,9 +47,29 @@ static uint32_t lock_id(const struct lock_test *test, unsigned lock)
     return lock * (uint32_t)test->member.size;
 }
 
-static void start(struct lock_test *test, uint64_t seed)
+/* Before the mailbox is opened: the others have given up and repaired without us. */
+static void come_late(struct member *member)
+{
+    uint64_t through = 0;
+    if (!member->job)
+        MEMBER_OK(member, rh_join(&member->job, NULL));
+    moment_of_job(member->job);
+    uint64_t others = (uint64_t)rh_size(member->job) - 1;
+    if ((uint64_t)rh_rank(member->job) != others || others == 0)
+        return;
+    MEMBER_OK(member, rh_segment_wait(member->job, 0, SID_NOTES, RH_TIMEOUT_DEFAULT));
+    for (int64_t end_ms = member_now_ms() + 60000; through < others; member_sleep_us(500)) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
+        MEMBER_OK(member, rh_pull(member->job, note(LATE_NOTE, offsetof(struct notes, turn)),
+                                  &through, sizeof(through)));
+    }
+}
+
+static void start(struct lock_test *test, uint64_t seed, bool is_late)
 {
     struct member *member = &test->member;
+    if (is_late)
+        come_late(member);
     member_start(member, seed);
     MEMBER_OK(member, rh_segment_alloc(member->job, SID_NOTES, LOCKS * sizeof(struct notes),
                                        (void **)&test->own));
@@ -207,6 +229,18 @@ static void test_impatient(struct lock_test *test)
     finish(test);
 }
 
+static void test_late(struct lock_test *test)
+{
+    struct member *member = &test->member;
+    if (member->rank < member->size - 1) {
+        for (int i = 0; i < ROUNDS; i++)
+            impatient_round(test, (unsigned)(member_next(&member->random) % LOCKS));
+        MEMBER_OK(member, rh_fetch_add(member->job, note(LATE_NOTE, offsetof(struct notes, turn)),
+                                       1, NULL));
+    }
+    test_impatient(test);
+}
+
 static void test_errors(struct lock_test *test)
 {
     struct member *member = &test->member;
@@ -320,15 +354,12 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     static const struct {
         const char *name;
         void (*run)(struct lock_test *test);
-    } cases[] = {{"exclusion", test_exclusion},
-                 {"order", test_order},
-                 {"impatient", test_impatient},
-                 {"wrap", test_wrap},
-                 {"errors", test_errors},
-                 {"death", test_death},
-                 {"home", test_home}};
+    } cases[] = {{"exclusion", test_exclusion}, {"order", test_order},
+                 {"impatient", test_impatient}, {"late", test_late},
+                 {"wrap", test_wrap},           {"errors", test_errors},
+                 {"death", test_death},         {"home", test_home}};
     struct lock_test test = {.member.job = job};
-    start(&test, seed);
+    start(&test, seed, strcmp(name, "late") == 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (strcmp(cases[i].name, name) == 0) {
             cases[i].run(&test);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "bench.h"
+#include "nic/ofi/library.h"
 #include "nic/ofi/ofi.h"
 
 #include <rdma/fabric.h>
@@ -55,7 +56,7 @@ struct raw_ofi {
 static int failed(const char *what, ssize_t code)
 {
     return error_set(RH_EUNSUP, ERROR_NO_RANK, "raw libfabric: %s: %s", what,
-                     fi_strerror((int)-code));
+                     ofi_library.strerror((int)-code));
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static int get_info(struct raw_ofi *raw)
     ofi_choose(&settings, &choice);
     if (choice.provider[0] == '\0')
         return error_set(RH_EUNSUP, ERROR_NO_RANK, "%s", choice.reason);
-    struct fi_info *hints = fi_allocinfo();
+    struct fi_info *hints = ofi_library.dupinfo(NULL);
     if (!hints)
         return failed("memory", -FI_ENOMEM);
     hints->caps = FI_MSG | FI_RMA;
@@ -80,9 +81,9 @@ static int get_info(struct raw_ofi *raw)
     hints->fabric_attr->prov_name = strdup(choice.provider);
     bool has_ip = strncmp(choice.provider, "tcp", 3) == 0 ||
                   strncmp(choice.provider, "net", 3) == 0;
-    int result = fi_getinfo(FI_VERSION(1, 17), has_ip ? "127.0.0.1" : NULL, NULL,
-                            has_ip ? FI_SOURCE : 0, hints, &raw->info);
-    fi_freeinfo(hints);
+    int result = ofi_library.getinfo(FI_VERSION(1, 17), has_ip ? "127.0.0.1" : NULL, NULL,
+                                     has_ip ? FI_SOURCE : 0, hints, &raw->info);
+    ofi_library.freeinfo(hints);
     return result < 0 ? failed("fi_getinfo", result) : 0;
 }
 
@@ -90,7 +91,7 @@ static ssize_t open_objects(struct raw_ofi *raw)
 {
     struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE, .size = 1024};
     struct fi_av_attr table = {.type = FI_AV_TABLE};
-    ssize_t result = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
+    ssize_t result = ofi_library.fabric(raw->info->fabric_attr, &raw->fabric, NULL);
     if (result == 0)
         result = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
     if (result == 0)
@@ -190,7 +191,7 @@ void raw_ofi_close(struct bench_run *run)
     close_object(raw->domain ? &raw->domain->fid : NULL);
     close_object(raw->fabric ? &raw->fabric->fid : NULL);
     if (raw->info)
-        fi_freeinfo(raw->info);
+        ofi_library.freeinfo(raw->info);
     free(raw->memory);
     free(raw);
     run->raw_ofi = NULL;

@@ -36,7 +36,7 @@ struct endpoint {
 static struct endpoint open_endpoint(const struct ofi_card *card)
 {
     struct endpoint made;
-    struct fi_info *hints = fi_allocinfo(), *info;
+    struct fi_info *hints = ofi_library.dupinfo(NULL), *info;
     struct fid_fabric *fabric;
     struct fid_domain *domain;
     struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_DATA};
@@ -45,8 +45,8 @@ static struct endpoint open_endpoint(const struct ofi_card *card)
     hints->caps = FI_MSG;
     hints->ep_attr->type = FI_EP_RDM;
     hints->fabric_attr->prov_name = strdup(card->provider);
-    MUST(fi_getinfo(OFI_API, "127.0.0.1", NULL, FI_SOURCE, hints, &info) == 0);
-    MUST(fi_fabric(info->fabric_attr, &fabric, NULL) == 0);
+    MUST(ofi_library.getinfo(OFI_API, "127.0.0.1", NULL, FI_SOURCE, hints, &info) == 0);
+    MUST(ofi_library.fabric(info->fabric_attr, &fabric, NULL) == 0);
     MUST(fi_domain(fabric, info, &domain, NULL) == 0);
     MUST(fi_cq_open(domain, &queue, &made.cq, NULL) == 0);
     MUST(fi_av_open(domain, &table, &made.av, NULL) == 0);

@@ -19,7 +19,7 @@ int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
         RH_EUNSUP, ERROR_NO_RANK,
         "NIC ofi: libfabric's provider %s cannot %s: %s; FI_LOG_LEVEL=warn tells more, "
         "RHINET_OFI_PROVIDER takes another one",
-        ofi->info->fabric_attr->prov_name, what, fi_strerror((int)-code));
+        ofi->info->fabric_attr->prov_name, what, ofi_library.strerror((int)-code));
 }
 
 /* ---- Registered memory ---------------------------------------------------------------------- */
@@ -53,7 +53,8 @@ int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t 
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,
                          "NIC ofi: libfabric's provider %s cannot register %zu bytes: %s; look at "
                          "`ulimit -l`",
-                         ofi->info->fabric_attr->prov_name, length, fi_strerror((int)-result));
+                         ofi->info->fabric_attr->prov_name, length,
+                         ofi_library.strerror((int)-result));
     return 0;
 }
 
@@ -66,7 +67,7 @@ int ofi_post_receive(struct ofi_nic *ofi, struct ofi_buffer *buffer)
                              FI_ADDR_UNSPEC, buffer);
     if (result < 0)
         log_warning("%s does not take a receive buffer back: %s", ofi->info->fabric_attr->prov_name,
-                    fi_strerror((int)-result));
+                    ofi_library.strerror((int)-result));
     return (int)result;
 }
 
@@ -176,7 +177,7 @@ int ofi_fabric_open(struct ofi_nic *ofi)
     if (found < 0)
         return found;
     note_traits(ofi);
-    ssize_t result = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
+    ssize_t result = ofi_library.fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
     if (result == 0)
         result = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL);
     if (result == 0)
@@ -207,7 +208,7 @@ void ofi_fabric_close(struct ofi_nic *ofi)
     close_object(ofi->domain ? &ofi->domain->fid : NULL);
     close_object(ofi->fabric ? &ofi->fabric->fid : NULL);
     if (ofi->info)
-        fi_freeinfo(ofi->info);
+        ofi_library.freeinfo(ofi->info);
     free(ofi->receives);
     free(ofi->sends);
     free(ofi->calls);

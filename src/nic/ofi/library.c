@@ -4,11 +4,11 @@
  * on one host: with all its adapters' libraries it takes a fifth of a second to load (one of them
  * measures the clock), installs signal handlers, and is not on every machine.
  *
- * Only these few functions are libfabric's own; the others in its headers are inline and call
- * through the objects that it gives us. Ours have the same names and are seen by nobody outside.
  * The library stays loaded, since it cannot be unloaded safely: this is the one thing here that all
  * jobs of a process share.
  */
+#include "nic/ofi/library.h"
+
 #include "base/error.h"
 #include "nic/ofi/ofi_nic.h"
 
@@ -18,15 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct {
-    int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
-                   const struct fi_info *hints, struct fi_info **info);
-    void (*freeinfo)(struct fi_info *info);
-    struct fi_info *(*dupinfo)(const struct fi_info *info);
-    int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-    const char *(*strerror)(int code);
-    char missing[256]; /* why it cannot be used; "": it can */
-} library;
+struct ofi_library ofi_library;
+static char missing[256]; /* why it cannot be used; "": it can */
 
 /* ---- The program's signal handlers ---------------------------------------------------------- */
 
@@ -60,7 +53,7 @@ static void find(void *handle, const char *name, void *pointer)
 {
     *(void **)pointer = dlsym(handle, name);
     if (!*(void **)pointer)
-        snprintf(library.missing, sizeof(library.missing), "libfabric.so.1 has no %s", name);
+        snprintf(missing, sizeof(missing), "libfabric.so.1 has no %s", name);
 }
 
 /* tcp;ofi_rxm and verbs;ofi_rxm keep some four thousand buffers for messages, 16 KiB each by
@@ -80,48 +73,19 @@ static void load(void)
     void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
     ofi_signals_put_back();
     if (!handle) {
-        snprintf(library.missing, sizeof(library.missing),
-                 "%s; install libfabric (Debian: libfabric1)", dlerror());
+        snprintf(missing, sizeof(missing), "%s; install libfabric (Debian: libfabric1)", dlerror());
         return;
     }
-    find(handle, "fi_getinfo", &library.getinfo);
-    find(handle, "fi_freeinfo", &library.freeinfo);
-    find(handle, "fi_dupinfo", &library.dupinfo);
-    find(handle, "fi_fabric", &library.fabric);
-    find(handle, "fi_strerror", &library.strerror);
+    find(handle, "fi_getinfo", &ofi_library.getinfo);
+    find(handle, "fi_freeinfo", &ofi_library.freeinfo);
+    find(handle, "fi_dupinfo", &ofi_library.dupinfo);
+    find(handle, "fi_fabric", &ofi_library.fabric);
+    find(handle, "fi_strerror", &ofi_library.strerror);
 }
 
 int ofi_library_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
-    return library.missing[0] ? error_set(RH_EUNSUP, ERROR_NO_RANK, "%s", library.missing) : 0;
-}
-
-/* ---- What the headers declare --------------------------------------------------------------- */
-
-int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-               const struct fi_info *hints, struct fi_info **info)
-{
-    return library.getinfo(version, node, service, flags, hints, info);
-}
-
-void fi_freeinfo(struct fi_info *info)
-{
-    library.freeinfo(info);
-}
-
-struct fi_info *fi_dupinfo(const struct fi_info *info)
-{
-    return library.dupinfo(info);
-}
-
-int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
-{
-    return library.fabric(attr, fabric, context);
-}
-
-const char *fi_strerror(int code)
-{
-    return library.strerror(code);
+    return missing[0] ? error_set(RH_EUNSUP, ERROR_NO_RANK, "%s", missing) : 0;
 }

@@ -37,6 +37,7 @@
 #ifndef NIC_OFI_OFI_NIC_H
 #define NIC_OFI_OFI_NIC_H
 
+#include "nic/ofi/library.h"
 #include "nic/ofi/ofi.h"
 #include "nic/ofi/wire.h"
 #include "nic/shm/shm.h"
@@ -303,17 +304,9 @@ static inline void ofi_unlock(struct ofi_nic *ofi)
     pthread_mutex_unlock(&ofi->lock);
 }
 
-/* ---- library.c ------------------------------------------------------------------------------ */
-
-/* Before any call to libfabric. RH_EUNSUP, with the reason, if it is not there. */
-int ofi_library_load(void);
-/* Around what may load more libraries: the program's signal handlers stay as they are. */
-void ofi_signals_keep(void);
-void ofi_signals_put_back(void);
-
 /* ---- provider.c ----------------------------------------------------------------------------- */
 
-/* The provider to use; *info is the caller's, to be freed with fi_freeinfo(). */
+/* The provider to use; *info is the caller's, to be freed with ofi_library.freeinfo(). */
 int ofi_provider_find(const struct nic_world *world, struct fi_info **info);
 /* Whether it goes through the kernel's sockets. */
 bool ofi_provider_is_slow(const struct fi_info *info);

@@ -57,7 +57,7 @@ static void handle_error(struct ofi_nic *ofi)
     if (fi_cq_readerr(ofi->cq, &error, 0) != 1)
         return;
     log_debug("%s: completion with error: %s", ofi->info->fabric_attr->prov_name,
-              fi_strerror(error.err));
+              ofi_library.strerror(error.err));
     handle(ofi, error.op_context, 0, -ENOTCONN);
 }
 

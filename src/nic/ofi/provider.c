@@ -31,7 +31,7 @@ static const struct candidate candidates[] = {
 
 static struct fi_info *hints_for(const char *provider, uint64_t order, int extra_mr_mode)
 {
-    struct fi_info *hints = fi_allocinfo();
+    struct fi_info *hints = ofi_library.dupinfo(NULL);
     if (!hints)
         return NULL;
     hints->caps = FI_MSG | FI_RMA;
@@ -60,8 +60,8 @@ static int get_info(const char *provider, const char *address, struct fi_info **
         struct fi_info *hints = hints_for(provider, orders[i % 2], i < 2 ? 0 : FI_MR_LOCAL);
         if (!hints)
             return -FI_ENOMEM;
-        result = fi_getinfo(OFI_API, address, NULL, address ? FI_SOURCE : 0, hints, info);
-        fi_freeinfo(hints);
+        result = ofi_library.getinfo(OFI_API, address, NULL, address ? FI_SOURCE : 0, hints, info);
+        ofi_library.freeinfo(hints);
     }
     return result;
 }
@@ -97,7 +97,7 @@ static int find_named(const char *wanted, const char *address, struct fi_info **
         snprintf(choice->reason, sizeof(choice->reason),
                  "RHINET_OFI_PROVIDER=%.60s does not work here (%s%s%.64s); `fi_info -t FI_EP_RDM` "
                  "lists what libfabric has",
-                 wanted, fi_strerror(-result), address[0] ? ", address " : "", address);
+                 wanted, ofi_library.strerror(-result), address[0] ? ", address " : "", address);
         return RH_EUNSUP;
     }
     snprintf(choice->reason, sizeof(choice->reason), "RHINET_OFI_PROVIDER says so");
@@ -143,7 +143,7 @@ void ofi_choose(const struct settings *settings, struct ofi_choice *choice)
     ofi_library_load(); /* before the handlers are kept, which that does itself */
     ofi_signals_keep();
     if (find(settings, "", &info, choice) == 0)
-        fi_freeinfo(info);
+        ofi_library.freeinfo(info);
     ofi_signals_put_back();
 }
 

@@ -43,18 +43,21 @@ struct keyed {
     uint32_t index;
 };
 
-/* Sorts by key, digit by digit; stable, so what is equal stays as it was listed. */
-static void keys_sort(struct keyed *keys, struct keyed *spare, size_t count)
+#define DIGIT_BITS 16
+#define DIGITS     (1u << DIGIT_BITS)
+
+/* Sorts by key, digit by digit; stable, so what is equal stays as it was listed. `start` has room
+ * for where the keys of each digit begin: DIGITS + 1. */
+static void keys_sort(struct keyed *keys, struct keyed *spare, size_t count, size_t *start)
 {
-    for (uint32_t shift = 0; shift < 64; shift += 16) {
-        static _Thread_local size_t start[65537];
-        memset(start, 0, sizeof(start));
+    for (uint32_t shift = 0; shift < 64; shift += DIGIT_BITS) {
+        memset(start, 0, (DIGITS + 1) * sizeof(*start));
         for (size_t i = 0; i < count; i++)
-            start[(keys[i].key >> shift & 0xffff) + 1]++;
-        for (uint32_t d = 0; d < 65536; d++)
+            start[(keys[i].key >> shift & (DIGITS - 1)) + 1]++;
+        for (uint32_t d = 0; d < DIGITS; d++)
             start[d + 1] += start[d];
         for (size_t i = 0; i < count; i++)
-            spare[start[keys[i].key >> shift & 0xffff]++] = keys[i];
+            spare[start[keys[i].key >> shift & (DIGITS - 1)]++] = keys[i];
         struct keyed *swap = keys;
         keys = spare;
         spare = swap;
@@ -67,15 +70,17 @@ static bool items_sort(struct turn_list *list)
     struct keyed *keys = malloc((list->count + 1) * sizeof(*keys));
     struct keyed *spare = malloc((list->count + 1) * sizeof(*spare));
     struct turn_item *sorted = malloc((list->count + 1) * sizeof(*sorted));
-    bool enough = keys && spare && sorted;
+    size_t *start = malloc((DIGITS + 1) * sizeof(*start));
+    bool enough = keys && spare && sorted && start;
     for (size_t i = 0; enough && i < list->count; i++)
         keys[i] = (struct keyed){.key = item_key(&list->items[i]), .index = (uint32_t)i};
     if (enough)
-        keys_sort(keys, spare, list->count);
+        keys_sort(keys, spare, list->count, start);
     for (size_t i = 0; enough && i < list->count; i++)
         sorted[i] = list->items[keys[i].index];
     free(keys);
     free(spare);
+    free(start);
     if (!enough) {
         free(sorted);
         return false;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "bench.h"
 #include "job/launch.h"
+#include "simulated/world.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -58,7 +59,9 @@ static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
                                      .timeout_ns = LAUNCH_TIMEOUT_NONE,
                                      .bind = LAUNCH_BIND_NONE, /* they choose themselves */
                                      .argv = (char *const *)(uintptr_t)argv,
-                                     .environ = environ};
+                                     .environ = environ,
+                                     .settings = &settings,
+                                     .server = &martini_server};
     return launch_run(&options);
 }
 

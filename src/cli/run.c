@@ -10,6 +10,7 @@
 #include "cli/run_hosts.h"
 #include "job/launch.h"
 #include "nic/nic.h"
+#include "simulated/world.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -207,6 +208,7 @@ static int run(struct run_wishes *wishes, char **argv)
     options->argv = wrapped;
     options->environ = environ;
     options->settings = &settings;
+    options->server = &martini_server;
     int status = 0;
     if (wishes->hosts.launch.count > 0) {
         status = run_hosts_finish(&wishes->hosts, &settings);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cache/node.h"
 #include "experiment/fat_tree.h"
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "experiment/pm_measure.h"
 #include "experiment/rows.h"
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 #define SLOT     2048
 #define ONE_PUSH 2040 /* the longest message in one */

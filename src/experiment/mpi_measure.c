@@ -5,9 +5,9 @@
  */
 #include "experiment/mpi_measure.h"
 
-#include "job/simulated.h"
 #include "sim/cluster/cluster.h"
 #include "sim/host/host.h"
+#include "simulated/simulated.h"
 
 #include <rhinet/pm.h>
 

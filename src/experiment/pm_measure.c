@@ -4,7 +4,7 @@
  */
 #include "experiment/pm_measure.h"
 
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 #include <rhinet/pm.h>
 #include <stdlib.h>

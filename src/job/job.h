@@ -36,4 +36,19 @@ struct rh_job {
     struct starter starter; /* ops is NULL unless there still is one */
 };
 
+/* A place in a job that has no task manager, since somebody else keeps its roster and boards: one
+ * whose ranks are all in this process. All of it stays the caller's until the rank has left. */
+struct job_place {
+    int rank, size;
+    uint64_t job_id;
+    struct roster *roster;
+    struct board_rank *boards; /* of all ranks */
+    const struct settings *settings;
+    const struct martini_port *port;
+    const char *nic;
+};
+
+/* Takes it, as rh_join() would; ends with rh_leave(). Errors: RH_ENOSPACE, those of the NIC. */
+int job_take_place(struct rh_job **job, const struct job_place *place);
+
 #endif

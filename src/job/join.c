@@ -164,6 +164,35 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
     return 0;
 }
 
+int job_take_place(struct rh_job **job, const struct job_place *place)
+{
+    struct rh_job *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(RH_ENOSPACE, place->rank, "no memory for a job");
+    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    made->settings = *place->settings;
+    made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
+    made->world = (struct nic_world){.rank = place->rank,
+                                     .size = place->size,
+                                     .job_id = place->job_id,
+                                     .roster = place->roster,
+                                     .board = &place->boards[place->rank],
+                                     .boards = place->boards,
+                                     .settings = &made->settings,
+                                     .port = place->port};
+    made->counters = &made->world.board->counters;
+    line_open(&made->line, -1);
+    snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);
+    int result = nic_open(&made->nic, made->nic_name, &made->world);
+    if (result < 0) {
+        job_free(made);
+        return result;
+    }
+    atomic_store(&place->roster->peer[place->rank].state, RH_PEER_JOINED);
+    *job = made;
+    return 0;
+}
+
 int rh_leave(struct rh_job *job)
 {
     job->nic->ops->close(job->nic);

@@ -167,7 +167,7 @@ static int allocate(struct launcher *launcher)
         result = launch_signals_open(&launcher->signals);
     if (result == 0)
         result = launch_cores_find(&launcher->cores, options->bind,
-                                   launcher->local_count + launch_martini_is_wanted(options));
+                                   launcher->local_count + launch_server_is_wanted(options));
     if (result == 0 && options->label)
         result = launch_output_create(&launcher->output,
                                       launcher->local_count + launcher->agent_count);
@@ -237,7 +237,7 @@ static void child_changed(struct launcher *launcher, int pid)
         if (launcher->ranks[which].pid == pid)
             return;
     }
-    if (pid != launcher->guard.pid && pid != launcher->martini.pid &&
+    if (pid != launcher->guard.pid && pid != launcher->server.pid &&
         !launch_is_agent(launcher, pid))
         waitpid(pid, NULL, WNOHANG); /* something that a rank left behind has ended by itself */
 }
@@ -371,7 +371,7 @@ static void begin(struct launcher *launcher)
         return;
     }
     launcher->has_begun = true;
-    if (launch_martini_start(launcher) < 0)
+    if (launch_server_start(launcher) < 0)
         launch_ranks_end(launcher, SIGKILL, LAUNCH_STATUS_FAILED);
     else
         launch_ranks_start(launcher);

@@ -53,6 +53,20 @@ enum launch_bind {
     LAUNCH_BIND_COUNT
 };
 
+/* The server that a NIC may need: a child of the launcher with a socket to each rank. NIC martini
+ * has one, its simulation; the launcher knows no more of it than this. */
+struct launch_options;
+struct launch_server {
+    const char *nic;      /* it is started if the job's NIC has this name in it */
+    const char *variable; /* of a rank's environment: the number of its end of the socket */
+    /* Reads what the user wants of it. 0, or an error that error_set() has explained. */
+    int (*prepare)(void **state, const struct launch_options *options);
+    /* In the child: serves on its ends of the sockets, by rank, until all ranks have gone. 0, or an
+     * error that it has said. */
+    int (*serve)(void *state, const int *fds);
+    void (*release)(void *state);
+};
+
 struct launch_options {
     int size;           /* number of ranks; 0 with hosts: as many as these take */
     const char *nic;    /* for the roster; the ranks read RHINET_NIC */
@@ -64,6 +78,7 @@ struct launch_options {
     char *const *environ;             /* of the ranks; RHINET_MANAGER_FD is added */
     const struct launch_hosts *hosts; /* NULL: this machine only */
     const struct settings *settings;
+    const struct launch_server *server; /* NULL: no NIC of this job can need one */
 };
 
 /* Run a job to its end and return its exit status: 0, or that of the first rank that failed (128 +

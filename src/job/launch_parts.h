@@ -12,7 +12,7 @@
  *   launch_input.c   standard input from a terminal
  *   launch_guard.c   the process that cleans up if the launcher is killed
  *   launch_sweep.c   what the ranks left running
- *   launch_martini.c the simulation of NIC martini
+ *   launch_server.c  the server that a NIC may need
  *   launch_place.c   which rank runs on which host
  *   launch_agents.c  the remote shells that start launchers on other hosts
  *   launch_hosts.c   what the other hosts tell, and what that means
@@ -95,7 +95,7 @@ struct launch_plan {
     int path_error; /* instead of a path: why there is none */
     char *const *argv;
     char **environment;     /* ours; slot 0 is for RHINET_MANAGER_FD */
-    size_t environment_end; /* the slot behind the last, for RHINET_MARTINI_FD */
+    size_t environment_end; /* the slot behind the last, for the server's */
     const struct launch_signals *signals;
     struct rlimit descriptors; /* limit that we were started with */
     int launcher_pid;
@@ -103,8 +103,9 @@ struct launch_plan {
 };
 
 struct launch_child {
-    int manager_fd; /* -1: none, and slot 0 of the environment is not used */
-    int martini_fd; /* 0: none, and the last slot of the environment is not used */
+    int manager_fd;              /* -1: none, and slot 0 of the environment is not used */
+    int server_fd;               /* 0: none, and the last slot of the environment is not used */
+    const char *server_variable; /* that says its number */
     int guard_fd;
     int stdio[3]; /* -1: keep the launcher's */
     int core;     /* -1: any */
@@ -175,23 +176,23 @@ void launch_sweep(void);
  * failure it has been said; returns an exit status. */
 int launch_place(const struct launch_options *options, struct cluster *cluster, bool *is_needed);
 
-/* ---- launch_martini.c ----------------------------------------------------------------------- */
+/* ---- launch_server.c ------------------------------------------------------------------------ */
 
-struct launch_martini {
-    int pid;   /* of the simulation; 0: there is none */
+struct launch_child_server {
+    int pid;   /* 0: there is none */
     int *ends; /* of the ranks' sockets, by rank; 0: given */
 };
 
 struct launcher;
 
-bool launch_martini_is_wanted(const struct launch_options *options);
+bool launch_server_is_wanted(const struct launch_options *options);
 /* Starts it if it is wanted. 0, or a negative errno that has been said. */
-int launch_martini_start(struct launcher *launcher);
+int launch_server_start(struct launcher *launcher);
 /* The socket that a rank is to inherit, 0 if there is none; then: it has it. */
-int launch_martini_end_of(const struct launcher *launcher, int rank);
-void launch_martini_given(struct launcher *launcher, int rank);
+int launch_server_end_of(const struct launcher *launcher, int rank);
+void launch_server_given(struct launcher *launcher, int rank);
 /* All ranks have ended: waits for its end. */
-void launch_martini_stop(struct launcher *launcher);
+void launch_server_stop(struct launcher *launcher);
 
 /* ---- launch_agents.c ------------------------------------------------------------------------ */
 
@@ -247,7 +248,7 @@ struct launcher {
     struct launch_plan plan;
     struct launch_signals signals;
     struct launch_guard guard;
-    struct launch_martini martini;
+    struct launch_child_server server;
     struct launch_cores cores;
     struct launch_input input;
     struct launch_output *output; /* NULL: the ranks write themselves */

@@ -39,7 +39,8 @@ static int start_rank(struct launcher *launcher, int which, bool *is_exec_error)
     int rank = one->rank;
     struct launch_child child = {
         .manager_fd = manager_member_fd(launcher->manager, rank),
-        .martini_fd = launch_martini_end_of(launcher, rank),
+        .server_fd = launch_server_end_of(launcher, rank),
+        .server_variable = launcher->options->server ? launcher->options->server->variable : NULL,
         .guard_fd = launcher->guard.fd,
         .core = launch_core_of(&launcher->cores, which),
     };
@@ -59,7 +60,7 @@ static int start_rank(struct launcher *launcher, int which, bool *is_exec_error)
     launcher->started_count++;
     launcher->live_count++;
     manager_member_started(launcher->manager, rank, one->pid);
-    launch_martini_given(launcher, rank);
+    launch_server_given(launcher, rank);
     return 0;
 }
 
@@ -154,7 +155,7 @@ void launch_ranks_end(struct launcher *launcher, int signal, int status)
 void launch_ranks_reap(struct launcher *launcher)
 {
     launch_ranks_signal(launcher, SIGKILL); /* before the reaping: the numbers are still theirs */
-    launch_martini_stop(launcher);
+    launch_server_stop(launcher);
     launch_guard_stop(&launcher->guard);
     launch_sweep();
     launcher->started_count = 0; /* from here on a signal to one of them would hit a stranger */

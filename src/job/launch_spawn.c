@@ -33,7 +33,7 @@ static int set_stdio(const struct launch_child *child)
             return -errno;
     }
     /* The only descriptors of ours that outlive the exec, besides those above. */
-    if (child->martini_fd > 0 && fcntl(child->martini_fd, F_SETFD, 0) != 0)
+    if (child->server_fd > 0 && fcntl(child->server_fd, F_SETFD, 0) != 0)
         return -errno;
     return child->manager_fd < 0 || fcntl(child->manager_fd, F_SETFD, 0) == 0 ? 0 : -errno;
 }
@@ -71,7 +71,7 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
                  bool *is_exec_error)
 {
     struct birth birth = {.plan = plan, .child = child};
-    char setting[48], martini[48];
+    char setting[48], server[64];
     if (plan->path_error) {
         *is_exec_error = true;
         return plan->path_error;
@@ -79,9 +79,9 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
     snprintf(setting, sizeof(setting), "RHINET_MANAGER_FD=%d", child->manager_fd);
     if (child->manager_fd >= 0)
         plan->environment[0] = setting;
-    snprintf(martini, sizeof(martini), "RHINET_MARTINI_FD=%d", child->martini_fd);
-    if (child->martini_fd > 0)
-        plan->environment[plan->environment_end] = martini;
+    snprintf(server, sizeof(server), "%s=%d", child->server_variable, child->server_fd);
+    if (child->server_fd > 0)
+        plan->environment[plan->environment_end] = server;
     *is_exec_error = false;
     char *stack = malloc(STACK_SIZE);
     if (!stack)
@@ -99,7 +99,7 @@ int launch_spawn(const struct launch_plan *plan, const struct launch_child *chil
     }
     if (child->manager_fd >= 0)
         plan->environment[0] = NULL;
-    if (child->martini_fd > 0)
+    if (child->server_fd > 0)
         plan->environment[plan->environment_end] = NULL;
     free(stack);
     return result;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 #include <rhinet/rma.h>
 #include <stdio.h>

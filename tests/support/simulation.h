@@ -6,7 +6,7 @@
 #ifndef SUPPORT_SIMULATION_H
 #define SUPPORT_SIMULATION_H
 
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 struct simulation_options {
     int size;

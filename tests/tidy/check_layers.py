@@ -13,11 +13,11 @@ BELOW = {
     "sim": ["base"],
     "plan": ["base", "route", "sim"],
     "nic": ["base"],
-    "nic/martini": ["base", "nic", "sim"],
-    "job": ["base", "nic", "nic/martini", "plan", "sim"],
+    "job": ["base", "nic"],
+    "simulated": ["base", "nic", "job", "sim", "plan"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
-    "experiment": ["base", "nic", "nic/martini", "job", "sim", "cache"],
+    "experiment": ["base", "nic", "job", "sim", "simulated", "cache"],
     "dsm": ["base", "nic", "job", "rma", "msg"],
     "cache": ["base", "nic", "job", "rma", "msg"],
     "provider": ["base", "nic", "job", "rma", "msg"],
@@ -25,8 +25,9 @@ BELOW = {
 
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
+    "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
-    "job": ["job/job.h", "job/launch.h", "job/manager.h", "job/simulated.h"],
+    "job": ["job/job.h", "job/launch.h", "job/manager.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
@@ -44,7 +45,7 @@ def is_hidden(path, target):
     folder = target.rsplit("/", 1)[0]
     if "/" in folder:
         face = f"{folder}/{folder.rsplit('/', 1)[1]}.h"
-        return not path.startswith(folder + "/") and target != face
+        return not path.startswith(folder + "/") and target not in SHOWN.get(folder, [face])
     shown = SHOWN.get(folder)
     return shown is not None and path.split("/")[0] != folder and target not in shown
 

@@ -117,12 +117,23 @@ class Layers(Case):
         self.include("src/nic/shm/shm.c", "ring.h")
         self.speaks(check_layers, "not a path below src/")
 
-    def test_simulated_controller(self):
+    def test_a_nic_does_not_know_the_simulator(self):
         self.write("src/sim/engine.h", SPDX)
         self.include("src/nic/martini/martini.c", "sim/engine.h")
-        self.silent(check_layers)
-        self.include("src/nic/shm/x.c", "sim/engine.h")
         self.speaks(check_layers, "nic must not include sim/engine.h")
+
+    def test_the_job_does_not_know_the_simulation(self):
+        self.write("src/simulated/world.h", SPDX)
+        self.include("src/job/launch.c", "simulated/world.h")
+        self.speaks(check_layers, "job must not include simulated/world.h")
+
+    def test_what_a_sub_folder_shows(self):
+        self.write("src/nic/martini/call.h", SPDX)
+        self.write("src/nic/martini/client.h", SPDX)
+        self.include("src/simulated/station.c", "nic/martini/call.h")
+        self.silent(check_layers)
+        self.include("src/simulated/world.c", "nic/martini/client.h")
+        self.speaks(check_layers, "private to nic/martini")
 
     def test_sim_does_not_know_the_nic(self):
         self.include("src/sim/chip.c", "nic/nic.h")

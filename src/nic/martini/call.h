@@ -8,7 +8,6 @@
 #define NIC_MARTINI_CALL_H
 
 #include "nic/martini/martini.h"
-#include "sim/chip/chip.h"
 
 enum martini_operation {
     MARTINI_NOW,
@@ -65,13 +64,15 @@ struct martini_call {
 };
 
 /* Where the parts of a queue's memory are. A short queue is a ring of VPUSH: a word for each slot,
- * then the slots. A long one has the words that CHIP_CLAIM wants, their table, then the slots. */
+ * then the slots. A long one has the words that the
+ * firmware claims slots by, their table, then the slots. */
 struct martini_queue_cut {
     uint32_t count; /* slots, a power of two */
     bool is_long;
     uint64_t table, slots, stride, length;
 };
-#define MARTINI_SHORT_MAX CHIP_RING_SLOT
+#define MARTINI_SHORT_MAX 2048 /* what fits a packet */
+#define MARTINI_TABLE_AT  64   /* of a long queue: the first words are tail and head */
 
 /* length 0: too large. */
 struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape);

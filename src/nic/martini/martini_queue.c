@@ -5,6 +5,27 @@
  */
 #include "nic/martini/martini_nic.h"
 
+#define COUNT_MOST (1u << 20)
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape)
+{
+    struct martini_queue_cut cut = {.count = 1, .is_long = shape.slot_length > MARTINI_SHORT_MAX};
+    if (shape.slot_count > COUNT_MOST || shape.slot_length > 1u << 30)
+        return (struct martini_queue_cut){0};
+    while (cut.count < shape.slot_count)
+        cut.count *= 2;
+    cut.table = cut.is_long ? MARTINI_TABLE_AT : 0;
+    cut.slots = round_up(cut.table + cut.count * 8ULL, 4096);
+    cut.stride = cut.is_long ? round_up(shape.slot_length, 64) : MARTINI_SHORT_MAX;
+    cut.length = cut.slots + cut.count * cut.stride;
+    return cut;
+}
+
 int martini_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                    int64_t timeout_ns)
 {

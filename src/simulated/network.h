@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The network that a user asks for in RHINET_MARTINI, read from files. Private to src/job.
+ * The network that a user asks for in RHINET_MARTINI, read from files. Private to src/simulated.
  */
-#ifndef JOB_MARTINI_NETWORK_H
-#define JOB_MARTINI_NETWORK_H
+#ifndef SIMULATED_NETWORK_H
+#define SIMULATED_NETWORK_H
 
-#include "nic/martini/martini.h"
 #include "plan/plan.h"
+#include "simulated/world.h"
 
 struct martini_network {
     struct sim_plan_files files;

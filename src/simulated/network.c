@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See martini_network.h.
+ * See network.h.
  */
-#include "job/martini_network.h"
+#include "simulated/network.h"
 
 #include "base/error.h"
 

@@ -4,7 +4,7 @@
  */
 #include "base/error.h"
 #include "base/text.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <stdio.h>
 #include <string.h>

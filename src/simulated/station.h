@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The world of NIC martini, private to nic/martini. A station acts for one rank: it knows the
- * rank's segments and what is under way, and drives the process of sim/process. All of it runs in
- * fibers.
+ * The inside of a world, private to src/simulated. A station acts for one rank: it knows the rank's
+ * segments and what is under way, and drives the process of sim/process. All of it runs in fibers.
  *
- *   world.c      making and ending it; ports, deaths        plan.c      networks to choose from
- *   station.c    calls                                       segment.c   segments, and looking them
- *   up transfer.c   push and pull: pieces, acks, failures       queue.c     append
- *   small.c      stores, inline pushes, atomics, fences      flag.c      places for answers
- *   client.c     a port that is a socket                     server.c    its other end
- *   options.c    what RHINET_MARTINI says                     martini*.c  the NIC itself
+ *   world.c      making and ending it; ports, deaths
+ *   plan.c       networks to choose from
+ *   station.c    calls
+ *   segment.c    segments, and looking them up
+ *   transfer.c   push and pull: pieces, acks, failures
+ *   queue.c      append
+ *   small.c      stores, inline pushes, atomics, fences
+ *   flag.c       places for answers
+ *   server.c     the other end of ports that are sockets
+ *   options.c    what RHINET_MARTINI says
+ *   network.c    networks from files
+ *   simulated.c  a job whose ranks are fibers
+ *   launch.c     the server as the launcher starts it
  */
-#ifndef NIC_MARTINI_STATION_H
-#define NIC_MARTINI_STATION_H
+#ifndef SIMULATED_STATION_H
+#define SIMULATED_STATION_H
 
 #include "nic/martini/call.h"
 #include "sim/cluster/cluster.h"
 #include "sim/process/process.h"
+#include "simulated/world.h"
 
 #define STATION_LIBRARY   0x8000u /* | rank: whose the library's own memory is, in name */
 #define STATION_PGID      1

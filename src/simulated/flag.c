@@ -5,7 +5,7 @@
  * still come.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <errno.h>
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <errno.h>
 #include <poll.h>

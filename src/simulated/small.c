@@ -3,7 +3,7 @@
  * What fits a packet: stores, inline pushes, atomic operations, fences, wake-ups.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * networks come from the routing module.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * to it that a transfer goes on.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * its tables it drops.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <stdlib.h>
 

@@ -3,13 +3,13 @@
  * See simulated.h. What a task manager does for processes is done here for fibers: roster, board,
  * the job's number. Nobody can forge anything, as all are one process.
  */
-#include "job/simulated.h"
+#include "simulated/simulated.h"
 
 #include "base/error.h"
 #include "base/log.h"
-#include "job/exchange.h"
-#include "job/martini_network.h"
+#include "job/job.h"
 #include "sim/cluster/cluster.h"
+#include "simulated/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,32 +52,15 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
 {
     struct simulated *simulated = self->simulated;
     const struct simulated_options *options = simulated->options;
-    struct rh_job *made = calloc(1, sizeof(*made));
-    if (!made)
-        return error_set(RH_ENOSPACE, self->rank, "no memory for a job");
-    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
-    made->settings = simulated->settings;
-    made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
-    made->world.rank = self->rank;
-    made->world.size = options->size;
-    made->world.job_id = JOB_ID;
-    made->world.roster = simulated->roster;
-    made->world.board = &simulated->boards[self->rank];
-    made->world.boards = simulated->boards;
-    made->world.settings = &made->settings;
-    made->world.port = martini_port(simulated->world, self->rank);
-    made->counters = &made->world.board->counters;
-    line_open(&made->line, -1);
-    snprintf(made->nic_name, sizeof(made->nic_name), "%s", options->nic ? options->nic : "martini");
-    int result = nic_open(&made->nic, made->nic_name, &made->world);
-    if (result < 0) {
-        line_close(&made->line);
-        free(made);
-        return result;
-    }
-    atomic_store(&simulated->roster->peer[self->rank].state, RH_PEER_JOINED);
-    *job = made;
-    return 0;
+    struct job_place place = {.rank = self->rank,
+                              .size = options->size,
+                              .job_id = JOB_ID,
+                              .roster = simulated->roster,
+                              .boards = simulated->boards,
+                              .settings = &simulated->settings,
+                              .port = martini_port(simulated->world, self->rank),
+                              .nic = options->nic ? options->nic : "martini"};
+    return job_take_place(job, &place);
 }
 
 static void rank_body(void *argument)

@@ -7,10 +7,10 @@
  * For tests and experiments. One job belongs to one thread; a process may run many, one after the
  * other or in several threads.
  */
-#ifndef JOB_SIMULATED_H
-#define JOB_SIMULATED_H
+#ifndef SIMULATED_SIMULATED_H
+#define SIMULATED_SIMULATED_H
 
-#include "nic/martini/martini.h"
+#include "simulated/world.h"
 
 struct simulated;
 

@@ -5,30 +5,13 @@
  * full. Longer ones go in three steps: claim a slot (in firmware), push the message, publish it.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
-#define COUNT_MOST  (1u << 20)
 #define PAUSE_FIRST (1 * SIM_US)
 #define PAUSE_LAST  (64 * SIM_US)
 
-static uint64_t round_up(uint64_t value, uint64_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape)
-{
-    struct martini_queue_cut cut = {.count = 1, .is_long = shape.slot_length > MARTINI_SHORT_MAX};
-    if (shape.slot_count > COUNT_MOST || shape.slot_length > 1u << 30)
-        return (struct martini_queue_cut){0};
-    while (cut.count < shape.slot_count)
-        cut.count *= 2;
-    cut.table = cut.is_long ? CHIP_CLAIM_TABLE : 0;
-    cut.slots = round_up(cut.table + cut.count * 8ULL, 4096);
-    cut.stride = cut.is_long ? round_up(shape.slot_length, 64) : CHIP_RING_SLOT;
-    cut.length = cut.slots + cut.count * cut.stride;
-    return cut;
-}
+_Static_assert(MARTINI_SHORT_MAX == CHIP_RING_SLOT, "a slot of a ring holds a short message");
+_Static_assert(MARTINI_TABLE_AT == CHIP_CLAIM_TABLE, "the NIC looks where the firmware claims");
 
 int queue_open(struct station *station, struct station_segment *segment)
 {

@@ -2,7 +2,7 @@
  *
  * Calls: which one is carried out by whom, what it costs the rank, and waiting.
  */
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 #include "base/error.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * The world: nodes, a station for each rank, ports for those that live here, deaths.
  */
 #include "base/error.h"
-#include "nic/martini/station.h"
+#include "simulated/station.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * The table of subcommands and the dispatch. A new subcommand is a file, a line here, a man page.
  */
 #include "cli/cli.h"
+#include "job/steward_run.h"
 
 #include <string.h>
 
@@ -234,6 +235,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    steward_bring(&rh_steward_body); /* it is in this program: nothing to load */
     int status = dispatch(argc, argv);
     /* A full disk or a closed pipe must not look like success to a script. */
     if (fflush(stdout) != 0 || ferror(stdout)) {

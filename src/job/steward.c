@@ -8,7 +8,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "job/protocol.h"
-#include "job/steward_run.h"
+#include "job/steward_load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,30 +149,46 @@ static int understand(const char *report, const struct steward_plan *plan,
     return 0;
 }
 
-int steward_start(const struct steward_plan *plan, struct address_list *addresses)
+/* Twice, so that it is nobody's child: a program that waits for any child must not meet it. */
+static int fork_twice(const struct steward_body *body, const struct steward_plan *plan,
+                      int report_fd)
 {
-    int fds[2];
-    char report[REPORT_BYTES];
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make a pipe: %s", strerror(errno));
-    /* Twice, so that it is nobody's child: a program that waits for any child must not meet it. */
     int pid = fork();
     if (pid == 0) {
         if (fork() == 0) {
             struct steward_plan own = *plan;
-            become_steward(&own.listen_fd, &fds[1]);
-            steward_run(&own, fds[1]);
+            become_steward(&own.listen_fd, &report_fd);
+            body->run(&own, report_fd);
         }
         _exit(0);
     }
+    return pid;
+}
+
+int steward_start(const struct steward_plan *plan, struct address_list *addresses)
+{
+    int fds[2];
+    char report[REPORT_BYTES];
+    const struct steward_body *body;
+    void *library;
+    int result = steward_load(&body, &library);
+    if (result < 0)
+        return result;
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make a pipe: %s", strerror(errno));
+        steward_unload(library);
+        return result;
+    }
+    int pid = fork_twice(body, plan, fds[1]);
     close(fds[1]);
-    int result = pid < 0 ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                                     "cannot start the task manager: %s; is the limit on processes "
-                                     "(ulimit -u) reached?",
-                                     strerror(errno))
-                         : read_report(fds[0], report);
+    result = pid < 0 ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                                 "cannot start the task manager: %s; is the limit on processes "
+                                 "(ulimit -u) reached?",
+                                 strerror(errno))
+                     : read_report(fds[0], report);
     close(fds[0]);
     if (pid > 0)
         waitpid(pid, NULL, 0);
+    steward_unload(library);
     return result < 0 ? result : understand(report, plan, addresses);
 }

@@ -23,12 +23,28 @@ struct steward_plan {
     int listen_fd;                    /* from steward_listen() */
 };
 
+/* Its work, which is the task manager's and no part of a member's library (steward_load.c). */
+struct steward_body {
+    const char *version; /* of the sources that it was made from */
+    /* Says "+" and its addresses, or "-" and what went wrong, on report_fd; then serves until the
+     * job is over, as far as this host goes. */
+    __attribute__((noreturn)) void (*run)(const struct steward_plan *plan, int report_fd);
+};
+
+/* For programs that have a task manager inside, before they join: nothing has to be loaded. */
+void steward_bring(const struct steward_body *body);
+
+/* What a caller shows to prove that it belongs to the job, and as which rank. */
+#define STEWARD_PROOF_BYTES 32
+void steward_proof(const struct cluster *cluster, int rank, uint8_t proof[STEWARD_PROOF_BYTES]);
+
 /* A socket for the steward under a fresh name that nobody can guess. The descriptor, or an
  * error. */
 int steward_listen(char name[STEWARD_NAME_BYTES]);
 
 /* Start it; listen_fd stays the caller's. With several hosts, *addresses is where it can be called.
- * Errors: those of manager_create(), RH_ENOSPACE (no process), RH_ETIMEOUT. */
+ * Errors: those of manager_create(), RH_ENOSPACE (no process), RH_EUNSUP (no body),
+ * RH_ETIMEOUT. */
 int steward_start(const struct steward_plan *plan, struct address_list *addresses);
 
 /* A member's connection to the steward of its host, ready for REQUEST_HELLO. */

@@ -19,6 +19,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -228,7 +229,7 @@ static void serve(struct steward *steward)
         let_in(steward);
 }
 
-noreturn void steward_run(const struct steward_plan *plan, int report_fd)
+static noreturn void run(const struct steward_plan *plan, int report_fd)
 {
     struct steward steward = {.plan = plan, .kill_ns = INT64_MAX};
     set_up(&steward, report_fd);
@@ -237,3 +238,5 @@ noreturn void steward_run(const struct steward_plan *plan, int report_fd)
     manager_leave(steward.manager, 0);
     _exit(0);
 }
+
+const struct steward_body rh_steward_body = {.version = RHINET_VERSION, .run = run};

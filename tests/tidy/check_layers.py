@@ -27,7 +27,7 @@ BELOW = {
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
-    "job": ["job/job.h", "job/launch.h", "job/manager.h"],
+    "job": ["job/job.h", "job/launch.h", "job/manager.h", "job/steward_run.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

@@ -15,7 +15,7 @@ _Thread_local struct guard_record *guard_mine __attribute__((tls_model("initial-
 
 static _Atomic(struct guard_record *) records;
 static pthread_key_t record_key;
-static bool has_membarrier;
+static bool has_key, has_membarrier;
 
 static void thread_ends(void *record)
 {
@@ -24,9 +24,18 @@ static void thread_ends(void *record)
 
 static void prepare(void)
 {
-    has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ==
-                         0 &&
-                     pthread_key_create(&record_key, thread_ends) == 0;
+    has_key = pthread_key_create(&record_key, thread_ends) == 0;
+    has_membarrier = has_key &&
+                     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/* The library is unloaded (or the process ends): threads that have used it may live on, and must
+ * not call what is no longer there when they end. Their records, a line each, are left behind: at
+ * the end of a process others may still be inside. */
+__attribute__((destructor)) static void library_ends(void)
+{
+    if (has_key)
+        pthread_key_delete(record_key);
 }
 
 static struct guard_record *reuse_record(void)

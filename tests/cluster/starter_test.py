@@ -91,11 +91,33 @@ class Starters(harness.ClusterTest):
                     os.kill(pid, signal.SIGKILL)
                 self.check_no_steward(job)
 
-    def test_beside_mpi(self):
+    def skip_if_sanitized(self, reason):
         needs = subprocess.run(["ldd", f"{LIBRARY}/librhinet.so"], capture_output=True, text=True,
                                check=False)
         if "libasan" in needs.stdout or "libtsan" in needs.stdout:
-            self.skipTest("MPI's compilers do not know of the sanitizer")
+            self.skipTest(reason)
+
+    def test_the_manager_is_found_beside_the_library(self):
+        self.skip_if_sanitized("launchers do not know of the sanitizer")
+        program = os.path.join(LIBRARY, "..", "examples", "hello")
+        library, manager = "librhinet.so.0", "librhinet-manager.so.0"
+        shutil.copy(os.path.join(LIBRARY, library), self.folder)
+        environment = {**ROOT, "LD_PRELOAD": os.path.join(self.folder, library),
+                       "LD_LIBRARY_PATH": ""}
+        for _, words in list(launchers())[:2]:
+            job = self.start(*words, "-n", 2, program,
+                             environment={**environment, "RHINET_TIMEOUT": "3s"})
+            status, _, err = self.finish(job)
+            self.assertNotEqual(status, 0)
+            self.assertRegex(err, f"task manager is needed.*{manager}.*belongs where librhinet")
+        shutil.copy(os.path.join(LIBRARY, manager), self.folder)
+        for _, words in list(launchers())[:2]:
+            job = self.start(*words, "-n", 2, program, environment=environment)
+            status, out, err = self.finish(job)
+            self.assertEqual((status, out.count("greetings")), (0, 2), err)
+
+    def test_beside_mpi(self):
+        self.skip_if_sanitized("MPI's compilers do not know of the sanitizer")
         sources = os.path.dirname(os.path.abspath(__file__))
         for kind, (_, words) in (("openmpi", next(launchers())), ("mpich", list(launchers())[-1])):
             compiler = shutil.which(f"mpicc.{kind}")

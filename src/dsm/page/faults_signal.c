@@ -8,6 +8,7 @@
  * faults inside a range keeps that range alive by the rules of faults_close().
  */
 #include "base/error.h"
+#include "base/library.h"
 #include "dsm/page/faults_mechanism.h"
 
 #include <errno.h>
@@ -166,13 +167,15 @@ static int install(struct handled *handled)
     return 0;
 }
 
-/* Only if nobody has put a handler above ours, who would pass faults on to us. */
+/* Only if nobody has put a handler above ours, who would pass faults on to us, for ever. */
 static void uninstall(struct handled *handled)
 {
     struct sigaction now;
     if (sigaction(handled->signal, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == on_signal)
         sigaction(handled->signal, &handled->before, NULL);
+    else
+        library_pin();
 }
 
 static int free_place(void)

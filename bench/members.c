@@ -8,7 +8,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "bench.h"
-#include "job/launch.h"
+#include "job/launch/launch.h"
 #include "simulated/world.h"
 
 #include <limits.h>

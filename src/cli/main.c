@@ -3,7 +3,7 @@
  * The table of subcommands and the dispatch. A new subcommand is a file, a line here, a man page.
  */
 #include "cli/cli.h"
-#include "job/steward_run.h"
+#include "job/manager/steward_run.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rhinet node: the launcher of another host; see job/launch_node.c.
+ * rhinet node: the launcher of another host; see job/launch/node.c.
  */
 #include "cli/cli.h"
-#include "job/launch.h"
+#include "job/launch/launch.h"
 
 int cli_node(int argc, char **argv)
 {

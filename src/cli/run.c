@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rhinet run: the options, checked before anything is started; the work is in job/launch.c. Lists
- * of hosts and what goes to them are run_hosts.c.
+ * rhinet run: the options, checked before anything is started; the work is in job/launch/launch.c.
+ * Lists of hosts and what goes to them are run_hosts.c.
  */
 #include "cli/run.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run_hosts.h"
-#include "job/launch.h"
+#include "job/launch/launch.h"
 #include "nic/nic.h"
 #include "simulated/world.h"
 

@@ -6,7 +6,7 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
-#include "job/launch.h"
+#include "job/launch/launch.h"
 
 #include <getopt.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #define CLI_RUN_HOSTS_H
 
 #include "base/settings.h"
-#include "job/launch.h"
+#include "job/launch/launch.h"
 
 struct run_hosts {
     struct launch_hosts launch;

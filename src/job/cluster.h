@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The shape of a job of several hosts: which rank runs on which, and which seat each host's task
- * manager has at the mesh (job/mesh.h).
+ * manager has at the mesh (job/mesh/mesh.h).
  *
  * Hosts that run ranks are nodes, numbered as the user named them. Seats are numbered differently:
  * seat 0, the judge, is the task manager of the first launcher, whether ranks run there or not.

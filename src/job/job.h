@@ -8,7 +8,7 @@
 
 #include "base/settings.h"
 #include "job/job_memory.h"
-#include "job/starter.h"
+#include "job/starter/starter.h"
 #include "nic/nic.h"
 
 #include <pthread.h>

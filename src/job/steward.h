@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The steward: a task manager in a process of its own, for jobs that somebody else's launcher has
- * started. The lowest rank of each host forks it; the ranks of the host find it by a name that the
- * launcher's key-value space tells them. It keeps nothing of its parent open, and ends when its
- * last member has gone.
+ * started. The lowest rank of each host forks it (member/steward_start.h); the ranks of the host
+ * find it by a name that the launcher's key-value space tells them. It keeps nothing of its parent
+ * open, and ends when its last member has gone. Here is what the two sides agree on.
  */
 #ifndef JOB_STEWARD_H
 #define JOB_STEWARD_H
@@ -11,8 +11,6 @@
 #include "base/settings.h"
 #include "job/address.h"
 #include "job/cluster.h"
-
-#define STEWARD_NAME_BYTES 33
 
 struct steward_plan {
     const struct cluster *cluster;
@@ -23,7 +21,7 @@ struct steward_plan {
     int listen_fd;                    /* from steward_listen() */
 };
 
-/* Its work, which is the task manager's and no part of a member's library (steward_load.c). */
+/* Its work, which is the task manager's (manager/steward_run.h) and no part of librhinet. */
 struct steward_body {
     const char *version; /* of the sources that it was made from */
     /* Says "+" and its addresses, or "-" and what went wrong, on report_fd; then serves until the
@@ -31,23 +29,12 @@ struct steward_body {
     __attribute__((noreturn)) void (*run)(const struct steward_plan *plan, int report_fd);
 };
 
-/* For programs that have a task manager inside, before they join: nothing has to be loaded. */
+/* For programs that have a task manager inside, before they join: nothing has to be loaded
+ * (member/steward_load.c). */
 void steward_bring(const struct steward_body *body);
 
 /* What a caller shows to prove that it belongs to the job, and as which rank. */
 #define STEWARD_PROOF_BYTES 32
 void steward_proof(const struct cluster *cluster, int rank, uint8_t proof[STEWARD_PROOF_BYTES]);
-
-/* A socket for the steward under a fresh name that nobody can guess. The descriptor, or an
- * error. */
-int steward_listen(char name[STEWARD_NAME_BYTES]);
-
-/* Start it; listen_fd stays the caller's. With several hosts, *addresses is where it can be called.
- * Errors: those of manager_create(), RH_ENOSPACE (no process), RH_EUNSUP (no body),
- * RH_ETIMEOUT. */
-int steward_start(const struct steward_plan *plan, struct address_list *addresses);
-
-/* A member's connection to the steward of its host, ready for REQUEST_HELLO. */
-int steward_connect(const char *name, const struct cluster *cluster, int rank);
 
 #endif

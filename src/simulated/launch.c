@@ -2,7 +2,7 @@
  *
  * What the launcher starts for NIC martini: the simulation, as RHINET_MARTINI describes it.
  */
-#include "job/launch.h"
+#include "job/launch/launch.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "simulated/network.h"

@@ -91,7 +91,7 @@ struct martini_settings {
 };
 int martini_settings_read(struct martini_settings *settings, const char *text);
 
-/* The launcher's way to it (job/launch.h). */
+/* The launcher's way to it (job/launch/launch.h). */
 struct launch_server;
 extern const struct launch_server martini_server;
 

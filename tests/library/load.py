@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""load.py LIBRARY: what a plug-in's host does with librhinet. Loads it with RTLD_LOCAL while threads
-run, uses it in all of them, unloads it, and then ends the threads that have used it; over and over.
-A process of its own, since what goes wrong here is a crash."""
+"""load.py LIBRARY: what a plug-in's host does with librhinet. Loads it with RTLD_LOCAL while
+threads run, uses it in all of them, unloads it, and then ends the threads that have used it; over
+and over. A process of its own, since what goes wrong here is a crash."""
 
 import _ctypes
 import ctypes

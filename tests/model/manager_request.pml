@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A member's requests to its task manager: src/job/broker.c (job_exchange) and manager.c
+ * A member's requests to its task manager: src/job/member/broker.c (job_exchange) and manager.c
  * (serve_member), manager_requests.c (publish, fetch).
  *
  * The member's THREADS ask under a lock, REQUESTS times each; the manager answers in order but may

@@ -4,7 +4,7 @@
  */
 #include "threads.h"
 
-#include "job/manager.h"
+#include "job/manager/manager.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -13,8 +13,13 @@ BELOW = {
     "sim": ["base"],
     "plan": ["base", "route", "sim"],
     "nic": ["base"],
-    "job": ["base", "nic"],
-    "simulated": ["base", "nic", "job", "sim", "plan"],
+    "job/starter": ["base"],
+    "job": ["base", "nic", "job/starter"],
+    "job/member": ["base", "nic", "job", "job/starter"],
+    "job/mesh": ["base", "nic", "job"],
+    "job/manager": ["base", "nic", "job", "job/mesh"],
+    "job/launch": ["base", "nic", "job", "job/mesh", "job/manager"],
+    "simulated": ["base", "nic", "job", "job/launch", "sim", "plan"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
     "experiment": ["base", "nic", "job", "sim", "simulated", "cache"],
@@ -27,14 +32,15 @@ BELOW = {
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
-    "job": ["job/job.h", "job/launch.h", "job/manager.h", "job/steward_run.h"],
+    "job": ["job/job.h"],
+    "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
 def module_of(path):
-    """Module of a path below src/; a NIC with rules of its own is a module of its own."""
+    """Module of a path below src/; a sub-folder with rules of its own is one."""
     parts = path.split("/")
     return "/".join(parts[:2]) if "/".join(parts[:2]) in BELOW else parts[0]
 
@@ -56,9 +62,7 @@ def judge(tree, path, target):
     if "src/" + target not in tree.paths:
         return f'"{target}" is not a path below src/'
     own, other = module_of(inside), module_of(target)
-    # The module's list of its sub-folders (nic.c of NICs) may name the face of each.
-    is_parent = own == other.split("/")[0]
-    if own != "cli" and other != own and not is_parent and other not in BELOW.get(own, []):
+    if own != "cli" and other != own and other not in BELOW.get(own, []):
         return f"{own} must not include {target}: {other} is not below it"
     if is_hidden(inside, target):
         return f"{target} is private to {target.rsplit('/', 1)[0]}"

@@ -94,7 +94,7 @@ class Layers(Case):
         self.speaks(check_layers, "route must not include")
 
     def test_private_of_subfolder(self):
-        self.include("src/job/join.c", "nic/shm/ring.h")
+        self.include("src/job/member/join.c", "nic/shm/ring.h")
         self.speaks(check_layers, "private to nic/shm")
 
     def test_private_of_subfolder_from_its_parent(self):
@@ -102,7 +102,7 @@ class Layers(Case):
         self.speaks(check_layers, "private to nic/shm")
 
     def test_private_of_module(self):
-        self.include("src/job/join.c", "nic/inner.h")
+        self.include("src/job/member/join.c", "nic/inner.h")
         self.speaks(check_layers, "private to nic")
 
     def test_private_even_for_cli(self):
@@ -124,8 +124,17 @@ class Layers(Case):
 
     def test_the_job_does_not_know_the_simulation(self):
         self.write("src/simulated/world.h", SPDX)
-        self.include("src/job/launch.c", "simulated/world.h")
-        self.speaks(check_layers, "job must not include simulated/world.h")
+        self.include("src/job/launch/launch.c", "simulated/world.h")
+        self.speaks(check_layers, "job/launch must not include simulated/world.h")
+
+    def test_a_member_does_not_know_the_manager(self):
+        self.write("src/job/manager/manager.h", SPDX)
+        self.include("src/job/launch/launch.c", "job/manager/manager.h")
+        self.silent(check_layers)
+        self.include("src/job/member/join.c", "job/manager/manager.h")
+        self.speaks(check_layers, "job/member must not include job/manager/manager.h")
+        self.include("src/job/job.h", "job/manager/manager.h")
+        self.speaks(check_layers, "job must not include job/manager/manager.h", count=2)
 
     def test_what_a_sub_folder_shows(self):
         self.write("src/nic/martini/call.h", SPDX)

@@ -5,9 +5,9 @@
  */
 #include "job/address.h"
 #include "job/cluster.h"
-#include "job/launch.h"
-#include "job/mesh.h"
-#include "job/orders.h"
+#include "job/launch/launch.h"
+#include "job/launch/orders.h"
+#include "job/mesh/mesh.h"
 #include "unit.h"
 
 #include <rhinet/error.h>

@@ -2,7 +2,7 @@
  *
  * Links between task managers, all in this process: who is heard, who is complained of, who is out.
  */
-#include "job/mesh_state.h"
+#include "job/mesh/state.h"
 #include "unit.h"
 
 #include <poll.h>

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The agents: remote shells, one for each other host, that start `rhinet node` there. An agent's
+ * standard input carries the orders, secret included, and then, for the host of rank 0, our own
+ * input; its output is that of the ranks there.
+ */
+#include "base/clock.h"
+#include "base/settings.h"
+#include "job/launch/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <rhinet/error.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS_MAX 64
+#define LINGER_NS (2 * NS_PER_S) /* for an agent whose host has said goodbye */
+
+/* ---- Starting ------------------------------------------------------------------------------- */
+
+struct agent_command {
+    char path[PATH_MAX]; /* of the remote shell */
+    char rhinet[PATH_MAX];
+    char *words; /* ours */
+    char *argv[WORDS_MAX + 4];
+    int host_at; /* where in argv the host's name goes */
+};
+
+static int split_words(struct agent_command *command, const char *rsh)
+{
+    int count = 0;
+    command->words = strdup(rsh);
+    if (!command->words)
+        return -ENOMEM;
+    char *rest = command->words;
+    char *word;
+    while ((word = strsep(&rest, " \t")) && count < WORDS_MAX) {
+        if (word[0])
+            command->argv[count++] = word;
+    }
+    command->host_at = count;
+    return count > 0 ? 0 : -ENOENT;
+}
+
+static int make_command(struct launcher *launcher, struct agent_command *command)
+{
+    const struct launch_hosts *hosts = launcher->options->hosts;
+    int result = split_words(command, hosts->rsh);
+    if (result == 0)
+        result = launch_path_find(command->argv[0], command->path, sizeof(command->path));
+    if (result) {
+        int status = launch_path_refuse("rhinet run --rsh",
+                                        command->argv[0] ? command->argv[0] : "", result);
+        launch_ranks_end(launcher, SIGKILL, status);
+        return result;
+    }
+    ssize_t length = readlink("/proc/self/exe", command->rhinet, sizeof(command->rhinet) - 1);
+    command->rhinet[length > 0 ? length : 0] = '\0';
+    if (hosts->remote_rhinet)
+        snprintf(command->rhinet, sizeof(command->rhinet), "%s", hosts->remote_rhinet);
+    static char node[] = "node";
+    command->argv[command->host_at + 1] = command->rhinet;
+    command->argv[command->host_at + 2] = node;
+    return 0;
+}
+
+static int write_orders(struct launcher *launcher, struct launch_agent *agent)
+{
+    const struct launch_options *options = launcher->options;
+    char folder[PATH_MAX];
+    struct orders orders = {
+        .cluster = *launcher->cluster,
+        .judge = *manager_addresses(launcher->manager),
+        .survive = options->survive,
+        .label = options->label,
+        .bind = options->bind,
+        .nic = options->nic,
+        .folder = getcwd(folder, sizeof(folder)) ? folder : "/",
+        .argv = (char **)options->argv,
+        .variables = options->hosts->variables,
+    };
+    int seat = cluster_seat_of(launcher->cluster, agent->node);
+    if (orders_write(&orders, seat, &agent->orders, &agent->length) == 0)
+        return 0;
+    return -ENOMEM;
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static int spawn(struct launcher *launcher, struct launch_agent *agent, int which,
+                 struct agent_command *command)
+{
+    int input[2] = {-1, -1}, output[2] = {-1, -1};
+    struct launch_plan plan = launcher->plan;
+    struct launch_child child = {.manager_fd = -1, .guard_fd = launcher->guard.fd, .core = -1};
+    bool is_exec_error;
+    plan.path = command->path;
+    plan.path_error = 0;
+    plan.argv = command->argv;
+    plan.environment++; /* without the slot for RHINET_MANAGER_FD */
+    command->argv[command->host_at] = launcher->cluster->host[agent->node];
+    int result = pipe2(input, O_CLOEXEC) != 0 ? -errno : 0;
+    if (result == 0 && launcher->output)
+        result = launch_output_open(launcher->output, launcher->local_count + which, -1, output);
+    if (result == 0) {
+        int stdio[3] = {input[0], output[0], output[1]};
+        memcpy(child.stdio, stdio, sizeof(child.stdio));
+        result = launch_spawn(&plan, &child, &agent->pid, &is_exec_error);
+    }
+    close_if_open(input[0]);
+    close_if_open(output[0]);
+    close_if_open(output[1]);
+    if (result) {
+        close_if_open(input[1]);
+        return result;
+    }
+    fcntl(input[1], F_SETFL, O_NONBLOCK);
+    agent->fd = input[1];
+    return 0;
+}
+
+void launch_agents_start(struct launcher *launcher)
+{
+    struct agent_command command = {0};
+    if (launcher->agent_count == 0)
+        return;
+    int result = make_command(launcher, &command);
+    int which = 0;
+    for (int node = 0; node < launcher->cluster->node_count && result == 0; node++) {
+        if (node == launcher->cluster->judge_node)
+            continue;
+        struct launch_agent *agent = &launcher->agents[which];
+        agent->node = node;
+        result = write_orders(launcher, agent);
+        if (result == 0)
+            result = spawn(launcher, agent, which, &command);
+        if (result) {
+            launch_say(launcher, "cannot start %s for host %s: %s%s", command.path,
+                       launcher->cluster->host[node], strerror(-result), launch_advice(result));
+            launch_ranks_end(launcher, SIGKILL, LAUNCH_STATUS_FAILED);
+        }
+        agent->is_ended = result != 0;
+        which++;
+    }
+    free(command.words);
+}
+
+static void forget_orders(struct launch_agent *agent)
+{
+    explicit_bzero(agent->orders, agent->length);
+    free(agent->orders);
+    agent->orders = NULL;
+}
+
+void launch_agents_free(struct launcher *launcher)
+{
+    for (int which = 0; launcher->agents && which < launcher->agent_count; which++) {
+        struct launch_agent *agent = &launcher->agents[which];
+        if (agent->orders)
+            forget_orders(agent);
+        close_if_open(agent->fd);
+    }
+}
+
+/* ---- Telling them --------------------------------------------------------------------------- */
+
+int launch_agents_poll(struct launcher *launcher, struct pollfd *fds)
+{
+    for (int which = 0; which < launcher->agent_count; which++) {
+        const struct launch_agent *agent = &launcher->agents[which];
+        fds[which] = (struct pollfd){.fd = agent->orders ? agent->fd : -1, .events = POLLOUT};
+    }
+    return launcher->agent_count;
+}
+
+/* It has them all. The pipe is then that of rank 0, or of nobody. */
+static void orders_are_given(struct launcher *launcher, struct launch_agent *agent)
+{
+    forget_orders(agent);
+    if (launcher->cluster->node_of[0] == agent->node)
+        launch_input_relay(&launcher->input, agent->fd);
+    else
+        close(agent->fd);
+    agent->fd = -1;
+}
+
+static void give_orders(struct launcher *launcher, struct launch_agent *agent)
+{
+    ssize_t length = write(agent->fd, agent->orders + agent->sent, agent->length - agent->sent);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (length < 0) { /* it does not read: it has ended, or will; that is noticed elsewhere */
+        forget_orders(agent);
+        close(agent->fd);
+        agent->fd = -1;
+        return;
+    }
+    agent->sent += (size_t)length;
+    if (agent->sent == agent->length)
+        orders_are_given(launcher, agent);
+}
+
+void launch_agents_serve(struct launcher *launcher, const struct pollfd *fds)
+{
+    for (int which = 0; which < launcher->agent_count; which++) {
+        if (fds[which].revents && launcher->agents[which].orders)
+            give_orders(launcher, &launcher->agents[which]);
+    }
+}
+
+/* ---- Noticing their end --------------------------------------------------------------------- */
+
+static void describe_end(const siginfo_t *info, char *text, size_t text_size)
+{
+    if (info->si_code == CLD_EXITED)
+        snprintf(text, text_size, "ended with status %d", info->si_status);
+    else
+        snprintf(text, text_size, "was killed by signal %d (%s)", info->si_status,
+                 strsignal(info->si_status));
+}
+
+static void never_called_back(struct launcher *launcher, const char *host, const siginfo_t *info)
+{
+    char end[96];
+    const char *hint = "if it said why, that is above";
+    if (info->si_code == CLD_EXITED && info->si_status == LAUNCH_STATUS_NOT_FOUND)
+        hint = "is rhinet installed there? --remote-rhinet says where";
+    else if (info->si_code == CLD_EXITED && info->si_status == 255)
+        hint = "can the host be reached, and without a password?";
+    describe_end(info, end, sizeof(end));
+    launch_say(launcher,
+               "host %s: the remote shell `%s %s` %s before rhinet had called back from there; %s; "
+               "ending the job",
+               host, launcher->options->hosts->rsh, host, end, hint);
+    launch_ranks_end(launcher, SIGTERM, LAUNCH_STATUS_FAILED);
+}
+
+static void agent_ended(struct launcher *launcher, struct launch_agent *agent,
+                        const siginfo_t *info)
+{
+    char text[160] = "its remote shell ";
+    agent->is_ended = true;
+    manager_serve(launcher->manager); /* its host may have said goodbye */
+    launch_hosts_serve(launcher);
+    if (agent->is_settled || launcher->is_ending)
+        return;
+    if (!launcher->has_begun) {
+        never_called_back(launcher, launcher->cluster->host[agent->node], info);
+        return;
+    }
+    describe_end(info, text + strlen(text), sizeof(text) - strlen(text));
+    manager_drop_host(launcher->manager, agent->node, text);
+    launch_hosts_serve(launcher);
+}
+
+void launch_agents_notice(struct launcher *launcher)
+{
+    for (int which = 0; which < launcher->agent_count; which++) {
+        struct launch_agent *agent = &launcher->agents[which];
+        siginfo_t info = {0};
+        if (!agent->is_ended &&
+            waitid(P_PID, (id_t)agent->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0)
+            agent_ended(launcher, agent, &info);
+    }
+}
+
+bool launch_is_agent(const struct launcher *launcher, int pid)
+{
+    for (int which = 0; which < launcher->agent_count; which++) {
+        if (launcher->agents[which].pid == pid)
+            return true;
+    }
+    return false;
+}
+
+struct launch_agent *launch_agent_of(struct launcher *launcher, int node)
+{
+    for (int which = 0; which < launcher->agent_count; which++) {
+        if (launcher->agents[which].node == node)
+            return &launcher->agents[which];
+    }
+    return NULL;
+}
+
+bool launch_agents_are_over(const struct launcher *launcher)
+{
+    int64_t now_ns = clock_now_ns();
+    if (launcher->is_ending && now_ns >= launcher->hosts_end_ns)
+        return true;
+    for (int which = 0; which < launcher->agent_count; which++) {
+        const struct launch_agent *agent = &launcher->agents[which];
+        bool is_over = agent->is_settled && now_ns >= agent->settled_ns + LINGER_NS;
+        bool never_called = launcher->is_ending && !launcher->has_begun;
+        if (!agent->is_ended && !is_over && !never_called)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the first launcher tells the launcher of another host (`rhinet node`) on its standard input,
+ * where nobody else sees it: the job, its secret, who runs where, what to run and with which
+ * environment. Behind the orders, the input is that of rank 0.
+ */
+#ifndef JOB_LAUNCH_ORDERS_H
+#define JOB_LAUNCH_ORDERS_H
+
+#include "job/address.h"
+#include "job/cluster.h"
+
+struct orders {
+    struct cluster cluster;
+    struct address_list judge; /* where the first task manager listens */
+    bool survive, label;
+    int bind; /* enum launch_bind */
+    const char *nic;
+    const char *folder; /* to run in */
+    char **argv;        /* ends with NULL */
+    char **variables;   /* NAME=VALUE, to be added to the environment; ends with NULL */
+    char *body;         /* ours: the texts lie in there */
+};
+
+/* As bytes for one host, that of the seat; *bytes is the caller's to free(). 0 or RH_ENOSPACE. */
+int orders_write(const struct orders *orders, int seat, char **bytes, size_t *length);
+
+/* Read from fd exactly what the orders are. Errors: RH_EREFUSED (another version, no orders),
+ * RH_ECORRUPT, RH_ENOSPACE. */
+int orders_read(struct orders *orders, int fd);
+void orders_free(struct orders *orders);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The task manager: its life cycle and its sockets. What the requests do is requests.c.
+ */
+#include "job/manager/manager.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "job/cluster.h"
+#include "job/manager/state.h"
+#include "job/mesh/mesh.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SIZE_MOST  65536
+#define LAST_WORDS 64
+
+static void close_once(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The member's process is known by what the kernel says, not by what it says itself. Asked for only
+ * while its first request is awaited: a socket with this option gets an abstract name when it
+ * sends. */
+static void ask_for_identity(struct member *member, int yes)
+{
+    setsockopt(member->fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
+}
+
+/* By hand: a process that is about to be started may still have the descriptor, and then closing it
+ * would leave it in the set. */
+static void stop_watching(struct manager *manager, int *fd)
+{
+    if (*fd >= 0)
+        epoll_ctl(manager->poll_fd, EPOLL_CTL_DEL, *fd, NULL);
+    close_once(fd);
+}
+
+void manager_watch_process(struct manager *manager, int rank, int pid)
+{
+    struct member *member = &manager->members[rank];
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_PROCESS + (uint64_t)rank};
+    if (pid <= 0 || pid == member->started_pid || pid == getpid())
+        return;
+    member->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (member->process_fd >= 0 &&
+        epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->process_fd, &event) < 0)
+        close_once(&member->process_fd);
+}
+
+static int member_watch(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    ask_for_identity(member, true);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)rank};
+    if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
+                         strerror(errno));
+    return 0;
+}
+
+static int member_open(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                         "no descriptor left for rank %d of %d: %s; raise ulimit -n", rank,
+                         manager->size, strerror(errno));
+    member->fd = pair[0];
+    member->child_fd = pair[1];
+    return member_watch(manager, rank);
+}
+
+int manager_adopt(struct manager *manager, int rank, int fd)
+{
+    struct member *member = &manager->members[rank];
+    if (member->has_come)
+        return -EEXIST;
+    member->fd = fd;
+    if (member_watch(manager, rank) < 0) {
+        member->fd = -1;
+        return -ENOSPC;
+    }
+    member->has_come = true;
+    return 0;
+}
+
+int manager_member_count(const struct manager *manager)
+{
+    int count = 0;
+    for (int rank = 0; rank < manager->size; rank++)
+        count += manager->members[rank].fd >= 0;
+    return count;
+}
+
+void manager_refuse_all(struct manager *manager, const char *why)
+{
+    snprintf(manager->refusal, sizeof(manager->refusal), "%s", why);
+}
+
+void manager_count_refused(struct manager *manager)
+{
+    atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
+}
+
+/* Several hosts agree on it beforehand. */
+static int take_identity(struct manager *manager, uint64_t *job_id)
+{
+    const struct cluster *cluster = manager->cluster;
+    if (!cluster)
+        return cluster_make_identity(job_id, manager->secret);
+    *job_id = cluster->job_id;
+    cluster_member_secret(cluster->secret, manager->secret);
+    return 0;
+}
+
+static int populate(struct manager *manager, const struct manager_options *options)
+{
+    uint64_t job_id = 0;
+    int result = take_identity(manager, &job_id);
+    if (result < 0)
+        return result;
+    result = job_memory_create(&manager->memory, (uint32_t)options->size, job_id);
+    if (result < 0)
+        return result;
+    struct roster *roster = manager->memory.roster;
+    roster->survive = options->survive;
+    snprintf(roster->nic, sizeof(roster->nic), "%s", options->nic ? options->nic : "");
+    snprintf(roster->command, sizeof(roster->command), "%s",
+             options->command ? options->command : "");
+    result = manager_hosts_open(manager, options);
+    for (int rank = 0; rank < options->size && result == 0; rank++) {
+        if (!options->adopts && manager_is_local(manager, rank))
+            result = member_open(manager, rank);
+    }
+    return result;
+}
+
+int manager_create(struct manager **manager, const struct manager_options *options)
+{
+    if (options->size < 1 || options->size > SIZE_MOST)
+        return error_set(RH_EINVALID, ERROR_NO_RANK, "a job has 1 to %d processes, not %d",
+                         SIZE_MOST, options->size);
+    struct manager *made = calloc(1, sizeof(*made));
+    struct member *members = calloc((size_t)options->size, sizeof(*members));
+    if (!made || !members) {
+        free(made);
+        free(members);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %d", options->size);
+    }
+    made->size = options->size;
+    made->members = members;
+    made->cluster = options->cluster;
+    made->adopts = options->adopts;
+    made->common_fd = -1;
+    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    for (int rank = 0; rank < options->size; rank++)
+        members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1, .process_fd = -1};
+    made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int result = made->poll_fd < 0
+                     ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                                 "no descriptor left for the task manager: %s", strerror(errno))
+                     : populate(made, options);
+    if (result < 0) {
+        manager_destroy(made);
+        return result;
+    }
+    *manager = made;
+    return 0;
+}
+
+void manager_destroy(struct manager *manager)
+{
+    if (!manager)
+        return;
+    for (int rank = 0; rank < manager->size; rank++) {
+        struct member *member = &manager->members[rank];
+        manager_drop_offers(member);
+        free(member->offers);
+        free(member->card);
+        close_once(&member->fd);
+        close_once(&member->child_fd);
+        close_once(&member->process_fd);
+    }
+    manager_hosts_close(manager);
+    free(manager->members);
+    job_memory_release(&manager->memory);
+    close_once(&manager->common_fd);
+    close_once(&manager->poll_fd);
+    explicit_bzero(manager->secret, sizeof(manager->secret));
+    free(manager);
+}
+
+int manager_member_fd(struct manager *manager, int rank)
+{
+    return manager->members[rank].child_fd;
+}
+
+void manager_member_started(struct manager *manager, int rank, int pid)
+{
+    struct member *member = &manager->members[rank];
+    member->started_pid = pid;
+    atomic_store_explicit(&manager->memory.roster->peer[rank].pid, pid, memory_order_relaxed);
+    if (pid != getpid())
+        close_once(&member->child_fd);
+    else
+        member->child_fd = -1; /* a rank that is a thread of ours: the socket is now its own */
+}
+
+void manager_set_end(struct manager *manager, int rank, struct rank_end end)
+{
+    struct roster *roster = manager->memory.roster;
+    struct roster_peer *peer = &roster->peer[rank];
+    enum rh_peer_state before = roster_state(roster, rank);
+    atomic_store_explicit(&peer->end_signal, end.signal, memory_order_relaxed);
+    atomic_store_explicit(&peer->end_status, end.status, memory_order_relaxed);
+    if (before >= RH_PEER_LEFT)
+        return;
+    atomic_store_explicit(&peer->state, end.state, memory_order_release);
+    if (end.state != RH_PEER_DIED)
+        return;
+    atomic_store_explicit(&roster->last_dead, rank, memory_order_relaxed);
+    atomic_fetch_add_explicit(&roster->death_count, 1, memory_order_release);
+}
+
+void manager_member_ended(struct manager *manager, int rank, int status, int signal)
+{
+    struct rank_end end = {.status = status, .signal = signal};
+    end.state = signal != 0 || status != 0 ? RH_PEER_DIED : RH_PEER_LEFT;
+    manager_drop_offers(&manager->members[rank]);
+    manager_set_end(manager, rank, end);
+    manager_tell_end(manager, rank, status, signal);
+}
+
+/* The member's socket is closed, or its process has ended. Of our own child the launcher will tell
+ * us why; behind a wrapper this is all we ever learn. */
+static void member_hung_up(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    int pid = atomic_load_explicit(&manager->memory.roster->peer[rank].pid, memory_order_relaxed);
+    stop_watching(manager, &member->fd);
+    stop_watching(manager, &member->process_fd);
+    if (member->has_joined && !member->has_left && pid != member->started_pid)
+        manager_member_ended(manager, rank, ROSTER_END_UNKNOWN, 0);
+}
+
+static void serve_member(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    struct request request;
+    struct answer answer;
+    struct descriptor_message message = {.data = &request, .length = sizeof(request)};
+    int result = descriptor_receive(member->fd, &message, MSG_DONTWAIT);
+    if (result == -EAGAIN)
+        return;
+    if (result == -ECONNRESET || (result < 0 && result != -EBADMSG)) {
+        member_hung_up(manager, rank);
+        return;
+    }
+    if (result == -EBADMSG)
+        memset(&request, 0, sizeof(request)); /* refused below: no such version */
+    manager_answer(manager, rank, &request, &message, &answer);
+    while (message.fd_count > 0)
+        close(message.fd[--message.fd_count]);
+    struct descriptor_message reply = {
+        .data = &answer.reply, .length = sizeof(answer.reply), .fd_count = answer.fd_count};
+    memcpy(reply.fd, answer.fd, sizeof(reply.fd));
+    ask_for_identity(member, false);
+    result = descriptor_send(member->fd, &reply, MSG_DONTWAIT);
+    ask_for_identity(member, !member->has_joined);
+    for (int i = 0; answer.given && i < answer.fd_count; i++)
+        close(answer.fd[i]);
+    if (result < 0) { /* it asks without reading answers: no use talking to it */
+        log_warning("task manager: rank %d does not read its answers (%s); cut off", rank,
+                    strerror(-result));
+        member_hung_up(manager, rank);
+    }
+}
+
+/* What it said before it ended still counts: it may have left. A child of its that says more with
+ * its socket is not listened to for ever. */
+static void process_ended(struct manager *manager, int rank)
+{
+    struct member *member = &manager->members[rank];
+    struct pollfd more = {.fd = member->fd, .events = POLLIN};
+    for (int i = 0; i < LAST_WORDS && member->fd >= 0 && poll(&more, 1, 0) > 0; i++)
+        serve_member(manager, rank);
+    if (member->process_fd >= 0)
+        member_hung_up(manager, rank);
+}
+
+int manager_poll_fd(const struct manager *manager)
+{
+    return manager->poll_fd;
+}
+
+void manager_serve(struct manager *manager)
+{
+    struct epoll_event events[32];
+    int count = epoll_wait(manager->poll_fd, events, 32, 0);
+    for (int i = 0; i < count; i++) {
+        uint64_t what = events[i].data.u64;
+        int rank = (int)(what & INT32_MAX);
+        if (what == MANAGER_MESH)
+            mesh_serve(manager->mesh);
+        else if (what == MANAGER_QUERY)
+            manager_query_serve(manager);
+        else if (what >= MANAGER_PROCESS && manager->members[rank].process_fd >= 0)
+            process_ended(manager, rank);
+        else if (what < MANAGER_PROCESS && manager->members[rank].fd >= 0)
+            serve_member(manager, rank);
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The task manager's memory, shared by manager.c (life cycle, sockets) and requests.c (what
+ * each request does). Private to src/job.
+ */
+#ifndef JOB_MANAGER_STATE_H
+#define JOB_MANAGER_STATE_H
+
+#include "base/cores.h"
+#include "base/descriptor.h"
+#include "job/job_memory.h"
+#include "job/manager/manager.h"
+#include "job/mesh/mesh.h"
+#include "job/protocol.h"
+
+/* A descriptor that a member offers to the job. */
+struct offer {
+    uint32_t sid;
+    uint32_t rights;
+    int fd;
+};
+
+struct member {
+    int fd;         /* our end */
+    int child_fd;   /* its end, until its process has it */
+    int agent_fd;   /* our end of its agent line, or -1 */
+    int process_fd; /* a pidfd, where the launcher would not tell us that it ended, or -1 */
+    int started_pid;
+    bool has_come; /* adopted: once */
+    bool has_joined;
+    bool has_left;
+    uint8_t *card; /* how other hosts reach it, or NULL */
+    size_t card_length;
+    struct offer *offers;
+    size_t offer_count;
+    size_t offer_room;
+};
+
+/* What stands in the epoll set: a rank's socket by its number, and besides */
+#define MANAGER_MESH    UINT32_MAX
+#define MANAGER_QUERY   (UINT32_MAX - 1)
+#define MANAGER_PROCESS (1ULL << 32) /* + rank: its process */
+
+struct manager_events {
+    struct manager_event *event;
+    size_t start, count, room;
+};
+
+/* Somebody wants to know who waits for whom on the other hosts (query.c). */
+struct manager_query {
+    int fd[2];          /* a pipe: who wants it writes a byte */
+    int64_t *offset_ns; /* of each node's clock to ours; 0: not known */
+};
+
+struct manager {
+    int poll_fd;
+    int size;
+    int common_fd;
+    uint8_t secret[32]; /* the members' */
+    struct job_memory memory;
+    struct member *members;
+    const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */
+    struct mesh *mesh;
+    struct manager_events events;
+    struct manager_query query;
+    bool adopts;
+    struct core_set cores; /* adopted members bring their own: all of these together */
+    char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
+};
+
+/* Carry out one request of a member. Fills reply and, where it hands out descriptors, their copies:
+ * fd[i] stays the manager's unless `given` is set, in which case it is closed after sending. */
+struct answer {
+    struct reply reply;
+    int fd[DESCRIPTORS_MAX];
+    int fd_count;
+    bool given;
+};
+void manager_answer(struct manager *manager, int rank, const struct request *request,
+                    const struct descriptor_message *message, struct answer *answer);
+
+/* A member has joined: be told when its process ends, even if somebody else holds its socket. */
+void manager_watch_process(struct manager *manager, int rank, int pid);
+
+/* Write into the roster how a rank ended. Nobody is told twice that it died. */
+struct rank_end {
+    enum rh_peer_state state; /* RH_PEER_LEFT or RH_PEER_DIED */
+    int status, signal;
+};
+void manager_set_end(struct manager *manager, int rank, struct rank_end end);
+
+/* ---- hosts.c: the other hosts. All do nothing in a job of one. ----------------------- */
+
+bool manager_is_local(const struct manager *manager, int rank);
+int manager_hosts_open(struct manager *manager, const struct manager_options *options);
+void manager_hosts_close(struct manager *manager);
+void manager_tell_state(struct manager *manager, int rank);
+void manager_tell_end(struct manager *manager, int rank, int status, int signal);
+void manager_tell_card(struct manager *manager, int rank);
+
+/* ---- query.c ------------------------------------------------------------------------ */
+
+enum host_frame {
+    HOST_STATE = MESH_OWNER, /* rank; value: its state */
+    HOST_ENDED,              /* rank; values: status, signal, pid */
+    HOST_CARD,               /* rank; data: its card */
+    HOST_END,                /* value: signal for all ranks; from the first launcher only */
+    HOST_QUERY,              /* value: round. Who waits there? */
+    HOST_WAITS               /* rank; values: round, process, threads; data: struct host_waits */
+};
+
+int manager_query_open(struct manager *manager);
+void manager_query_close(struct manager *manager);
+void manager_query_serve(struct manager *manager);
+
+/* Another host asks, or answers. */
+void manager_query_answer(struct manager *manager, int seat, int32_t round);
+void manager_query_told(struct manager *manager, const struct mesh_frame *frame);
+
+/* Keep a card. RH_ENOSPACE, RH_EEXIST. */
+int manager_keep_card(struct member *member, const uint8_t *card, size_t length);
+
+/* The member's process is gone: nothing it offered is handed out any more. */
+void manager_drop_offers(struct member *member);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Joining and leaving a job, and what a member may ask about it.
+ */
+#include "base/error.h"
+#include "job/member/exchange.h"
+#include "job/member/join_started.h"
+#include "job/nic_choice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* A job of one is its own manager: its roster and board exist, so `rhinet top` finds it too. */
+static int join_alone(struct rh_job *job)
+{
+    uint32_t number = 0;
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        number = (uint32_t)getpid();
+    int result = job_memory_create(&job->memory, 1, number | 0x10000000u);
+    if (result < 0)
+        return result;
+    struct roster *roster = job->memory.roster;
+    snprintf(roster->command, sizeof(roster->command), "%s", program_invocation_short_name);
+    atomic_store(&roster->peer[0].pid, getpid());
+    atomic_store(&roster->peer[0].state, RH_PEER_JOINED);
+    job->world.size = 1;
+    return 0;
+}
+
+static int check_manager_socket(int fd)
+{
+    int type = 0;
+    socklen_t length = sizeof(type);
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_SEQPACKET)
+        return error_set(
+            RH_EREFUSED, ERROR_NO_RANK,
+            "descriptor %d is not the launcher's connection (%s); something between "
+            "`rhinet run` and this program closed it, or unset RHINET_MANAGER_FD to run "
+            "alone",
+            fd, type ? "other kind" : strerror(errno));
+    fcntl(fd, F_SETFD, FD_CLOEXEC); /* what this program starts is not a member */
+    return 0;
+}
+
+static int join_manager(struct rh_job *job, int fd)
+{
+    int result = check_manager_socket(fd);
+    if (result < 0)
+        return result;
+    job->line.fd = fd;
+    struct exchange hello = {.request = {.kind = REQUEST_HELLO}, .send_fd = -1, .fd_count = 2};
+    result = job_exchange(job, &hello);
+    if (result < 0)
+        return result;
+    const struct reply *reply = &hello.reply;
+    if (reply->size < 1 || reply->rank < 0 || reply->rank >= reply->size)
+        result = error_set(RH_ECORRUPT, ERROR_NO_RANK, "the task manager says rank %d of %d",
+                           reply->rank, reply->size);
+    else
+        result = job_memory_map(&job->memory, hello.fd[0], hello.fd[1], (uint32_t)reply->size);
+    if (result < 0) {
+        close(hello.fd[0]);
+        close(hello.fd[1]);
+        return result;
+    }
+    job->world.rank = reply->rank;
+    job->world.size = reply->size;
+    memcpy(job->world.secret, reply->secret, sizeof(job->world.secret));
+    job_broker_fill(job);
+    job->world.broker = &job->broker;
+    /* Where Yama restricts ptrace, this lets the launcher's other children reach attached memory;
+     * elsewhere it has no effect. */
+    prctl(PR_SET_PTRACER, job->memory.roster->launcher_pid, 0, 0, 0);
+    return 0;
+}
+
+/* Not by `rhinet run`: by somebody else's launcher, or by nobody's. */
+static int join_otherwise(struct rh_job *job)
+{
+    struct starter *starter = &job->starter;
+    bool is_there;
+    int result = starter_open(starter, &job->settings, &is_there);
+    if (result < 0)
+        return result;
+    if (is_there && starter->size > 1) {
+        result = join_started(starter, &job->settings);
+        if (result >= 0)
+            result = join_manager(job, result);
+    } else {
+        result = join_alone(job);
+    }
+    starter_release(starter, result < 0);
+    return result;
+}
+
+static int settle(struct rh_job *job, const struct rh_join_options *options)
+{
+    int result = settings_load(&job->settings, environ);
+    if (result < 0)
+        return result;
+    job->timeout_ns = (int64_t)setting_number(&job->settings, SETTING_TIMEOUT);
+    int fd = options && options->manager_fd > 0
+                 ? options->manager_fd
+                 : (int)setting_number(&job->settings, SETTING_MANAGER_FD);
+    result = fd > 0 ? join_manager(job, fd) : join_otherwise(job);
+    if (result < 0)
+        return result;
+    if (job->world.rank == 0 && setting_number(&job->settings, SETTING_MANAGER_FD) == 0)
+        settings_warn(environ);
+    job->world.roster = job->memory.roster;
+    job->world.job_id = job->memory.roster->job_id;
+    job->world.board = &job->memory.board[job->world.rank];
+    job->world.boards = job->memory.board;
+    job->world.settings = &job->settings;
+    job->counters = &job->world.board->counters;
+    const char *nic = options && options->nic
+                          ? options->nic
+                          : nic_choice(&job->settings, job->memory.roster->node_count);
+    snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
+    return nic_open(&job->nic, nic, &job->world);
+}
+
+static void say_goodbye(struct rh_job *job)
+{
+    struct exchange leave = {.request = {.kind = REQUEST_LEAVE}, .send_fd = -1};
+    if (job->line.fd >= 0)
+        job_exchange(job, &leave); /* a lost launcher changes nothing any more */
+}
+
+static void job_free(struct rh_job *job)
+{
+    job_memory_release(&job->memory);
+    line_close(&job->line);
+    explicit_bzero(job->world.secret, sizeof(job->world.secret));
+    free(job);
+}
+
+int rh_join(struct rh_job **job, const struct rh_join_options *options)
+{
+    if (!job || (options && options->struct_size < sizeof(*options)))
+        return error_set(RH_EINVALID, ERROR_NO_RANK,
+                         "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
+    struct rh_job *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job");
+    line_open(&made->line, -1);
+    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    int result = settle(made, options);
+    if (result < 0) {
+        starter_release(&made->starter, true);
+        job_free(made);
+        return result;
+    }
+    *job = made;
+    return 0;
+}
+
+int job_take_place(struct rh_job **job, const struct job_place *place)
+{
+    struct rh_job *made = calloc(1, sizeof(*made));
+    if (!made)
+        return error_set(RH_ENOSPACE, place->rank, "no memory for a job");
+    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    made->settings = *place->settings;
+    made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
+    made->world = (struct nic_world){.rank = place->rank,
+                                     .size = place->size,
+                                     .job_id = place->job_id,
+                                     .roster = place->roster,
+                                     .board = &place->boards[place->rank],
+                                     .boards = place->boards,
+                                     .settings = &made->settings,
+                                     .port = place->port};
+    made->counters = &made->world.board->counters;
+    line_open(&made->line, -1);
+    snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);
+    int result = nic_open(&made->nic, made->nic_name, &made->world);
+    if (result < 0) {
+        job_free(made);
+        return result;
+    }
+    atomic_store(&place->roster->peer[place->rank].state, RH_PEER_JOINED);
+    *job = made;
+    return 0;
+}
+
+int rh_leave(struct rh_job *job)
+{
+    job->nic->ops->close(job->nic);
+    say_goodbye(job);
+    starter_release(&job->starter, true);
+    job_free(job);
+    return 0;
+}
+
+int rh_rank(const struct rh_job *job)
+{
+    return job->world.rank;
+}
+
+int rh_size(const struct rh_job *job)
+{
+    return job->world.size;
+}
+
+static int check_rank(const struct rh_job *job, int rank)
+{
+    if (rank >= 0 && rank < job->world.size)
+        return 0;
+    return error_set(RH_EINVALID, ERROR_NO_RANK, "rank %d is outside the job of %d", rank,
+                     job->world.size);
+}
+
+int rh_node(const struct rh_job *job, int rank)
+{
+    int result = check_rank(job, rank);
+    return result < 0 ? result : job->world.roster->peer[rank].node;
+}
+
+uint64_t rh_job_id(const struct rh_job *job)
+{
+    return job->world.job_id;
+}
+
+int64_t rh_clock_ns(const struct rh_job *job)
+{
+    return nic_now_ns(job->nic);
+}
+
+const char *rh_nic_name(const struct rh_job *job)
+{
+    return job->nic_name;
+}
+
+int rh_peer_state(const struct rh_job *job, int rank)
+{
+    int result = check_rank(job, rank);
+    return result < 0 ? result : (int)roster_state(job->world.roster, rank);
+}
+
+int rh_deaths_acknowledge(struct rh_job *job)
+{
+    uint32_t deaths = atomic_load_explicit(&job->world.roster->death_count, memory_order_acquire);
+    atomic_store_explicit(&job->world.deaths_known, deaths, memory_order_relaxed);
+    return (int)deaths;
+}

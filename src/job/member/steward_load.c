@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The task manager, for members that may have to start one: the program brings it along, or
+ * librhinet-manager is loaded, which is installed beside librhinet. Few programs need it, and those
+ * only for a moment: what runs it is a process of its own.
+ */
+#include "job/member/steward_load.h"
+
+#include "base/error.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define LIBRARY "librhinet-manager.so.0"
+
+static const struct steward_body *brought;
+
+void steward_bring(const struct steward_body *body)
+{
+    brought = body;
+}
+
+int steward_load(const struct steward_body **body, void **library)
+{
+    *library = NULL;
+    *body = brought;
+    if (brought)
+        return 0;
+    void *loaded = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!loaded)
+        return error_set(RH_EUNSUP, ERROR_NO_RANK,
+                         "a task manager is needed under this launcher: %s; it belongs where "
+                         "librhinet.so is, or start the program by `rhinet run`",
+                         dlerror());
+    const struct steward_body *found = dlsym(loaded, "rh_steward_body");
+    /* What they hand to each other is a struct of these sources. */
+    if (!found || strcmp(found->version, RHINET_VERSION) != 0) {
+        int result = error_set(RH_EUNSUP, ERROR_NO_RANK,
+                               "%s is of version %s, this library of %s; install both together",
+                               LIBRARY, found ? found->version : "unknown", RHINET_VERSION);
+        dlclose(loaded);
+        return result;
+    }
+    *body = found;
+    *library = loaded;
+    return 0;
+}
+
+void steward_unload(void *library)
+{
+    if (library)
+        dlclose(library);
+}

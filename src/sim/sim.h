@@ -23,7 +23,7 @@
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two
  * runs with the same seed is the same, and a difference is a bug. Programs are fibers.
  *
- * The NIC on it is src/nic/martini, programs that stand on that are src/experiment. To add an
+ * What stands behind NIC martini is src/simulated, programs on that are src/experiment. To add an
  * experiment with the simulator alone: a part in thesis/, named in thesis/session.h; with rhinet's
  * own code: a part in src/experiment.
  */

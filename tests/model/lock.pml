@@ -70,7 +70,7 @@ byte stood = 0; /* has_stood, a bit for each rank */
 /* lost_its_holder() */
 #define STOOD(r) (stood >> (r) & 1)
 #define IS_MISSED(r) (seat[r].gone && STOOD(r))
-#define LOST_HOLDER (old == FREE_DIED || \
+#define LOST_HOLDER (has_lost || \
     (old != FREE && (IS_MISSED(0) || IS_MISSED(1) || IS_MISSED(RANKS - 1))))
 
 #define STEP(what) atomic { if :: stopped[me] -> goto over :: else -> what fi }
@@ -183,7 +183,7 @@ inline plan() {
 proctype rank(byte me; bool may_leave)
 {
     byte before, n, i, j, at, found, count, newcomer, from, to, old;
-    bool told, ok, holder, overtaken, unlocking, trying, closed;
+    bool told, ok, holder, overtaken, unlocking, trying, closed, has_lost;
     if
     :: may_leave -> goto try
     :: true -> goto request
@@ -309,7 +309,7 @@ close:
 #endif
         :: else
         fi;
-        closed = true);
+        closed = true; has_lost = has_lost || old == FREE_DIED);
 look:
     STEP(i = 0);
     do
@@ -434,7 +434,7 @@ look:
     };
 back:
     atomic {
-        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false; closed = false;
+        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false; closed = false; has_lost = false;
         if
         :: unlocking -> unlocking = false; goto unlock
         :: trying -> goto try

@@ -209,9 +209,11 @@ struct nic_ops {
      * so that touching it cannot fail later. Errors: RH_EEXIST, RH_ENOSPACE. */
     int (*segment_add)(struct nic *nic, struct nic_segment *segment);
 
-    /* Close it again. May wait (timeout_ns) for transfers under way into attached memory; from then
-     * on the SID is stale to peers until added again. Errors: RH_ENOSEG, RH_ETIMEOUT: the segment
-     * is closed, but a stopped peer may still write. */
+    /* Close it again; from then on the SID is stale to peers until added again. May wait
+     * (timeout_ns) for transfers under way into attached memory: when 0 is returned no peer writes
+     * it any more, also none that was stopped in between. Errors: RH_ENOSEG, RH_ETIMEOUT, with the
+     * rank of the peer in the error: that one may still write. Peers are refused, but the segment
+     * is not removed, so that its SID stays in use: remove it again. */
     int (*segment_remove)(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With

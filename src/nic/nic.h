@@ -130,9 +130,9 @@ enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMP
  * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
  * most once, and what it gave is never known. Zeroed to begin with.
  *
- * NIC martini cannot continue: there a packet is lost only with its pair of nodes, for good, so that
- * whoever begins again never hears either. An append in doubt leaves its ticket open and is made
- * again; an atomic operation leaves it closed, and is in doubt for ever. */
+ * NIC martini cannot continue: there a packet is lost only with its pair of nodes, for good, so
+ * that whoever begins again never hears either. An append in doubt leaves its ticket open and is
+ * made again; an atomic operation leaves it closed, and is in doubt for ever. */
 struct nic_ticket {
     bool is_open;
     int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */

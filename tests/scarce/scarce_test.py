@@ -198,11 +198,9 @@ class Job(Scarce):
                    self.HELLO)
 
     def test_members(self):
-        for nic in ("shm", "ofi", "martini"):
-            run = ["run", "-n", 2, *self.LIMIT, "--nic", nic]
-            self.check_places(
-                lambda place, run=run: [*run, *self.preload(WITHHOLD_FROM=place), self.HELLO],
-                lambda file, run=run: [*run, *self.preload(WITHHOLD_LIST=file), self.HELLO])
+        run = ["run", "-n", 2, *self.LIMIT, "--nic", "shm"]
+        self.check_places(lambda place: [*run, *self.preload(WITHHOLD_FROM=place), self.HELLO],
+                          lambda file: [*run, *self.preload(WITHHOLD_LIST=file), self.HELLO])
 
 
 class Program(Scarce):

@@ -130,7 +130,7 @@ static void meet(struct dsm_test *test)
 {
     if (test->member.rank == ODD && !sound.name)
         make_odd(test);
-    MEMBER_OK(&test->member, rh_barrier(test->dsm->set, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&test->member, rh_barrier(test->dsm->set, RH_MILLISECONDS(30000)));
 }
 
 static int write_pair(struct dsm_test *test, rh_dsm_variable variable, uint64_t value,

@@ -7,7 +7,7 @@
  * later. Who gave up has to know how it ended before the variable goes on: until then its word is
  * SERVING, and TAKING where it had tried to take. Who invalidates need not know.
  *
- * The first rank writes, the second reads or writes twice, the third writes.
+ * The first rank, the owner, writes; the second has a copy, and reads or writes; the third writes.
  * Every wait may end at any time here, and an owner is found by guessing, so this says nothing of
  * progress; dsm.pml does. Must hold: a writer is alone; what is read, pulled or granted is the last
  * write; in the end, when all is known, there is one owner, with the data, and no stale valid copy.
@@ -22,6 +22,9 @@
 #define N 3
 #ifndef DOUBTS
 #define DOUBTS 1
+#endif
+#ifndef OPERATIONS
+#define OPERATIONS 1 /* of the second rank */
 #endif
 #define TORN 99
 
@@ -62,7 +65,8 @@ flight flights[N + 1]; /* the last: an invalidation, forgotten by who asked */
 #define STEP_TAKE 3
 byte step[N];
 
-inline look(r) { atomic { w = word[r]; h = hint[r]; c = copies[r]; g = reading[r] } }
+inline look(r) { w = word[r]; h = hint[r]; c = copies[r]; g = reading[r] }
+inline clear() { w = 0; h = 0; c = 0; g = 0; w2 = 0; h2 = 0; c2 = 0; g2 = 0 }
 
 /* ---- The network ---------------------------------------------------------------------------- */
 
@@ -115,7 +119,7 @@ inline swap_if(t, f)
             flights[f].to_reading = g2;
             result = 2
         fi;
-        w = 0; h = 0; c = 0; g = 0; w2 = 0; h2 = 0; c2 = 0; g2 = 0
+        clear()
     }
 }
 
@@ -182,11 +186,15 @@ inline settle()
 
 inline let_read(r)
 {
-    look(r);
-    copies[me] = copies[me] | COPY(r);
+    atomic {
+        look(r);
+        copies[me] = copies[me] | COPY(r);
+        w2 = (w & ~WAIT_R) | FETCHING; h2 = me; c2 = c; g2 = g;
+        result = ((w & WAIT_R) && !(w & TAKEN) -> 1 : 0);
+        if :: result == 0 -> clear() :: else fi
+    };
     if
-    :: (w & WAIT_R) && !(w & TAKEN) ->
-        atomic { w2 = (w & ~WAIT_R) | FETCHING; h2 = me; c2 = c; g2 = g };
+    :: result == 1 ->
         swap_if(r, me);
         if
         :: result == 2 ->
@@ -215,13 +223,15 @@ inline forgotten()
 
 inline let_write(r)
 {
-    look(r);
+    atomic {
+        look(r);
+        w2 = (w & ~WAIT_W) | OWNER | WRITER; h2 = me; g2 = g;
+        c2 = copies[me] | (reading[me] -> COPY(me) : 0);
+        result = ((w & WAIT_W) && !(w & TAKEN) -> 1 : 0);
+        if :: result == 0 -> clear() :: else fi
+    };
     if
-    :: (w & WAIT_W) && !(w & TAKEN) ->
-        atomic {
-            w2 = (w & ~WAIT_W) | OWNER | WRITER; h2 = me; g2 = g;
-            c2 = copies[me] | (reading[me] -> COPY(me) : 0)
-        };
+    :: result == 1 ->
         swap_if(r, me);
         if
         :: result == 1 -> step_down(r); through = true
@@ -326,16 +336,12 @@ inline invalidate(r)
     :: copies[me] & COPY(r) ->
         if
         :: !(word[r] & (FETCHING | VALID))
-        :: !(word[r] & FETCHING) && (word[r] & VALID) && !reading[r] ->
-            look(r);
-            if
-            :: (w & VALID) && !(w & FETCHING) && !g ->
-                atomic { w2 = w & ~VALID; h2 = me; c2 = c; g2 = g };
-                swap_if(r, N);
-                failed = failed || result != 1;
-                had = had | COPY(r)
-            :: else -> failed = true
-            fi
+        :: atomic {
+                !(word[r] & FETCHING) && (word[r] & VALID) && !reading[r] ->
+                look(r); w2 = w & ~VALID; h2 = me; c2 = c; g2 = g
+            };
+            swap_if(r, N);
+            atomic { failed = failed || result != 1; had = had | COPY(r); result = 0 }
         :: true -> failed = true /* gave up */
         fi
     :: else
@@ -345,19 +351,22 @@ inline invalidate(r)
 inline write_begin()
 {
     bring_data();
-    failed = false; had = 0;
+    atomic { failed = false; had = 0; result = 0 };
     invalidate((me + 1) % N);
     if :: !failed -> invalidate((me + 2) % N) :: else fi;
-    if :: !failed -> copies[me] = 0; got = true :: else fi;
-    result = 0
+    atomic { if :: !failed -> copies[me] = 0; got = true :: else fi; failed = false }
 }
 
 inline take_from(t)
 {
-    look(t);
+    atomic {
+        look(t);
+        seen = c; w2 = w & BUSY; h2 = me; c2 = 0; g2 = false;
+        result = ((w & (OWNER | TAKEN)) == OWNER && !g -> 1 : (w & OWNER -> 2 : 0));
+        if :: result != 1 -> clear(); seen = 0 :: else fi
+    };
     if
-    :: (w & (OWNER | TAKEN)) == OWNER && !g ->
-        atomic { seen = c; w2 = w & BUSY; h2 = me; c2 = 0; g2 = false };
+    :: result == 1 ->
         swap_if(t, me);
         if
         :: result == 1 ->
@@ -376,7 +385,7 @@ inline take_from(t)
         :: else
         fi;
         seen = 0
-    :: (w & OWNER) && ((w & TAKEN) || g) ->
+    :: result == 2 ->
         word[me] = word[me] | WAIT_W;
         if :: !(word[me] & WAIT_W) :: true fi;
         atomic {
@@ -418,8 +427,7 @@ inline update(r)
 {
     if
     :: (had & COPY(r)) && !(word[r] & STOPS) && !reading[r] ->
-        look(r);
-        copies[me] = copies[me] | COPY(r);
+        atomic { look(r); copies[me] = copies[me] | COPY(r) };
         if
         :: data[r] = data[me]; result = 0
         :: atomic {
@@ -527,7 +535,7 @@ init {
         :: i < N + 1 -> flights[i].state = NONE; i++
         :: else -> break
         od;
-        word[0] = OWNER | VALID;
-        run rank(0, 1, false); run rank(1, 2, true); run rank(2, 1, false); run network()
+        word[0] = OWNER | VALID; word[1] = VALID; copies[0] = COPY(1);
+        run rank(0, 1, false); run rank(1, OPERATIONS, true); run rank(2, 1, false); run network()
     }
 }

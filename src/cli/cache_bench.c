@@ -83,6 +83,16 @@ static int set_nodes(struct cache_bench *bench, char *text)
     return 0;
 }
 
+static int set_pretend(struct cache_bench *bench, const char *text)
+{
+    uint64_t speed;
+    if (!text_to_size(text, &speed) || speed == 0)
+        return cli_usage_error("cache", "bench: --pretend %s: a speed such as 100M is expected",
+                               text);
+    bench->pretend = text;
+    return 0;
+}
+
 static int set_seed(struct cache_bench *bench, const char *text)
 {
     if (text_to_u64(text, &bench->seed))
@@ -108,8 +118,7 @@ static int set_option(struct cache_bench *bench, int option, char *value, const 
         bench->pretend = "";
         return 0;
     case OPTION_PRETEND:
-        bench->pretend = value;
-        return 0;
+        return set_pretend(bench, value);
     case OPTION_RUN:
         return add_run_words(bench, value);
     case OPTION_SIMULATE:

@@ -39,7 +39,10 @@ static const struct option options_known[] = {
 
 static int set(enum setting which, const char *value)
 {
-    return setenv(setting_spec(which)->name, value, 1) == 0 ? 0 : 1;
+    if (setenv(setting_spec(which)->name, value, 1) == 0)
+        return 0;
+    fprintf(stderr, "rhinet cache: no memory for the variable %s\n", setting_spec(which)->name);
+    return 1;
 }
 
 /* Several --path add up. */

@@ -3,8 +3,11 @@
  * The table of subcommands and the dispatch. A new subcommand is a file, a line here, a man page.
  */
 #include "cli/cli.h"
+#include "cli/incomplete.h"
 #include "job/manager/steward_run.h"
 
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
@@ -233,10 +236,19 @@ static int dispatch(int argc, char **argv)
     return command->run(argc - 1, argv + 1);
 }
 
+static void *json_memory(size_t length)
+{
+    void *memory = malloc(length);
+    if (!memory)
+        incomplete_note();
+    return memory;
+}
+
 int main(int argc, char **argv)
 {
     steward_bring(&rh_steward_body); /* it is in this program: nothing to load */
-    int status = dispatch(argc, argv);
+    json_set_alloc_funcs(json_memory, free);
+    int status = incomplete_status(dispatch(argc, argv));
     /* A full disk or a closed pipe must not look like success to a script. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "rhinet: cannot write to standard output\n");

@@ -160,7 +160,7 @@ int cli_route_generate(int argc, char **argv)
     FILE *out = route_output_open(arguments.output);
     int result = 1;
     if (out) {
-        result = fabric_write(fabric, arguments.format, out) < 0 ? 1 : 0;
+        result = fabric_write(fabric, arguments.format, out);
         result = route_output_close(out, arguments.output, result);
     }
     fabric_destroy(fabric);

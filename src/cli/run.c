@@ -68,6 +68,14 @@ static int refuse(const char *option, const char *value, const char *wanted)
     return cli_usage_error("run", "%s \"%s\": %s", option, value, wanted);
 }
 
+static int put_variable(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) == 0)
+        return 0;
+    fprintf(stderr, "rhinet run: no memory for the variable %s\n", name);
+    return LAUNCH_STATUS_FAILED;
+}
+
 static bool is_nic(const char *name, size_t length)
 {
     for (size_t i = 0; nic_list[i]; i++) {
@@ -88,7 +96,7 @@ static int set_nic(const char *text)
     }
     if (text[0] == '\0')
         return refuse("--nic", text, "the name of a NIC is expected");
-    return setenv("RHINET_NIC", text, 1) == 0 ? 0 : 1;
+    return put_variable("RHINET_NIC", text);
 }
 
 static int set_ranks(struct launch_options *options, const char *text)
@@ -134,7 +142,7 @@ static int set_variable(struct run_wishes *wishes, char *text)
     if (!equals || equals == text)
         return refuse("--env", text, "NAME=VALUE is expected");
     *equals = '\0';
-    int result = setenv(text, equals + 1, 1);
+    int result = put_variable(text, equals + 1);
     if (result == 0)
         result = run_hosts_export(&wishes->hosts, text);
     *equals = '=';

@@ -129,7 +129,10 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
     if (result == 0)
         result = rh_barrier(made->set, RH_TIMEOUT_DEFAULT);
     if (result < 0) {
+        struct error_state why; /* undoing waits for others, and waits have errors of their own */
+        error_save(&why);
         open_undo(made);
+        error_restore(&why);
         return result;
     }
     *pages = made;

@@ -6,6 +6,7 @@
 #include "rma/rma.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static int publish(struct rh_set *set)
     place->sid = set->sid;
     /* release: pairs with the pull in set_look_up() */
     __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before we look, see ask_for_quarrel() */
+    full_fence(); /* before we look, see ask_for_quarrel() */
     set->name = place;
     set->next = set->hub->sets;
     set->hub->sets = set;

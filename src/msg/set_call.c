@@ -6,6 +6,7 @@
 #include "msg/set.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -149,7 +150,7 @@ static int quarrel_with(struct rh_set *set, int member, const struct set_call *t
     set->front->quarrel = quarrel;
     /* release: pairs with set_check() */
     __atomic_store_n(&set->front->broken_by, word, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before we tell, see ask_for_quarrel() */
+    full_fence(); /* before we tell, see ask_for_quarrel() */
     return set_check(set);
 }
 

@@ -7,9 +7,9 @@
  * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives in
  * order, and its sender may take it for sent. A NIC that cannot go on with an append makes it again
  * (martini, where packets are lost): appends are numbered, and the receiver drops what is not the
- * next. Counts that are given back travel from memory
- * of the mailbox, one at a time. The push of a block is withdrawn and tried again later, with more
- * patience each time. Model: tests/model/repeat.pml.
+ * next. Counts that are given back travel from memory of the mailbox, one at a time. The push of a
+ * block is withdrawn and tried again later, with more patience each time. Model:
+ * tests/model/repeat.pml.
  */
 #include "base/clock.h"
 #include "msg/mail.h"

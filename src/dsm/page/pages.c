@@ -5,10 +5,10 @@
 #include "dsm/page/pages.h"
 
 #include "base/clock.h"
+#include "base/rest.h"
 #include "dsm/dsm.h"
 #include "dsm/page/open.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #define SPINS_BEFORE_YIELD 200
@@ -25,11 +25,12 @@ bool pages_try_enter(struct rh_dsm_pages *pages, size_t page)
 
 void pages_enter(struct rh_dsm_pages *pages, size_t page)
 {
+    struct rest rest = {0};
     for (unsigned spins = 0; !pages_try_enter(pages, page); spins++) {
         if (spins < SPINS_BEFORE_YIELD)
             cpu_relax();
         else
-            sched_yield();
+            rest_once(&rest);
     }
 }
 

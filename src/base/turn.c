@@ -5,9 +5,9 @@
 #include "base/turn.h"
 
 #include "base/fence.h"
+#include "base/rest.h"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,21 +23,23 @@ void turn_init(struct turn *turn)
 static void make_shared(struct turn *turn)
 {
     int stage = TURN_OWNED;
+    struct rest rest = {0};
     if (atomic_compare_exchange_strong(&turn->stage, &stage, TURN_CHANGING)) {
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
         while (atomic_load_explicit(&turn->is_inside, memory_order_acquire))
-            sched_yield();
+            rest_once(&rest);
         atomic_store(&turn->stage, TURN_SHARED);
         return;
     }
     while (atomic_load_explicit(&turn->stage, memory_order_acquire) != TURN_SHARED)
-        sched_yield();
+        rest_once(&rest);
 }
 
 void turn_take_shared(struct turn *turn)
 {
+    struct rest rest = {0};
     if (atomic_load_explicit(&turn->stage, memory_order_acquire) != TURN_SHARED)
         make_shared(turn);
     while (atomic_exchange_explicit(&turn->is_taken, true, memory_order_acquire))
-        sched_yield(); /* held for the length of one call, never while waiting */
+        rest_once(&rest); /* held for the length of one call, never while waiting */
 }

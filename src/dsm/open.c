@@ -290,7 +290,10 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     lay_out(made, options);
     result = open_parts(made, options ? options->msg : NULL);
     if (result < 0) {
+        struct error_state why; /* undoing waits for others, and waits have errors of their own */
+        error_save(&why);
         free_all(made);
+        error_restore(&why);
         return result;
     }
     *dsm = made;

@@ -122,13 +122,18 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
 
 /* ---- Finding the owner ---------------------------------------------------------------------- */
 
+struct sight {
+    bool has_doubt;  /* somebody cannot say whether it is the owner */
+    uint64_t digest; /* of all words */
+};
+
 /* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps;
- * RH_ETIMEOUT: somebody does not answer. has_doubt: somebody cannot say whether it is the owner. */
+ * RH_ETIMEOUT: somebody does not answer. */
 static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
-                bool *has_doubt)
+                struct sight *sight)
 {
     int result = 0;
-    *has_doubt = false;
+    *sight = (struct sight){0};
     for (int rank = 0; rank < dsm->size; rank++) {
         uint64_t word;
         int found = dsm_is_gone(dsm, rank) ? RH_EDEAD
@@ -141,9 +146,10 @@ static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search 
             search->target = rank;
             return 1;
         }
+        sight->digest = (sight->digest ^ word) * 0x9e3779b97f4a7c15u + (unsigned)rank;
         if (rank != dsm->rank && (word & WORD_TAKING) && !(word & WORD_WAIT_WRITE)) {
             result = RH_EAGAIN;
-            *has_doubt |= (word & WORD_SERVING) != 0;
+            sight->has_doubt |= (word & WORD_SERVING) != 0;
         }
     }
     return result;
@@ -152,7 +158,7 @@ static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search 
 int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                uint64_t found, struct dsm_patience *patience)
 {
-    bool has_doubt;
+    struct sight sight;
     int next = word_hint(found);
     if (unlikely(next >= dsm->size))
         return error_set(RH_ECORRUPT, search->target,
@@ -164,25 +170,42 @@ int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
     /* In a circle: somebody has just taken it and is about to say so; or, much later, an old hint
      * has come late. */
     search->hops = 0;
-    if (++search->circles % RESCANS == 0 && scan(dsm, variable, search, &has_doubt) == RH_ETIMEOUT)
+    if (++search->circles % RESCANS == 0 && scan(dsm, variable, search, &sight) == RH_ETIMEOUT)
         return RH_ETIMEOUT;
     return dsm_nap(dsm, variable, patience);
 }
 
+/* Who is gone, of whom `guess` is the most probable; -1: nobody. */
+static int find_gone(const struct rh_dsm *dsm, int guess)
+{
+    for (int i = 0; i < dsm->size; i++) {
+        int rank = (guess + i) % dsm->size;
+        if (dsm_is_gone(dsm, rank))
+            return rank;
+    }
+    return -1;
+}
+
+/* Ranks are looked at one after the other, and meanwhile one that was may have made another the
+ * owner that had been looked at before. So the owner is gone only if somebody is, and if two looks
+ * in a row have seen the same. */
 int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                    struct dsm_patience *patience)
 {
-    int gone = search->target;
-    bool has_doubt = false;
-    for (int i = 0; i < RESCANS || has_doubt; i++) {
-        int result = scan(dsm, variable, search, &has_doubt);
+    int guess = search->target, gone = -1;
+    struct sight sight, before = {0};
+    for (int i = 0; gone < 0; i++) {
+        int result = scan(dsm, variable, search, &sight);
         if (result > 0)
             return 0;
         if (result == RH_ETIMEOUT)
             return result;
-        if (result == 0 && i > 0)
-            break;
-        result = dsm_nap(dsm, variable, patience);
+        bool is_same = i > 0 && sight.digest == before.digest;
+        bool is_enough = is_same ? result == 0 || i >= RESCANS : i >= 8 * RESCANS;
+        if (!sight.has_doubt && is_enough)
+            gone = find_gone(dsm, guess);
+        before = sight;
+        result = gone < 0 ? dsm_nap(dsm, variable, patience) : 0;
         if (result < 0)
             return result;
     }

@@ -36,7 +36,7 @@ enum slot_kind {
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
     SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED, /* to a sender: its withdrawal is known, or its message was pulled */
+    SLOT_FINISHED, /* to a sender: its withdrawal is known */
     SLOT_WITHDRAWN /* to a receiver: the sender has given up */
 };
 
@@ -138,6 +138,7 @@ struct peer {
     struct list pending;           /* sends that could not start yet, in order */
     struct list controls;          /* the same for control slots, which go first */
     struct doubt *doubt;           /* an append that may have arrived or not, see post.c; or NULL */
+    struct telling *tellings;      /* words on their way to it, see post_once() */
     struct nic_ticket lane_ticket; /* of a lane that was asked for and not answered yet */
     int64_t patience_ns;           /* with the next block; 0: little */
     uint16_t post_number;          /* of the last append */
@@ -391,6 +392,13 @@ bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote tar
                uint64_t value);
 /* The word's memory goes away. */
 void post_withdraw(struct mail *mail, struct posted_word *word);
+
+/* Write a word of a peer's once, whenever that is; it needs no room there, nor this process to look
+ * after it. False: not now, and nothing was begun. */
+bool post_once(struct mail *mail, struct rh_remote target, uint64_t value);
+
+/* Whether all of these have come, or the peer is gone. */
+bool post_tellings(struct mail *mail, int rank);
 /* Tell a sender how far we are. False if it must be tried again. */
 bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count);
 /* What was taken for sent gets its chance; the rest is withdrawn. */

@@ -7,9 +7,9 @@
  * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives in
  * order, and its sender may take it for sent. A NIC that cannot go on with an append makes it again
  * (martini, where packets are lost): appends are numbered, and the receiver drops what is not the
- * next. Counts that are given back travel from memory
- * of the mailbox, one at a time. The push of a block is withdrawn and tried again later, with more
- * patience each time. Model: tests/model/repeat.pml.
+ * next. Counts that are given back travel from memory of the mailbox, one at a time; so do words
+ * that are written once. The push of a block is withdrawn and tried again later, with more patience
+ * each time. Models: tests/model/repeat.pml, pulled.pml.
  */
 #include "base/clock.h"
 #include "msg/mail.h"
@@ -167,6 +167,54 @@ void post_withdraw(struct mail *mail, struct posted_word *word)
     word->is_underway = false;
 }
 
+/* ---- Words that are written once ------------------------------------------------------------ */
+
+struct telling {
+    struct telling *next;
+    struct rh_remote target;
+    struct posted_word word;
+};
+
+bool post_once(struct mail *mail, struct rh_remote target, uint64_t value)
+{
+    struct peer *peer = &mail->peer[target.rank];
+    struct telling *telling = calloc(1, sizeof(*telling));
+    if (!telling)
+        return false;
+    bool is_over = post_word(mail, &telling->word, target, value);
+    if (is_over || !telling->word.is_underway) {
+        free(telling);
+        return is_over;
+    }
+    telling->target = target;
+    telling->next = peer->tellings;
+    peer->tellings = telling;
+    mail->pending_count++;
+    return true;
+}
+
+static void drop_telling(struct mail *mail, struct telling **at)
+{
+    struct telling *telling = *at;
+    *at = telling->next;
+    post_withdraw(mail, &telling->word);
+    mail->pending_count--;
+    free(telling);
+}
+
+bool post_tellings(struct mail *mail, int rank)
+{
+    struct telling **at = &mail->peer[rank].tellings;
+    while (*at) {
+        struct telling *telling = *at;
+        if (post_word(mail, &telling->word, telling->target, telling->word.value))
+            drop_telling(mail, at);
+        else
+            at = &telling->next;
+    }
+    return !mail->peer[rank].tellings;
+}
+
 /* ---- The end -------------------------------------------------------------------------------- */
 
 struct settling {
@@ -177,7 +225,8 @@ struct settling {
 static bool is_settled(void *context)
 {
     struct settling *settling = context;
-    return progress_controls(settling->mail, settling->rank);
+    bool is_told = post_tellings(settling->mail, settling->rank);
+    return progress_controls(settling->mail, settling->rank) && is_told;
 }
 
 void post_close(struct mail *mail)
@@ -195,6 +244,8 @@ void post_close(struct mail *mail)
             rh_wait_until(mail->job, &until);
         for (int i = 0; i < RETURN_FIELDS; i++)
             post_withdraw(mail, &peer->posted[i]);
+        while (peer->tellings)
+            drop_telling(mail, &peer->tellings);
         progress_drop_controls(mail, rank);
         free(peer->doubt);
     }

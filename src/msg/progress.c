@@ -247,6 +247,7 @@ static void retry_all(struct mail *mail)
 {
     for (int rank = 0; rank < mail->size; rank++) {
         post_settle(mail, rank);
+        post_tellings(mail, rank);
         progress_controls(mail, rank);
         retry_pending(mail, rank);
     }

@@ -5,7 +5,8 @@
 #include "msg/set.h"
 #include "rma/rma.h"
 
-#include "base/clock.h"
+#include "base/fence.h"
+#include "base/rest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #define STAGE_PER_MEMBER 64u /* a block has at least that for each */
 #define TREE_WIDTH       4
 #define ID_COUNT         65536u
-#define LOOK_NAP_NS      (100 * NS_PER_US)
 
 /* ---- The hub -------------------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ static int publish(struct rh_set *set)
     place->sid = set->sid;
     /* release: pairs with the pull in set_look_up() */
     __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before we look, see ask_for_quarrel() */
+    full_fence(); /* before we look, see ask_for_quarrel() */
     set->name = place;
     set->next = set->hub->sets;
     set->hub->sets = set;
@@ -411,13 +411,14 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         result = set_check(set);
         if (result < 0)
             return result;
-        if (nic_now_ns(set->job->nic) >= deadline_ns)
+        int64_t now_ns = nic_now_ns(set->job->nic);
+        if (now_ns >= deadline_ns)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
         struct rh_wait nap = {.word = &set->front->broken_by,
                               .when = RH_NOT_EQUAL,
                               .from = rank,
-                              .timeout_ns = LOOK_NAP_NS};
-        nic_vigil_keep(vigil, nic_now_ns(set->job->nic));
+                              .timeout_ns = rest_between_ns(now_ns - vigil->since_ns)};
+        nic_vigil_keep(vigil, now_ns);
         result = rma_wait_word(set->job, &nap, vigil);
         if (result == RH_EDEAD)
             return set_break(set, rank);

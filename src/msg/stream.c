@@ -204,13 +204,11 @@ void stream_end_send(struct mail *mail, struct rh_request *send, enum counter wa
     request_complete(send, 0);
 }
 
-/* The receiver has heard that a message was withdrawn, or it has the whole of it. */
+/* The receiver has heard that a message was withdrawn. */
 void stream_finished(struct mail *mail, int source, uint32_t send_id)
 {
     if (is_withdrawn(mail, source, send_id))
         give_place(mail, place_of(send_id));
-    else if (find_send(mail, source, send_id))
-        __atomic_store_n(&mail->returns->chunks_done[place_of(send_id)], PULLED, __ATOMIC_RELAXED);
 }
 
 /* Begin with the next chunk. One that may be there already must not come again: the block may be
@@ -294,13 +292,15 @@ static struct rh_remote done_at(int source, uint32_t send_id)
     return rh_at(source, MSG_SID_RETURNS, (uint64_t)place_of(send_id) * sizeof(uint64_t));
 }
 
-/* The whole message is here. False: not now. Where memory is in reach the word is written at once;
- * elsewhere a push that timed out might still come, long after. */
+/* The whole message is here. False: not now. The sender must hear that without our help: the
+ * program may not call us again for long. Where memory is in reach the word is written at once;
+ * elsewhere a push that timed out might still come, long after, so it is started and never
+ * repeated. */
 static bool tell_pulled(struct mail *mail, int source, uint32_t send_id)
 {
     uint64_t done = PULLED;
     if (wire_meet(mail, source) < 0 || !mail->peer[source].is_direct)
-        return tell(mail, source, SLOT_FINISHED, send_id);
+        return post_once(mail, done_at(source, send_id), done);
     int result = rh_push(mail->job, done_at(source, send_id), &done, sizeof(done));
     return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
 }

@@ -2,10 +2,8 @@
  *
  * Segments: opening one's own to the job, and asking about a peer's.
  */
-#include "base/clock.h"
+#include "base/rest.h"
 #include "rma/rma.h"
-
-#define RETRY_NS (200 * NS_PER_US)
 
 static int check_segment(const struct rh_segment *segment)
 {
@@ -115,6 +113,7 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
     for (;;) {
         int64_t now = nic_now_ns(job->nic);
         int64_t left = deadline - now;
+        int64_t rest_ns = rest_between_ns(now - vigil->since_ns);
         if (left <= 0)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
                              sid);
@@ -122,7 +121,7 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
                                  .when = RH_NOT_EQUAL,
                                  .vigil = vigil,
                                  .from = rank,
-                                 .timeout_ns = left < RETRY_NS ? left : RETRY_NS};
+                                 .timeout_ns = left < rest_ns ? left : rest_ns};
         int result = job->nic->ops->wait(job->nic, &pause);
         if (result < 0 && result != RH_ETIMEOUT)
             return result;

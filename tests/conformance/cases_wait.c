@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int wait_for(struct test *test, const uint64_t *word, enum rh_when when, uint64_t value,
                     int64_t timeout_ns)
@@ -247,6 +248,32 @@ static void ring(struct test *test)
     }
 }
 
+static int64_t own_work_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Who waits long leaves the core to others, also where it looks for itself in between, and each
+ * single wait is short: they may be what it waits for. */
+static void long_waits_leave_the_core(struct test *test)
+{
+    uint64_t *word = test_alloc(test, 1, 8);
+    if (strcmp(rh_nic_name(test->job), "martini") == 0)
+        return; /* its time is not that of the cores */
+    for (int way = 0; way < 2; way++) {
+        int64_t start_ns = test_now_ns(), work_ns = own_work_ns();
+        if (way == 0)
+            CHECK_CODE(rh_segment_wait(test->job, test_next(test), 77, RH_MILLISECONDS(300)),
+                       RH_ETIMEOUT);
+        while (way == 1 && test_now_ns() - start_ns < RH_MILLISECONDS(300))
+            CHECK_CODE(wait_for(test, word, RH_EQUAL, 8, 200000), RH_ETIMEOUT);
+        CHECK((own_work_ns() - work_ns) * 2 < test_now_ns() - start_ns);
+    }
+    test_barrier(test);
+}
+
 struct waiter {
     struct test *test;
     const uint64_t *word;
@@ -344,6 +371,7 @@ const struct test_case wait_cases[] = {
     {.name = "wait-attached-word", .run = attached_word},
     {.name = "wait-no-lost-wake-up", .run = no_lost_wake_up},
     {.name = "wait-ring", .run = ring},
+    {.name = "wait-leaves-the-core", .run = long_waits_leave_the_core},
     {.name = "wait-several-threads", .run = several_threads, .flags = CASE_THREADS},
     {.name = "wait-threads-at-work", .run = threads_at_work, .flags = CASE_THREADS},
     {.name = NULL},

@@ -96,6 +96,62 @@ static void flood_large(struct mail_test *test)
     }
 }
 
+#define TOLD      8  /* messages that can be announced at a time, */
+#define WAITING   40 /* and such that fill the sender's inbox, together with */
+#define RECEIVERS 7  /* what these have to tell */
+
+static int receiver(int which)
+{
+    return which == 0 ? 0 : which + 1;
+}
+
+static void send_to_all(struct mail_test *test, char *data, size_t length)
+{
+    struct rh_request *sends[RECEIVERS * TOLD];
+    for (int i = 0; i < RECEIVERS * TOLD; i++)
+        CHECK_OK(
+            rh_isend(test->msg, receiver(i % RECEIVERS), i / RECEIVERS, data, length, &sends[i]));
+    mail_meet(test); /* all are received, and the sender did not look at its mailbox meanwhile */
+    CHECK_OK(rh_wait_all(sends, RECEIVERS * TOLD, LONG_NS));
+    mail_meet(test); /* nor did they at theirs */
+    for (int i = 0; i < RECEIVERS * WAITING; i++)
+        mail_receive(test, receiver(i % RECEIVERS), i / RECEIVERS, 8, 0);
+}
+
+static void receive_beside(struct mail_test *test, const char *data, size_t length)
+{
+    struct rh_request *sends[WAITING];
+    for (int i = 0; i < WAITING; i++)
+        CHECK_OK(rh_isend(test->msg, 1, i, data, 8, &sends[i]));
+    for (int i = 0; i < TOLD; i++)
+        mail_receive(test, 1, i, length, 0);
+    mail_meet(test);
+    mail_meet(test);
+    CHECK_OK(rh_wait_all(sends, WAITING, LONG_NS));
+}
+
+/* Who has received a message does not have to be there for its sender to learn it. */
+static void told_at_once(struct mail_test *test)
+{
+    size_t length = 12000;
+    const char *way = getenv("RHINET_MSG_WAY"), *nic = rh_nic_name(test->job);
+    if ((way && strcmp(way, "pull") != 0) || (!strstr(nic, "ofi") && !strstr(nic, "martini"))) {
+        test->outside = "a receiver does not get it without the sender's help";
+        return;
+    }
+    char *data = mail_alloc(length);
+    pattern_fill(data, length, 0);
+    if (test->rank == 1) {
+        send_to_all(test, data, length);
+    } else if (test->rank <= RECEIVERS) {
+        receive_beside(test, data, length);
+    } else {
+        mail_meet(test);
+        mail_meet(test);
+    }
+    mail_free(data);
+}
+
 /* Credit is given back to the last one: after each round the same number goes without blocking. */
 static void credit(struct mail_test *test)
 {
@@ -296,6 +352,7 @@ const struct mail_case send_flow_cases[] = {
     {.name = "flow-flood-appended", .run = flood_appended, .least_size = 2},
     {.name = "flow-flood-middle", .run = flood_middle, .least_size = 2},
     {.name = "flow-flood-large", .run = flood_large, .least_size = 2},
+    {.name = "flow-told-at-once", .run = told_at_once, .least_size = RECEIVERS + 1},
     {.name = "flow-credit", .run = credit},
     {.name = "flow-control-passes", .run = control_passes, .least_size = 2},
     {.name = "flow-storm-small", .run = storm_small},

@@ -7,6 +7,8 @@
  *   many    more requests than the socket has room for answers
  *   cancel  a thread that is cancelled while it waits for the manager
  */
+#include "job/job.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +25,7 @@
 #define SID_OWN   40
 #define SID_GO    99
 #define MANY      150 /* a stopped manager must not be asked so often that it cannot answer */
+#define HASTY_NS  RH_MILLISECONDS(20)
 
 static struct rh_job *job;
 
@@ -64,11 +67,19 @@ static bool is_stopped(int pid)
     return state && state[1] == ' ' && state[2] == 'T';
 }
 
+/* Only a manager that stands still is asked in haste: a busy one may need longer at any time. */
 static void stop_launcher(void)
 {
     kill(getppid(), SIGSTOP);
     while (!is_stopped(getppid()))
         nap(1);
+    job->timeout_ns = HASTY_NS;
+}
+
+static void continue_launcher(void)
+{
+    job->timeout_ns = RH_TIMEOUT_LONGEST;
+    kill(getppid(), SIGCONT);
 }
 
 static void pull_in_vain(uint32_t sid)
@@ -78,15 +89,10 @@ static void pull_in_vain(uint32_t sid)
         fail("a pull without the manager");
 }
 
-/* On a busy machine the manager may need longer than the time-out at any time. */
 static uint64_t pull_word(uint32_t sid)
 {
     uint64_t word = 0;
-    int result;
-    do
-        result = rh_pull(job, rh_at(1, sid, 0), &word, sizeof(word));
-    while (result == RH_ETIMEOUT);
-    if (result < 0)
+    if (rh_pull(job, rh_at(1, sid, 0), &word, sizeof(word)) < 0)
         fail("a pull");
     return word;
 }
@@ -121,7 +127,7 @@ static void look_up(void)
     stop_launcher();
     ask_in_vain(attached);
     int fds = fd_count(); /* what an attempt in vain keeps for the next one is in it */
-    kill(getppid(), SIGCONT);
+    continue_launcher();
     check_all();
     if (fd_count() != fds)
         fail("descriptors of late answers are left");
@@ -136,7 +142,7 @@ static void ask_often(void)
     stop_launcher();
     for (int i = 0; i < MANY; i++)
         pull_in_vain(SID_FIRST + (uint32_t)i % SID_COUNT);
-    kill(getppid(), SIGCONT);
+    continue_launcher();
     check_all();
 }
 
@@ -160,7 +166,7 @@ static void cancel(void)
     nap(50);
     pthread_cancel(thread);
     pthread_join(thread, NULL);
-    kill(getppid(), SIGCONT);
+    continue_launcher();
     check_all();
 }
 
@@ -202,8 +208,8 @@ int main(int argc, char **argv)
         ask_often();
     else
         cancel();
-    while (rh_push(job, rh_at(1, SID_GO, 0), &one, sizeof(one)) == RH_ETIMEOUT)
-        nap(10);
+    if (rh_push(job, rh_at(1, SID_GO, 0), &one, sizeof(one)) < 0)
+        fail("telling rank 1 to go");
     rh_leave(job);
     return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include "cache/interposer/table.h"
 
+#include "base/rest.h"
 #include "cache/interposer/pool.h"
 #include "cache/interposer/real.h"
 #include "cache/raw.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -372,13 +372,14 @@ static void become_owner(struct description *description)
  * begun for the child never ends, and is not cached any more. */
 void table_fork_begins(void)
 {
-    enum { TRIES = 100000 }; /* _Fork may be called by a handler, out of a fork */
+    enum { TRIES = 2000 }; /* _Fork may be called by a handler, out of a fork */
     if (atomic_load(&table.writer_count) == 0 || table_is_vfork_child)
         return;
+    struct rest rest = {0};
     for (int i = 0; i < TRIES && !has_fork_lock; i++) {
         has_fork_lock = pthread_mutex_trylock(&table.fork_lock) == 0;
         if (!has_fork_lock)
-            sched_yield();
+            rest_once(&rest);
     }
     if (has_fork_lock)
         for_all_writers(begin_for_child);

@@ -9,7 +9,8 @@
  */
 #include "dsm/page/faults_mechanism.h"
 
-#include <sched.h>
+#include "base/rest.h"
+
 #include <stdatomic.h>
 #include <sys/mman.h>
 #if !defined(__x86_64__) && !defined(__aarch64__)
@@ -55,7 +56,8 @@ static void give_back(struct stack *stack)
 /* Whoever has one waits for nobody who waits for one: with all taken, one will be free soon. */
 static struct stack *take_any(void)
 {
-    for (;; sched_yield())
+    struct rest rest = {0};
+    for (;; rest_once(&rest))
         for (size_t i = 0; i < STACKS_MOST; i++)
             if (take(&stacks[i]))
                 return &stacks[i];

@@ -5,10 +5,10 @@
 #include "dsm/page/pages.h"
 
 #include "base/clock.h"
+#include "base/rest.h"
 #include "dsm/dsm.h"
 #include "dsm/page/open.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #define SPINS_BEFORE_YIELD 200
@@ -25,11 +25,12 @@ bool pages_try_enter(struct rh_dsm_pages *pages, size_t page)
 
 void pages_enter(struct rh_dsm_pages *pages, size_t page)
 {
+    struct rest rest = {0};
     for (unsigned spins = 0; !pages_try_enter(pages, page); spins++) {
         if (spins < SPINS_BEFORE_YIELD)
             cpu_relax();
         else
-            sched_yield();
+            rest_once(&rest);
     }
 }
 
@@ -129,7 +130,10 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
     if (result == 0)
         result = rh_barrier(made->set, RH_TIMEOUT_DEFAULT);
     if (result < 0) {
+        struct error_state why; /* undoing waits for others, and waits have errors of their own */
+        error_save(&why);
         open_undo(made);
+        error_restore(&why);
         return result;
     }
     *pages = made;

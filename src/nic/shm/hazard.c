@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/rest.h"
 #include "nic/shm/shm_nic.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -88,6 +88,7 @@ static uint64_t hazard_key(int rank, rh_sid sid)
 _Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid)
 {
     uint64_t key = hazard_key(rank, sid);
+    struct rest rest = {0};
     for (unsigned i = 0;; i++) {
         _Atomic uint64_t *hazard = &shm->door->hazard[i % SHM_HAZARDS];
         uint64_t none = 0;
@@ -96,7 +97,7 @@ _Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid)
         if (atomic_compare_exchange_strong(hazard, &none, key))
             return hazard;
         if (i % SHM_HAZARDS == SHM_HAZARDS - 1)
-            sched_yield(); /* more threads at it than hazards: each is soon free again */
+            rest_once(&rest); /* more threads at it than hazards: each is soon free again */
     }
 }
 
@@ -154,6 +155,7 @@ static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t de
     int64_t look_ns = clock_now_ns() + STOP_LOOK_NS;
     struct nic_vigil vigil = {
         .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_copy, .context = copy};
+    struct rest rest = {0};
     int result = 0;
     for (unsigned spin = 0; hazard_is_set(shm, copy->rank, key); spin++) {
         int64_t now_ns = clock_now_ns();
@@ -168,7 +170,7 @@ static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t de
         }
         if (spin > 100) {
             nic_vigil_keep(&vigil, now_ns);
-            sched_yield();
+            rest_once(&rest);
         }
     }
     nic_vigil_end(&vigil);

@@ -182,8 +182,7 @@ struct shm_entry *shm_entry_find(const struct shm_nic *shm, struct shm_door *doo
 /* The entry to use for a new segment, or NULL if the table is full. Owner only, under its lock. */
 struct shm_entry *shm_entry_place(const struct shm_nic *shm, struct shm_door *door, rh_sid sid);
 
-/* ---- hazard.c
- * --------------------------------------------------------------------------------- */
+/* ---- hazard.c -------------------------------------------------------------------------------- */
 
 /* Announce a copy of attached memory of (rank, sid); returns the hazard to clear afterwards. */
 _Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid);

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory_room.h"
+#include "base/rest.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,9 +59,10 @@ int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid)
 int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during)
 {
     int64_t deadline_ns = clock_deadline_ns(VANISHED_NS);
+    struct rest rest = {0};
     while (roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT &&
            clock_now_ns() < deadline_ns)
-        sched_yield();
+        rest_once(&rest);
     return nic_peer_gone(&shm->nic, rank, during);
 }
 

@@ -81,12 +81,24 @@ static inline bool look(struct shm_nic *shm, const struct nic_wait *wait)
 
 /* How long a wait has gone on, and how long it may. */
 struct patience {
-    int64_t started_ns;
+    int64_t polls_since_ns;
     int64_t deadline_ns;
     int64_t slice_ns;
     unsigned rounds;
     bool spins; /* or gives the core away between two looks */
 };
+
+/* The waits of this thread that were in vain, one right after the other. For the core they are one:
+ * a program that looks at something else every 50 us would poll for ever, each wait anew, and maybe
+ * keep out whom it waits for (see base/rest.h). */
+static _Thread_local struct {
+    int64_t since_ns, until_ns;
+} vain;
+
+static int64_t polls_since(const struct shm_nic *shm, int64_t now_ns)
+{
+    return now_ns - vain.until_ns <= shm->spin_ns ? vain.since_ns : now_ns;
+}
 
 void shm_rest(const struct shm_nic *shm)
 {
@@ -208,25 +220,38 @@ static int late(struct shm_nic *shm, const struct nic_wait *wait)
                                        : "");
 }
 
+static int finish(struct shm_nic *shm, const struct nic_wait *wait, const struct patience *patience,
+                  int64_t now_ns)
+{
+    if (is_met(shm, wait))
+        return 0;
+    vain.since_ns = patience->polls_since_ns;
+    vain.until_ns = now_ns;
+    return late(shm, wait);
+}
+
 static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil,
                         int64_t started_ns)
 {
-    struct patience patience = {.started_ns = started_ns, .slice_ns = SLICE_FIRST_NS};
-    patience.deadline_ns = wait->timeout_ns > INT64_MAX - patience.started_ns
+    struct patience patience = {.polls_since_ns = polls_since(shm, started_ns),
+                                .slice_ns = SLICE_FIRST_NS};
+    patience.deadline_ns = wait->timeout_ns > INT64_MAX - started_ns
                                ? INT64_MAX
-                               : patience.started_ns + wait->timeout_ns;
+                               : started_ns + wait->timeout_ns;
     patience.spins = !shm->outside.is_slow && habit_spins(&shm->habit);
     for (;; patience.rounds++) {
-        if (look_for_a_while(shm, wait, &patience))
+        if (look_for_a_while(shm, wait, &patience)) {
+            vain.until_ns = 0;
             return 0;
+        }
         int result = nic_wait_check(&shm->nic, wait->from);
         if (result < 0) /* what a dead peer did before counts */
             return look(shm, wait) ? 0 : result;
         int64_t now = clock_now_ns();
         if (now >= patience.deadline_ns)
-            return is_met(shm, wait) ? 0 : late(shm, wait);
-        if (now - patience.started_ns < shm->spin_ns ||
-            (shm->outside.is_busy && now - patience.started_ns < BUSY_NS &&
+            return finish(shm, wait, &patience, now);
+        if (now - patience.polls_since_ns < shm->spin_ns ||
+            (shm->outside.is_busy && now - patience.polls_since_ns < BUSY_NS &&
              shm->outside.is_busy(shm->outside.context)))
             continue;
         nic_vigil_keep(vigil, now);

@@ -3,7 +3,7 @@
  * Finding jobs through /proc: a proper one is found and read, a forged, short or shrinking one is
  * passed over, and no descriptor is left behind.
  */
-#include "cli/jobs.h"
+#include "cli/job/jobs.h"
 #include "unit.h"
 
 #include <dirent.h>

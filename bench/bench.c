@@ -76,8 +76,8 @@ static int refuse_name(const struct bench_layer *layer, const char *name, size_t
     for (int i = 0; i < layer->case_count; i++)
         names[i] = layer->cases[i].name;
     const char *nearest = text_nearest(text, names, (size_t)layer->case_count);
-    return cli_usage_error("bench", "--only: there is no \"%s\"%s%s", text,
-                           nearest ? "; did you mean " : "", nearest ? nearest : "");
+    return cli_usage_error("--only: there is no \"%s\"%s%s", text, nearest ? "; did you mean " : "",
+                           nearest ? nearest : "");
 }
 
 static int set_only(struct command *command, const char *names)
@@ -98,7 +98,7 @@ static int set_rounds(struct command *command, const char *text)
 {
     uint64_t count;
     if (!text_to_u64(text, &count) || count < 1 || count > BENCH_ROUNDS_MAX)
-        return cli_usage_error("bench", "--rounds \"%s\": a number from 1 to %d is expected", text,
+        return cli_usage_error("--rounds \"%s\": a number from 1 to %d is expected", text,
                                BENCH_ROUNDS_MAX);
     command->wishes.round_count = (uint32_t)count;
     return 0;
@@ -108,14 +108,14 @@ static int set_nic(struct command *command, const char *name)
 {
     static const char *const names[] = {"shm", "ofi", "mixed"};
     if (!command->layer->takes_nic)
-        return cli_usage_error("bench", "--nic is for dsm");
+        return cli_usage_error("--nic is for dsm");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) != 0)
             continue;
         snprintf(command->wishes.nic, sizeof(command->wishes.nic), "%s", name);
         return 0;
     }
-    return cli_usage_error("bench", "--nic \"%s\": shm, ofi and mixed can be measured", name);
+    return cli_usage_error("--nic \"%s\": shm, ofi and mixed can be measured", name);
 }
 
 static int set_option(struct command *command, int option, const char *word)
@@ -134,16 +134,16 @@ static int set_option(struct command *command, int option, const char *word)
         return set_only(command, optarg);
     case OPTION_PEERS:
         if (!command->layer->has_peers)
-            return cli_usage_error("bench", "--peers is for msg; for rma there is "
-                                            "tools/bench-peers");
+            return cli_usage_error("--peers is for msg; for rma there is "
+                                   "tools/bench-peers");
         command->wishes.with_peers = true;
         return 0;
     case OPTION_NIC:
         return set_nic(command, optarg);
     case ':':
-        return cli_usage_error("bench", "%s needs a value", word);
+        return cli_usage_error("%s needs a value", word);
     default:
-        return cli_usage_error("bench", "unknown option %s", word);
+        return cli_usage_error("unknown option %s", word);
     }
 }
 
@@ -161,7 +161,7 @@ static int parse(struct command *command, int argc, char **argv)
             return status;
     }
     if (optind < argc)
-        return cli_usage_error("bench", "what is \"%s\"?", argv[optind]);
+        return cli_usage_error("what is \"%s\"?", argv[optind]);
     return 0;
 }
 
@@ -237,11 +237,11 @@ static int run_all(struct command *command)
     return bench_report_write(&report) < 0 ? 1 : status;
 }
 
-int cli_bench(int argc, char **argv)
+static int bench_old(int argc, char **argv)
 {
     struct command command = {0};
     if (argc < 2)
-        return cli_usage_error("bench", "what? rma, msg and ofi are there");
+        return cli_usage_error("what? rma, msg and ofi are there");
     /* How this program starts itself again. */
     if (strcmp(argv[1], ".rank") == 0 && argc == 3)
         return bench_members_be_rank(argv[2]);
@@ -254,10 +254,14 @@ int cli_bench(int argc, char **argv)
         command.layer++;
     if (!command.layer->name)
         return cli_usage_error(
-            "bench",
             "there is no bench \"%s\"; rma, msg, ofi, dsm, pages, himeno and datagram are there",
             argv[1]);
     command.wishes.layer = (int)(command.layer - bench_layers);
     int status = parse(&command, argc - 1, argv + 1);
     return status ? status : run_all(&command);
 }
+
+const struct cli_command cli_bench = {
+    .name = "bench",
+    .help = "measure remote memory, messages and the network against the machine's own limits",
+    .old = bench_old};

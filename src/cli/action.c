@@ -9,8 +9,7 @@
 
 #define ACTIONS_MAX 16
 
-int cli_act(const char *command, const struct cli_action *actions, const char *choice, int argc,
-            char **argv)
+int cli_act(const struct cli_action *actions, const char *choice, int argc, char **argv)
 {
     const char *names[ACTIONS_MAX];
     size_t count = 0;
@@ -20,9 +19,9 @@ int cli_act(const char *command, const struct cli_action *actions, const char *c
             return actions[count].run(argc - 1, argv + 1);
     }
     if (argc < 2)
-        return cli_usage_error(command, "say what to do: %s", choice);
+        return cli_usage_error("say what to do: %s", choice);
     const char *near = text_nearest(argv[1], names, count);
     if (near)
-        return cli_usage_error(command, "'%s' is unknown; did you mean '%s'?", argv[1], near);
-    return cli_usage_error(command, "'%s' is unknown", argv[1]);
+        return cli_usage_error("'%s' is unknown; did you mean '%s'?", argv[1], near);
+    return cli_usage_error("'%s' is unknown", argv[1]);
 }

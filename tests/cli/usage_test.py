@@ -98,8 +98,10 @@ WRONG = {
         ("rma --only frob", USAGE, 'there is no "frob"'),
         ("rma --frob", USAGE, "unknown option --frob"),
     ],
-    "node": [("x", USAGE, "it takes its orders on standard input")],
-    "completion": [("a b", USAGE, "which shell: bash, zsh or fish?")],
+    "node": [("x", USAGE, "'x' is one word too many; nothing more is expected")],
+    "completion": [("", USAGE, "bash|zsh|fish is missing"),
+                   ("csh", USAGE, "bash, zsh or fish is expected, not 'csh'"),
+                   ("bash b", USAGE, "'b' is one word too many")],
 }
 
 

@@ -50,7 +50,7 @@ static int add_run_words(struct cache_bench *bench, char *text)
         if (!word[0])
             continue;
         if (bench->run_word_count == BENCH_RUN_WORDS)
-            return cli_usage_error("cache", "bench: --run has more than %d words", BENCH_RUN_WORDS);
+            return cli_usage_error("bench: --run has more than %d words", BENCH_RUN_WORDS);
         bench->run_words[bench->run_word_count++] = word;
     }
     return 0;
@@ -72,11 +72,10 @@ static int set_nodes(struct cache_bench *bench, char *text)
     for (char *word; (word = strsep(&text, ","));) {
         uint64_t count;
         if (!text_to_u64(word, &count) || count < 1 || count > BENCH_NODES_MOST)
-            return cli_usage_error("cache", "bench: --nodes %s: a number up to %d is expected",
-                                   word, BENCH_NODES_MOST);
+            return cli_usage_error("bench: --nodes %s: a number up to %d is expected", word,
+                                   BENCH_NODES_MOST);
         if (bench->node_count_count == BENCH_COUNTS_MOST)
-            return cli_usage_error("cache", "bench: --nodes has more than %d numbers",
-                                   BENCH_COUNTS_MOST);
+            return cli_usage_error("bench: --nodes has more than %d numbers", BENCH_COUNTS_MOST);
         bench->node_counts[bench->node_count_count++] = (int)count;
     }
     bench->nodes = bench->node_counts[0];
@@ -87,7 +86,7 @@ static int set_seed(struct cache_bench *bench, const char *text)
 {
     if (text_to_u64(text, &bench->seed))
         return 0;
-    return cli_usage_error("cache", "bench: --seed %s: a number is expected", text);
+    return cli_usage_error("bench: --seed %s: a number is expected", text);
 }
 
 static int set_option(struct cache_bench *bench, int option, char *value, const char *word)
@@ -118,7 +117,7 @@ static int set_option(struct cache_bench *bench, int option, char *value, const 
     case OPTION_SEED:
         return set_seed(bench, value);
     default:
-        return cli_usage_error("cache", "bench: %s makes no sense", word);
+        return cli_usage_error("bench: %s makes no sense", word);
     }
 }
 
@@ -146,7 +145,7 @@ static int run_experiment(struct cache_bench *bench, size_t which)
         return experiments[which].run(bench);
     if (experiments[which].simulate)
         return experiments[which].simulate(bench);
-    return cli_usage_error("cache", "bench: %s cannot be simulated, it measures a real machine",
+    return cli_usage_error("bench: %s cannot be simulated, it measures a real machine",
                            experiments[which].name);
 }
 
@@ -156,8 +155,7 @@ static int run_named(struct cache_bench *bench, const char *name)
         if (strcmp(experiments[i].name, name) == 0)
             return run_experiment(bench, i);
     }
-    return cli_usage_error("cache",
-                           "bench: no experiment %s; there are speed, sequential, singlets, "
+    return cli_usage_error("bench: no experiment %s; there are speed, sequential, singlets, "
                            "random, stride, overhead",
                            name);
 }
@@ -192,7 +190,7 @@ int cli_cache_bench(int argc, char **argv)
     for (int found; (found = getopt_long(argc, argv, ":", known, NULL)) != -1 && status == 0;)
         status = set_option(&bench, found, optarg, argv[optind - 1]);
     if (status == 0 && bench.node_count_count > 1 && !bench.is_simulated)
-        status = cli_usage_error("cache", "bench: a list of --nodes is for --simulate");
+        status = cli_usage_error("bench: a list of --nodes is for --simulate");
     if (status == 0)
         status = make_folder(&bench);
     for (int i = optind; i < argc && status == 0; i++)

@@ -19,7 +19,10 @@ static const struct cli_action actions[] = {
     {NULL, NULL},
 };
 
-int cli_cache(int argc, char **argv)
+static int cache_old(int argc, char **argv)
 {
-    return cli_act("cache", actions, "run, stat, warm, mount or bench", argc, argv);
+    return cli_act(actions, "run, stat, warm, mount or bench", argc, argv);
 }
+
+const struct cli_command cli_cache = {
+    .name = "cache", .help = "read a slow shared file system once for all nodes", .old = cache_old};

@@ -45,13 +45,13 @@ int cli_cache_mount(int argc, char **argv)
     bool is_read_only = false;
     for (int option; (option = getopt_long(argc, argv, "+r", options, NULL)) != -1;) {
         if (option != 'r')
-            return cli_usage_error("cache", "mount: that option is unknown");
+            return cli_usage_error("mount: that option is unknown");
         is_read_only = true;
     }
     argc -= optind;
     argv += optind;
     if (argc < 2)
-        return cli_usage_error("cache", "mount: which folder, and where to show it?");
+        return cli_usage_error("mount: which folder, and where to show it?");
     if (argc > 2 && strcmp(argv[2], "--") == 0) {
         memmove(argv + 2, argv + 3, (size_t)(argc - 2) * sizeof(*argv));
         argc--;

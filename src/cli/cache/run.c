@@ -49,7 +49,7 @@ static int add_path(const char *path)
     char resolved[PATH_MAX], list[PATH_MAX * 2];
     static int path_count;
     if (!realpath(path, resolved))
-        return cli_usage_error("cache", "--path %s: there is no such folder", path);
+        return cli_usage_error("--path %s: there is no such folder", path);
     const char *before = path_count++ > 0 ? getenv(name) : NULL;
     snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
     return set(SETTING_CACHE_PATH, list);
@@ -59,7 +59,7 @@ static int set_size(enum setting which, const char *option, const char *text)
 {
     uint64_t bytes;
     if (!text_to_size(text, &bytes))
-        return cli_usage_error("cache", "%s %s: a size such as 8G is expected", option, text);
+        return cli_usage_error("%s %s: a size such as 8G is expected", option, text);
     return set(which, text);
 }
 
@@ -152,7 +152,7 @@ int cli_cache_node(int argc, char **argv)
     struct settings settings;
     char path[PATH_MAX + 64];
     if (argc < 2)
-        return cli_usage_error("cache", "node: which program?");
+        return cli_usage_error("node: which program?");
     if (settings_load(&settings, environ) < 0) {
         fprintf(stderr, "rhinet cache: %s\n", rh_error_text());
         return 1;

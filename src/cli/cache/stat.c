@@ -196,11 +196,11 @@ static int parse(int argc, char **argv, struct stat_options *options)
         else if (found == 'o')
             options->job = optarg;
         else if (found != 'f')
-            return cli_usage_error("cache", "stat: %s makes no sense", argv[optind - 1]);
+            return cli_usage_error("stat: %s makes no sense", argv[optind - 1]);
         else if (!text_to_u64(optarg, &options->file_count))
-            return cli_usage_error("cache", "stat: --files %s: a number is expected", optarg);
+            return cli_usage_error("stat: --files %s: a number is expected", optarg);
     }
-    return optind == argc ? 0 : cli_usage_error("cache", "stat: what is %s?", argv[optind]);
+    return optind == argc ? 0 : cli_usage_error("stat: what is %s?", argv[optind]);
 }
 
 int cli_cache_stat(int argc, char **argv)

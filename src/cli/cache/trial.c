@@ -208,10 +208,10 @@ int cli_cache_trial(int argc, char **argv)
     static struct trial trial; /* too large for a stack */
     pthread_t server;
     if (!parse(&trial, argc, argv))
-        return cli_usage_error("cache", "trial: `rhinet cache bench` starts these");
+        return cli_usage_error("trial: `rhinet cache bench` starts these");
     const struct trial_kind *kind = find_kind(trial.kind);
     if (!kind)
-        return cli_usage_error("cache", "trial: there is no kind %s", trial.kind);
+        return cli_usage_error("trial: there is no kind %s", trial.kind);
     trial.buffer = aligned_alloc(4096, (trial.length + 4095) / 4096 * 4096);
     int result = trial.buffer ? join(&trial, &server) : -ENOMEM;
     if (result == 0)

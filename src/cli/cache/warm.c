@@ -254,9 +254,9 @@ static int parse(int argc, char **argv, struct warm_options *options)
         else if (found == 'j')
             options->job = optarg;
         else
-            return cli_usage_error("cache", "warm: %s makes no sense", argv[optind - 1]);
+            return cli_usage_error("warm: %s makes no sense", argv[optind - 1]);
     }
-    return optind < argc ? 0 : cli_usage_error("cache", "warm: which files or folders?");
+    return optind < argc ? 0 : cli_usage_error("warm: which files or folders?");
 }
 
 int cli_cache_warm(int argc, char **argv)

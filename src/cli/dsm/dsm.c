@@ -20,19 +20,22 @@ static bool is_layer(const char *name)
     return false;
 }
 
-int cli_dsm(int argc, char **argv)
+static int dsm_old(int argc, char **argv)
 {
     char *arguments[ARGUMENTS_MAX];
     char bench[] = "bench", layer[] = "dsm";
     if (argc < 2 || strcmp(argv[1], "bench") != 0)
-        return cli_usage_error("dsm", "say what to do: bench");
+        return cli_usage_error("say what to do: bench");
     if (argc >= ARGUMENTS_MAX)
-        return cli_usage_error("dsm", "more than %d arguments", ARGUMENTS_MAX - 2);
+        return cli_usage_error("more than %d arguments", ARGUMENTS_MAX - 2);
     if (argc > 2 && is_layer(argv[2]))
-        return cli_bench(argc - 1, argv + 1);
+        return cli_bench.old(argc - 1, argv + 1);
     arguments[0] = bench;
     arguments[1] = layer;
     for (int i = 2; i <= argc; i++) /* with the NULL behind the last */
         arguments[i] = argv[i];
-    return cli_bench(argc, arguments);
+    return cli_bench.old(argc, arguments);
 }
+
+const struct cli_command cli_dsm = {
+    .name = "dsm", .help = "measure distributed shared memory", .old = dsm_old};

@@ -8,10 +8,8 @@
 
 #include "base/clock.h"
 #include "base/settings.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <rhinet/error.h>
 #include <stdlib.h>
@@ -23,48 +21,20 @@
 
 extern char **environ;
 
-struct doctor_options {
-    const char *job;
+static struct {
     bool json;
     int64_t watch_ns; /* 0: once */
-    int64_t after_ns;
+    int64_t after_ns; /* -1: as the setting says */
+} wishes = {.after_ns = -1};
+
+static const struct cli_option options[] = {
+    CLI_FLAG("json", &wishes.json, "print JSON instead of text"),
+    CLI_TIME("watch", "S", WATCH_LEAST_NS, WATCH_MOST_NS, &wishes.watch_ns,
+             "look again every S seconds"),
+    CLI_TIME("after", "S", 0, WATCH_MOST_NS, &wishes.after_ns,
+             "a wait counts as stuck after S seconds, RHINET_STUCK unless given"),
+    CLI_OPTIONS_END,
 };
-
-static int parse_time(const char *command, const char *option, int64_t least_ns, int64_t *value_ns)
-{
-    if (text_to_duration(optarg, value_ns) && *value_ns >= least_ns && *value_ns <= WATCH_MOST_NS)
-        return 0;
-    return cli_usage_error(command, "--%s %s: expected a time up to 60m, such as 2s", option,
-                           optarg);
-}
-
-static int parse_options(int argc, char **argv, struct doctor_options *options)
-{
-    static const struct option table[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"watch", required_argument, NULL, 'w'},
-        {"after", required_argument, NULL, 'a'},
-        {NULL, 0, NULL, 0},
-    };
-    int status = 0;
-    opterr = 0;
-    for (int found; status == 0 && (found = getopt_long(argc, argv, ":", table, NULL)) != -1;) {
-        if (found == 'j')
-            options->json = true;
-        else if (found == 'w')
-            status = parse_time(argv[0], "watch", WATCH_LEAST_NS, &options->watch_ns);
-        else if (found == 'a')
-            status = parse_time(argv[0], "after", 0, &options->after_ns);
-        else if (found == ':')
-            return cli_usage_error(argv[0], "%s needs a time, such as 2s", argv[optind - 1]);
-        else
-            return cli_usage_error(argv[0], "unknown option '%s'", argv[optind - 1]);
-    }
-    if (status == 0 && argc - optind > 1)
-        return cli_usage_error(argv[0], "one job at a time");
-    options->job = optind < argc ? argv[optind] : NULL;
-    return status;
-}
 
 /* Waits; true if the job's launcher has ended meanwhile. */
 static bool pause_or_end(const struct live_job *job, int64_t pause_ns)
@@ -100,49 +70,58 @@ static struct diagnosis *examine(const struct live_job *job)
 }
 
 /* Returns the exit status. */
-static int examine_once(const struct live_job *job, const struct doctor_options *options)
+static int examine_once(const struct live_job *job)
 {
     struct diagnosis *diagnosis = examine(job);
     struct job_snapshot *snapshot = job_snapshot_take(job);
     int status = STATUS_NO_JOB;
     if (diagnosis && snapshot && snapshot->size == diagnosis->size) {
-        struct doctor_findings findings = {snapshot, diagnosis, options->after_ns};
+        struct doctor_findings findings = {snapshot, diagnosis, wishes.after_ns};
         status = doctor_is_stuck(doctor_verdict(&findings)) ? 1 : 0;
-        if (!options->json)
+        if (!wishes.json)
             doctor_print(stdout, &findings);
         else if (doctor_print_json(stdout, &findings) < 0)
             status = STATUS_NO_JOB;
     } else {
-        fprintf(stderr, "rhinet doctor: the job's memory makes no sense\n");
+        cli_say("the job's memory makes no sense");
     }
     free(snapshot);
     free(diagnosis);
     return status;
 }
 
-int cli_doctor(int argc, char **argv)
+/* After which time a wait counts as stuck; the setting's 0 silences the ranks, not us. */
+static int after_find(void)
 {
     struct settings settings;
     settings_warn(environ);
-    if (settings_load(&settings, environ) < 0) {
-        fprintf(stderr, "rhinet doctor: %s\n", rh_error_text());
-        return STATUS_NO_JOB;
-    }
-    struct doctor_options options = {.after_ns = (int64_t)setting_number(&settings, SETTING_STUCK)};
-    if (options.after_ns == 0)
-        options.after_ns = 10 * NS_PER_S; /* 0 silences the ranks, not us */
-    int status = parse_options(argc, argv, &options);
-    if (status != 0)
-        return status;
+    if (settings_load(&settings, environ) < 0)
+        return cli_fail();
+    int64_t set_ns = (int64_t)setting_number(&settings, SETTING_STUCK);
+    if (wishes.after_ns < 0)
+        wishes.after_ns = set_ns > 0 ? set_ns : 10 * NS_PER_S;
+    return 0;
+}
+
+static int doctor(int count, char **words)
+{
     struct live_job job;
-    if (jobs_select(argv[0], options.job, &job) != 0)
+    int status;
+    if (after_find() != 0 || jobs_select(count > 0 ? words[0] : NULL, &job) != 0)
         return STATUS_NO_JOB;
     do {
-        status = examine_once(&job, &options);
-        if (options.watch_ns > 0 && !options.json)
+        status = examine_once(&job);
+        if (wishes.watch_ns > 0 && !wishes.json)
             putchar('\n');
-    } while (options.watch_ns > 0 && status != STATUS_NO_JOB && fflush(stdout) == 0 &&
-             !pause_or_end(&job, options.watch_ns));
+    } while (wishes.watch_ns > 0 && status != STATUS_NO_JOB && fflush(stdout) == 0 &&
+             !pause_or_end(&job, wishes.watch_ns));
     jobs_close(&job, 1);
     return status;
 }
+
+const struct cli_command cli_doctor = {
+    .name = "doctor",
+    .help = "say who waits for whom in a running job, and whether it is stuck",
+    .operands = "[JOB]",
+    .options = options,
+    .run = doctor};

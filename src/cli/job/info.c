@@ -12,15 +12,18 @@
 #include "nic/nic.h"
 #include "nic/ofi/ofi.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-struct info_options {
-    bool settings;
-    bool counters;
-    bool json;
-    const char *job; /* NULL: this machine */
+static struct {
+    bool settings, counters, json;
+} wishes;
+
+static const struct cli_option options[] = {
+    CLI_FLAG("settings", &wishes.settings, "every RHINET_ variable: value, origin, meaning"),
+    CLI_FLAG("counters", &wishes.counters, "every counter and its meaning"),
+    CLI_FLAG("json", &wishes.json, "print JSON instead of text"),
+    CLI_OPTIONS_END,
 };
 
 static const char *origin_name(const struct settings *settings, enum setting which)
@@ -185,10 +188,10 @@ static json_t *jobs_json(void)
     return array;
 }
 
-static int show_json(const struct info_options *options, const struct settings *settings)
+static int show_json(const struct settings *settings)
 {
     json_t *object = json_object();
-    bool everything = !options->settings && !options->counters;
+    bool everything = !wishes.settings && !wishes.counters;
     if (everything) {
         struct machine machine;
         machine_read(&machine);
@@ -197,22 +200,22 @@ static int show_json(const struct info_options *options, const struct settings *
         json_object_set_new(object, "nics", nics_json(settings));
         json_object_set_new(object, "jobs", jobs_json());
     }
-    if (everything || options->settings)
+    if (everything || wishes.settings)
         json_object_set_new(object, "settings", settings_json(settings));
-    if (everything || options->counters)
+    if (everything || wishes.counters)
         json_object_set_new(object, "counters", counters_json());
     return print_json(object);
 }
 
-static int show_text(const struct info_options *options, const struct settings *settings)
+static int show_text(const struct settings *settings)
 {
-    if (options->settings)
+    if (wishes.settings)
         print_settings(stdout, settings);
-    if (options->settings && options->counters)
+    if (wishes.settings && wishes.counters)
         putchar('\n');
-    if (options->counters)
+    if (wishes.counters)
         print_counters(stdout);
-    if (!options->settings && !options->counters) {
+    if (!wishes.settings && !wishes.counters) {
         struct machine machine;
         machine_read(&machine);
         print_overview(stdout, &machine, settings);
@@ -220,19 +223,19 @@ static int show_text(const struct info_options *options, const struct settings *
     return 0;
 }
 
-static int show_job(const struct info_options *options)
+static int show_job(const char *name)
 {
     struct live_job job;
-    int status = jobs_select("info", options->job, &job);
+    int status = jobs_select(name, &job);
     if (status != 0)
         return status;
     struct job_snapshot *snapshot = job_snapshot_take(&job);
     jobs_close(&job, 1);
     if (!snapshot) {
-        fprintf(stderr, "rhinet info: the job ended meanwhile\n");
+        cli_say("the job ended meanwhile");
         return 1;
     }
-    if (options->json)
+    if (wishes.json)
         status = print_json(info_job_json(snapshot));
     else
         info_job_print(stdout, snapshot);
@@ -240,46 +243,22 @@ static int show_job(const struct info_options *options)
     return status;
 }
 
-static int parse_options(int argc, char **argv, struct info_options *options)
+static int info(int count, char **words)
 {
-    static const struct option table[] = {
-        {"settings", no_argument, NULL, 's'},
-        {"counters", no_argument, NULL, 'c'},
-        {"json", no_argument, NULL, 'j'},
-        {NULL, 0, NULL, 0},
-    };
-    opterr = 0;
-    for (int found; (found = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-        if (found == 's')
-            options->settings = true;
-        else if (found == 'c')
-            options->counters = true;
-        else if (found == 'j')
-            options->json = true;
-        else
-            return cli_usage_error(argv[0], "unknown option '%s'", argv[optind - 1]);
-    }
-    if (argc - optind > 1)
-        return cli_usage_error(argv[0], "one job at a time");
-    options->job = optind < argc ? argv[optind] : NULL;
-    if (options->job && (options->settings || options->counters))
-        return cli_usage_error(argv[0], "a job has no --settings or --counters of its own");
-    return 0;
-}
-
-int cli_info(int argc, char **argv)
-{
-    struct info_options options = {0};
-    int status = parse_options(argc, argv, &options);
-    if (status != 0)
-        return status;
-    if (options.job)
-        return show_job(&options);
+    if (count > 0 && (wishes.settings || wishes.counters))
+        return cli_usage_error("a job has no --settings or --counters of its own");
+    if (count > 0)
+        return show_job(words[0]);
     struct settings settings;
     settings_warn(environ);
-    if (settings_load(&settings, environ) < 0) {
-        fprintf(stderr, "rhinet info: %s\n", rh_error_text());
-        return 1;
-    }
-    return options.json ? show_json(&options, &settings) : show_text(&options, &settings);
+    if (settings_load(&settings, environ) < 0)
+        return cli_fail();
+    return wishes.json ? show_json(&settings) : show_text(&settings);
 }
+
+const struct cli_command cli_info = {
+    .name = "info",
+    .help = "show this machine, the NICs, the settings, or a running job",
+    .operands = "[JOB]",
+    .options = options,
+    .run = info};

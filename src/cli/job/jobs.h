@@ -61,8 +61,8 @@ size_t jobs_find(struct live_job jobs[JOBS_MAX]);
 void jobs_close(struct live_job *jobs, size_t job_count);
 
 /* The job with this number (hex), or with this launcher (pid). NULL: the only one there is.
- * On failure says why on stderr, as `rhinet COMMAND`, and returns an exit status. */
-int jobs_select(const char *command, const char *text, struct live_job *job);
+ * On failure says why and returns an exit status. */
+int jobs_select(const char *text, struct live_job *job);
 
 /* Copy a job's state. NULL if it makes no sense or memory is out. free() it. */
 struct job_snapshot *job_snapshot_take(const struct live_job *job);

@@ -6,11 +6,9 @@
 #include "cli/job/top.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/table.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,11 +21,17 @@
 
 #define SCREEN_CLEAR "\033[H\033[J"
 
-struct top_options {
-    const char *job;
-    bool once;
-    bool json;
+static struct {
+    bool once, json;
     int64_t interval_ns;
+} wishes;
+
+static const struct cli_option options[] = {
+    CLI_FLAG("once", &wishes.once, "print one table and end"),
+    CLI_FLAG("json", &wishes.json, "print one JSON object per sample"),
+    CLI_TIME("interval", "S", INTERVAL_LEAST_NS, INTERVAL_MOST_NS, &wishes.interval_ns,
+             "time between samples", .standard = "1s"),
+    CLI_OPTIONS_END,
 };
 
 static volatile sig_atomic_t interrupted;
@@ -36,36 +40,6 @@ static void note_interrupt(int signal)
 {
     (void)signal;
     interrupted = 1;
-}
-
-static int parse_options(int argc, char **argv, struct top_options *options)
-{
-    static const struct option table[] = {
-        {"once", no_argument, NULL, 'o'},
-        {"json", no_argument, NULL, 'j'},
-        {"interval", required_argument, NULL, 'i'},
-        {NULL, 0, NULL, 0},
-    };
-    opterr = 0;
-    for (int found; (found = getopt_long(argc, argv, ":", table, NULL)) != -1;) {
-        if (found == 'o')
-            options->once = true;
-        else if (found == 'j')
-            options->json = true;
-        else if (found == ':')
-            return cli_usage_error(argv[0], "--interval needs a time, such as 0.5s");
-        else if (found != 'i')
-            return cli_usage_error(argv[0], "unknown option '%s'", argv[optind - 1]);
-        else if (!text_to_duration(optarg, &options->interval_ns) ||
-                 options->interval_ns < INTERVAL_LEAST_NS ||
-                 options->interval_ns > INTERVAL_MOST_NS)
-            return cli_usage_error(argv[0], "--interval %s: expected a time from 10ms to 60m",
-                                   optarg);
-    }
-    if (argc - optind > 1)
-        return cli_usage_error(argv[0], "one job at a time");
-    options->job = optind < argc ? argv[optind] : NULL;
-    return 0;
 }
 
 enum pause_end { PAUSE_OVER, PAUSE_QUIT, PAUSE_JOB_ENDED };
@@ -95,26 +69,26 @@ static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns,
     }
 }
 
-static bool show(const struct top_sample *sample, const struct top_options *options, bool screen)
+static bool show(const struct top_sample *sample, bool screen)
 {
-    if (options->json)
+    if (wishes.json)
         return top_print_json(stdout, sample) == 0;
     if (screen)
         fputs(SCREEN_CLEAR, stdout);
     top_print(stdout, sample, terminal_width(), screen ? terminal_height() : 0);
-    if (!screen && !options->once)
+    if (!screen && !wishes.once)
         putchar('\n');
     return fflush(stdout) == 0;
 }
 
 /* Samples until told to stop. Returns the exit status. */
-static int watch(const struct live_job *job, const struct top_options *options, bool screen)
+static int watch(const struct live_job *job, bool screen)
 {
     struct job_snapshot *before = job_snapshot_take(job);
     int64_t before_ns = clock_now_ns();
     int status = before ? 0 : 1;
     for (bool more = before != NULL; more;) {
-        enum pause_end end = pause_for(job, options->interval_ns, screen);
+        enum pause_end end = pause_for(job, wishes.interval_ns, screen);
         if (end == PAUSE_QUIT)
             break;
         struct job_snapshot *now = job_snapshot_take(job);
@@ -126,7 +100,7 @@ static int watch(const struct live_job *job, const struct top_options *options, 
             break;
         }
         struct top_sample sample = {before, now, (double)(now_ns - before_ns) / 1e9};
-        more = show(&sample, options, screen) && !options->once && end != PAUSE_JOB_ENDED;
+        more = show(&sample, screen) && !wishes.once && end != PAUSE_JOB_ENDED;
         free(before);
         before = now;
         before_ns = now_ns;
@@ -136,36 +110,38 @@ static int watch(const struct live_job *job, const struct top_options *options, 
 }
 
 /* On a terminal: keys come at once and are not echoed. Puts everything back. */
-static int watch_on_screen(const struct live_job *job, const struct top_options *options)
+static int watch_on_screen(const struct live_job *job)
 {
     struct termios saved, keys;
     struct sigaction action = {.sa_handler = note_interrupt};
     if (tcgetattr(STDIN_FILENO, &saved) < 0)
-        return watch(job, options, false);
+        return watch(job, false);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     keys = saved;
     keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &keys);
-    int status = watch(job, options, true);
+    int status = watch(job, true);
     tcsetattr(STDIN_FILENO, TCSANOW, &saved);
     return status;
 }
 
-int cli_top(int argc, char **argv)
+static int top(int count, char **words)
 {
-    struct top_options options = {.interval_ns = NS_PER_S};
-    int status = parse_options(argc, argv, &options);
-    if (status != 0)
-        return status;
     struct live_job job;
-    status = jobs_select(argv[0], options.job, &job);
+    int status = jobs_select(count > 0 ? words[0] : NULL, &job);
     if (status != 0)
         return status;
-    bool screen = !options.once && !options.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    status = screen ? watch_on_screen(&job, &options) : watch(&job, &options, false);
+    bool screen = !wishes.once && !wishes.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    status = screen ? watch_on_screen(&job) : watch(&job, false);
     if (status != 0)
-        fprintf(stderr, "rhinet top: the job's memory makes no sense any more\n");
+        cli_say("the job's memory makes no sense any more");
     jobs_close(&job, 1);
     return status;
 }
+
+const struct cli_command cli_top = {.name = "top",
+                                    .help = "watch the processes of a running job",
+                                    .operands = "[JOB]",
+                                    .options = options,
+                                    .run = top};

@@ -165,8 +165,8 @@ int cli_route_check(int argc, char **argv)
     struct route_input input;
     struct check_result check = {.class_count = 0};
     if (!arguments_take(&arguments, argc, argv))
-        return cli_usage_error("route", "check needs a fabric file, and a table file or --paths "
-                                        "FILE");
+        return cli_usage_error("check needs a fabric file, and a table file or --paths "
+                               "FILE");
     int result = route_input_open(&input, arguments.fabric, &arguments.view);
     if (result != 0)
         return result;
@@ -263,10 +263,10 @@ int cli_route_compare(int argc, char **argv)
         else if (option == JSON)
             json = true;
         else if (!route_view_take(&view, option))
-            return cli_usage_error("route", "compare does not understand its options");
+            return cli_usage_error("compare does not understand its options");
     }
     if (argc - optind != 1)
-        return cli_usage_error("route", "compare needs one fabric file");
+        return cli_usage_error("compare needs one fabric file");
     if (only && !algorithm_find(only))
         return route_fail();
     int result = route_input_open(&input, argv[optind], &view);

@@ -210,10 +210,10 @@ int cli_route_compute(int argc, char **argv)
     optind = 1;
     while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
         if (!option_take(&arguments, option))
-            return cli_usage_error("route", "compute does not understand its options");
+            return cli_usage_error("compute does not understand its options");
     }
     if (argc - optind != 1)
-        return cli_usage_error("route", "compute needs one fabric file");
+        return cli_usage_error("compute needs one fabric file");
     int result = route_input_open(&input, argv[optind], &arguments.view);
     if (result != 0)
         return result;

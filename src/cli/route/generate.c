@@ -144,7 +144,7 @@ int cli_route_generate(int argc, char **argv)
     optind = 1;
     while ((option = getopt_long(argc, argv, "o:", long_options, &index)) != -1) {
         if (option == '?')
-            return cli_usage_error("route", "generate does not know that option");
+            return cli_usage_error("generate does not know that option");
         if (!option_take(&arguments, option, long_options[index].name, optarg))
             return 2;
     }
@@ -152,7 +152,7 @@ int cli_route_generate(int argc, char **argv)
         return kinds_list();
     if (strcmp(arguments.format, "edges") != 0 && strcmp(arguments.format, "ibnetdiscover") != 0 &&
         strcmp(arguments.format, "dot") != 0)
-        return cli_usage_error("route", "--format is ibnetdiscover, edges or dot, not '%s'",
+        return cli_usage_error("--format is ibnetdiscover, edges or dot, not '%s'",
                                arguments.format);
     struct fabric *fabric;
     if (generate_fabric(&fabric, argv[optind], &arguments.options) < 0)

@@ -225,7 +225,7 @@ int cli_route_paper(int argc, char **argv)
     optind = 1;
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (option == '?')
-            return cli_usage_error("route", "paper does not understand its options");
+            return cli_usage_error("paper does not understand its options");
         if (!route_number(option == 'p' ? "ports" : "networks", optarg, option == 'p' ? 4 : 1, 64,
                           &number))
             return 2;
@@ -242,7 +242,7 @@ int cli_route_paper(int argc, char **argv)
         ran++;
     }
     if (ran == 0)
-        return cli_usage_error(
-            "route", "the paper has fig-20, fig-21, fig-24 and table-2, not '%s'", argv[optind]);
+        return cli_usage_error("the paper has fig-20, fig-21, fig-24 and table-2, not '%s'",
+                               argv[optind]);
     return result;
 }

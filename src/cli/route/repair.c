@@ -217,8 +217,7 @@ int cli_route_repair(int argc, char **argv)
 {
     struct repair_arguments arguments = {0};
     if (!arguments_take(&arguments, argc, argv))
-        return cli_usage_error("route",
-                               "repair needs the old fabric, its table, and the new fabric");
+        return cli_usage_error("repair needs the old fabric, its table, and the new fabric");
     struct repair_work work = {0};
     int status = repair(&work, &arguments);
     formats_lft_free(&work.old_dump);

@@ -24,10 +24,9 @@ static const struct cli_action actions[] = {
     {NULL, NULL},
 };
 
-int cli_route(int argc, char **argv)
+static int route_old(int argc, char **argv)
 {
-    return cli_act("route", actions, "generate, compute, check, compare, repair or paper", argc,
-                   argv);
+    return cli_act(actions, "generate, compute, check, compare, repair or paper", argc, argv);
 }
 
 int route_fail(void)
@@ -219,3 +218,8 @@ int route_check_run(const struct routing *routing, uint32_t lane_limit, struct c
     }
     return result;
 }
+
+const struct cli_command cli_route = {
+    .name = "route",
+    .help = "compute, check and repair deadlock-free routing tables",
+    .old = route_old};

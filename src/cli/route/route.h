@@ -92,6 +92,5 @@ int cli_route_check(int argc, char **argv);
 int cli_route_compare(int argc, char **argv);
 int cli_route_repair(int argc, char **argv);
 int cli_route_paper(int argc, char **argv);
-int cli_route(int argc, char **argv);
 
 #endif

@@ -64,10 +64,10 @@ static int add_one(struct run_hosts *hosts, const char *option, char *name, cons
     uint64_t places = 0;
     char own[sizeof(((struct launch_host *)0)->name)] = "";
     if (!is_name(name))
-        return cli_usage_error("run", "%s: \"%s\" is no name of a host", option, name);
+        return cli_usage_error("%s: \"%s\" is no name of a host", option, name);
     if (count && (!text_to_u64(count, &places) || places < 1 || places > PLACES_MAX))
-        return cli_usage_error("run", "%s: \"%s\" processes on host %s: a number is expected",
-                               option, count, name);
+        return cli_usage_error("%s: \"%s\" processes on host %s: a number is expected", option,
+                               count, name);
     gethostname(own, sizeof(own) - 1);
     /* One name for it, and one that others understand. */
     return add_host(hosts, launch_is_this_host(name) ? own : name, (int)places);
@@ -120,7 +120,7 @@ int run_hosts_read(struct run_hosts *hosts, const char *path)
         status = add_line(hosts, line);
     fclose(file);
     if (status == 0 && hosts->launch.count == before)
-        status = cli_usage_error("run", "--hostfile %s: there is no host in it", path);
+        status = cli_usage_error("--hostfile %s: there is no host in it", path);
     return status;
 }
 

@@ -5,10 +5,14 @@
 #include "cli/cli.h"
 #include "job/launch.h"
 
-int cli_node(int argc, char **argv)
+static int node(int count, char **words)
 {
-    (void)argv;
-    if (argc > 1)
-        return cli_usage_error("node", "it takes its orders on standard input, and no arguments");
-    return launch_node();
+    (void)count;
+    (void)words;
+    return launch_node(); /* takes its orders on standard input */
 }
+
+const struct cli_command cli_node = {
+    .name = "node",
+    .help = "be the launcher of another host; `rhinet run --hosts` calls it",
+    .run = node};

@@ -64,7 +64,7 @@ struct run_wishes {
 
 static int refuse(const char *option, const char *value, const char *wanted)
 {
-    return cli_usage_error("run", "%s \"%s\": %s", option, value, wanted);
+    return cli_usage_error("%s \"%s\": %s", option, value, wanted);
 }
 
 static bool is_nic(const char *name, size_t length)
@@ -185,9 +185,9 @@ static int set_option(struct run_wishes *wishes, int option, char *value, char *
     case OPTION_ENV:
         return set_variable(wishes, value);
     case ':':
-        return cli_usage_error("run", "%s needs a value", word);
+        return cli_usage_error("%s needs a value", word);
     default:
-        return cli_usage_error("run", "unknown option %s", word);
+        return cli_usage_error("unknown option %s", word);
     }
 }
 
@@ -234,7 +234,6 @@ static int parse(struct run_wishes *wishes, int argc, char **argv)
     optind = 1;
     while ((option = getopt_long(argc, argv, "+:n:h", all, NULL)) != -1) {
         if (option == OPTION_HELP) {
-            cli_help_one(stdout, cli_find(kind->name));
             return RUN_ONLY_HELP;
         }
         int status = set_option(wishes, option, optarg, argv[optind - 1]);
@@ -242,9 +241,9 @@ static int parse(struct run_wishes *wishes, int argc, char **argv)
             return status;
     }
     if (wishes->launch.size == 0 && wishes->hosts.launch.count == 0)
-        return cli_usage_error(kind->name, "how many processes? Give -n N");
+        return cli_usage_error("how many processes? Give -n N");
     if (optind == argc)
-        return cli_usage_error(kind->name, "which program?");
+        return cli_usage_error("which program?");
     return 0;
 }
 
@@ -266,8 +265,13 @@ static char **no_wrap(char **argv, const char *remote_rhinet)
     return argv;
 }
 
-int cli_run(int argc, char **argv)
+static int run_old(int argc, char **argv)
 {
     static const struct run_kind kind = {.name = "run", .wrap = no_wrap};
     return run_command(&kind, argc, argv);
 }
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .help = "start a job of N processes, on this machine or on several hosts",
+    .old = run_old};

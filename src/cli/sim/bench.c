@@ -99,12 +99,11 @@ int cli_sim_bench(int argc, char **argv)
         if (option == JSON)
             is_json = true;
         else if (option != PORTS)
-            return cli_usage_error("sim", "bench does not understand its options");
+            return cli_usage_error("bench does not understand its options");
         else if (!text_to_u64(optarg, &ports) || ports < 4 || ports > 32 || ports % 2)
-            return cli_usage_error("sim", "--ports is an even number from 4 to 32, not '%s'",
-                                   optarg);
+            return cli_usage_error("--ports is an even number from 4 to 32, not '%s'", optarg);
     }
     if (optind != argc)
-        return cli_usage_error("sim", "bench does not know what to do with '%s'", argv[optind]);
+        return cli_usage_error("bench does not know what to do with '%s'", argv[optind]);
     return measure((uint32_t)ports, is_json);
 }

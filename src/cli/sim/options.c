@@ -67,7 +67,7 @@ static const struct option long_options[] = {
 
 static int wrong_value(const char *option, const char *text, const char *wanted)
 {
-    return cli_usage_error("sim", "--%s is %s, not '%s'", option, wanted, text);
+    return cli_usage_error("--%s is %s, not '%s'", option, wanted, text);
 }
 
 static int name_take(const char *option, const char *text, const char *const *names, int *number)
@@ -152,7 +152,7 @@ static int value_take(struct sim_options *options, int option, const char *text)
     case SET:
         return sim_constants_set(&options->constants, text) < 0 ? sim_fail() : 0;
     default:
-        return cli_usage_error("sim", "run does not understand its options");
+        return cli_usage_error("run does not understand its options");
     }
 }
 
@@ -200,11 +200,11 @@ int sim_options_read(struct sim_options *options, int argc, char **argv)
     if (status != 0)
         return status;
     if (optind != argc)
-        return cli_usage_error("sim", "run does not know what to do with '%s'", argv[optind]);
+        return cli_usage_error("run does not know what to do with '%s'", argv[optind]);
     if (!options->topology)
-        return cli_usage_error("sim", "run needs --topology FILE");
+        return cli_usage_error("run needs --topology FILE");
     if ((options->spec.pattern == WORKLOAD_TRACE) != (options->trace != NULL))
-        return cli_usage_error("sim", "--traffic trace and --trace FILE go together");
+        return cli_usage_error("--traffic trace and --trace FILE go together");
     if (options->spec.pattern >= WORKLOAD_ALL_TO_ALL && !has_loads)
         options->loads = (struct sim_loads){.values = {1}, .count = 1};
     return 0;

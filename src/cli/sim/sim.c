@@ -19,9 +19,9 @@ static const struct cli_action actions[] = {
     {NULL, NULL},
 };
 
-int cli_sim(int argc, char **argv)
+static int sim_old(int argc, char **argv)
 {
-    return cli_act("sim", actions, "run, thesis, constants or bench", argc, argv);
+    return cli_act(actions, "run, thesis, constants or bench", argc, argv);
 }
 
 int sim_fail(void)
@@ -73,6 +73,9 @@ int cli_sim_constants(int argc, char **argv)
     else if (argc == 2 && strcmp(argv[1], "--json") == 0)
         constants_json();
     else
-        return cli_usage_error("sim", "constants takes nothing but --json");
+        return cli_usage_error("constants takes nothing but --json");
     return 0;
 }
+
+const struct cli_command cli_sim = {
+    .name = "sim", .help = "simulate RHiNET switches and the Martini controller", .old = sim_old};

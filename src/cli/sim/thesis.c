@@ -213,7 +213,7 @@ static int option_take(struct wish *wish, int option, const char *text)
     if (option == SET)
         return sim_constants_set(&wish->constants, text) < 0 ? sim_fail() : 0;
     int status = sim_what_if_take(&wish->constants, option, text);
-    return status >= 0 ? status : cli_usage_error("sim", "thesis does not understand its options");
+    return status >= 0 ? status : cli_usage_error("thesis does not understand its options");
 }
 
 static int report_make(const struct wish *wish)
@@ -244,8 +244,7 @@ int cli_sim_thesis(int argc, char **argv)
     if (argc - optind == 1)
         wish.which = argv[optind];
     if (argc - optind > 1 || !thesis_knows(wish.which))
-        return cli_usage_error("sim",
-                               "thesis takes all, a table or figure such as table-6.2, or a "
+        return cli_usage_error("thesis takes all, a table or figure such as table-6.2, or a "
                                "row's id, not '%s'",
                                argv[argc - 1]);
     status = report_make(&wish);

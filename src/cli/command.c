@@ -51,14 +51,16 @@ int cli_unknown(const struct cli_command *command, const char *word)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* "FABRIC", "[JOB]", "PATH...", "PROGRAM [ARGUMENT...]": how many words these are. */
+/* "FABRIC", "[JOB]", "PATH...", "PLACE [-- PROGRAM [ARGUMENT...]]": how many words these are. */
 static void operands_count(const char *grammar, int *least, int *most)
 {
+    int depth = 0;
     *least = *most = 0;
-    for (const char *at = grammar ? grammar : ""; *at; at += strspn(at, " ")) {
-        *least += at[0] != '[';
-        *most += 1;
-        at += strcspn(at, " ");
+    for (const char *at = grammar; at && *at; at++) {
+        bool is_first = at == grammar || at[-1] == ' ';
+        depth += (*at == '[') - (*at == ']');
+        *least += is_first && depth == 0;
+        *most += is_first;
     }
     if (grammar && strstr(grammar, "..."))
         *most = INT_MAX;

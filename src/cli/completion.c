@@ -76,7 +76,7 @@ static void offer_list(const char *begun, const char *const *words,
 
 static void offer_values(const struct cli_option *option, const char *begun)
 {
-    if (option->kind == CLI_KIND_FILE)
+    if (option->kind == CLI_KIND_FILE || option->takes_file)
         puts(":files");
     offer_list(begun, option->choices, option->suggest);
 }

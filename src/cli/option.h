@@ -37,6 +37,7 @@ struct cli_option {
     const char *(*suggest)(size_t index); /* further words for completion; ends with NULL */
     /* 0; an exit status, after it has said what is wrong; or -1: the value is not `allowed`. */
     int (*take)(char *text);
+    bool takes_file;     /* completion offers files; a CLI_KIND_FILE does so anyway */
     const char *allowed; /* in words, where the kind does not say it: "an even number" */
 };
 

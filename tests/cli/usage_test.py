@@ -69,22 +69,26 @@ WRONG = {
     ],
     "cache": [
         ("", USAGE, "say what to do: run, stat, warm, mount or bench"),
-        ("frob", USAGE, "'frob' is unknown"),
-        ("run", USAGE, "how many processes? Give -n N"),
-        ("run -n 2", USAGE, "which program?"),
-        ("run -n 2 --cache x true", USAGE, "--cache x: a size such as 8G is expected"),
+        ("frob", USAGE, "no subcommand 'frob'"),
+        ("warn", USAGE, "did you mean 'warm'?"),
+        ("run true", USAGE, "rhinet cache run: how many processes? Give -n N"),
+        ("run -n 2", USAGE, "PROGRAM [ARGUMENT...] is missing"),
+        ("run -n 2 --cache x true", USAGE, "--cache is a size such as 8G, not 'x'"),
         ("run -n 2 --block 3 true", FAILED, "blocks are powers of two"),
         ("run -n 2 --singlets 2 true", FAILED, "expected a number from 0 to 0.99, or auto"),
-        ("run -n 2 --groups x true", FAILED, "RHINET_CACHE_GROUPS=x: expected a whole number"),
-        ("stat --frob", USAGE, "stat: --frob makes no sense"),
-        ("stat --files x", USAGE, "--files x: a number is expected"),
-        ("warm", USAGE, "warm: which files or folders?"),
-        ("warm --frob", USAGE, "warm: --frob makes no sense"),
-        ("mount", USAGE, "mount: which folder, and where to show it?"),
+        ("run -n 2 --groups x true", USAGE,
+         "rhinet cache run: --groups: RHINET_CACHE_GROUPS=x: expected a whole number"),
+        ("stat --frob", USAGE, "unknown option --frob"),
+        ("stat --fils x", USAGE, "did you mean --files?"),
+        ("stat --files x", USAGE, "rhinet cache stat: --files is a whole number, not 'x'"),
+        ("warm", USAGE, "PATH... is missing"),
+        ("warm --frob", USAGE, "unknown option --frob"),
+        ("mount", USAGE, "FOLDER PLACE [-- PROGRAM [ARGUMENT...]] is missing"),
+        ("mount /none", USAGE, ": PLACE [-- PROGRAM [ARGUMENT...]] is missing"),
         ("mount /none /none", FAILED, "cannot show /none"),
-        ("bench frob", USAGE, "no experiment frob; there are speed"),
-        ("bench --nodes x", USAGE, "--nodes x: a number up to 128 is expected"),
-        ("bench --seed x", USAGE, "--seed x: a number is expected"),
+        ("bench frob", USAGE, "random, stride or overhead is expected, not 'frob'"),
+        ("bench --nodes x", USAGE, "--nodes is a number up to 128"),
+        ("bench --seed x", USAGE, "--seed is a whole number, not 'x'"),
     ],
     "dsm": [
         ("", USAGE, "say what to do: bench"),
@@ -126,7 +130,7 @@ class Wrong(unittest.TestCase):
     def test_no_cache_runs(self):
         """In a job of nobody: what asks for a running cache says that there is none."""
         for words in (("stat", "--job", "x"), ("warm", "--job", "x", "/none")):
-            self.assertIn("rhinet cache: no ", rhinet("cache", *words, status=1).stderr)
+            self.assertIn(f"rhinet cache {words[0]}: no ", rhinet("cache", *words, status=1).stderr)
 
 
 class Files(unittest.TestCase):

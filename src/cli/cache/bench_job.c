@@ -5,6 +5,7 @@
 #include "cache/key.h"
 #include "cli/cache/bench.h"
 #include "cli/cache/cache.h"
+#include "cli/cli.h"
 #include "cli/json_put.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static int write_file(const char *path, uint64_t size)
     if (is_good)
         is_good = fsync(fd) == 0;
     if (!is_good)
-        fprintf(stderr, "rhinet cache: cannot write %s: %s\n", path, strerror(errno));
+        cli_say("cannot write %s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return is_good ? 0 : 1;
@@ -69,7 +70,7 @@ int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size)
     snprintf(bench->data, sizeof(bench->data), "%.200s/rhinet-bench-files", bench->folder);
     bench->data_size = count * size;
     if (mkdir(bench->data, 0777) < 0) {
-        fprintf(stderr, "rhinet cache: cannot make %s: %s\n", bench->data, strerror(errno));
+        cli_say("cannot make %s: %s", bench->data, strerror(errno));
         return 1;
     }
     int status = 0;
@@ -179,7 +180,7 @@ json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *tri
     if (pid > 0)
         waitpid(pid, &status, 0);
     if (!result || status != 0) {
-        fprintf(stderr, "rhinet cache: trial %s on %d nodes failed\n", trial->kind, trial->nodes);
+        cli_say("trial %s on %d nodes failed", trial->kind, trial->nodes);
         json_decref(result);
         return NULL;
     }

@@ -8,6 +8,7 @@
 #include "cache/client.h"
 #include "cli/cache/bench.h"
 #include "cli/cache/cache.h"
+#include "cli/cli.h"
 #include "cli/table.h"
 
 #include <errno.h>
@@ -84,7 +85,7 @@ static int measure(const struct subject *subject, const char *preload, bool is_q
         base = fmin(base, run_once(subject));
         with = fmin(with, run_with(subject, preload));
         if (base < 0 || with < 0) {
-            fprintf(stderr, "rhinet cache: bench: cannot run `%s`\n", subject->line);
+            cli_say("cannot run `%s`", subject->line);
             return 1;
         }
     }
@@ -109,7 +110,7 @@ int bench_overhead(struct cache_bench *bench)
         return 1;
     const char *preload = cache_find_preload(&settings, path, sizeof(path));
     if (!preload) {
-        fprintf(stderr, "rhinet cache: bench: librhinet_cache.so is not there\n");
+        cli_say("librhinet_cache.so is not there");
         return 1;
     }
     int status = bench_data_file(bench, 32u << 20);

@@ -5,6 +5,7 @@
  * are fewer by another factor, the same for both.
  */
 #include "cli/cache/bench.h"
+#include "cli/cli.h"
 #include "cli/json_put.h"
 #include "experiment/cache_cluster.h"
 
@@ -71,8 +72,8 @@ static int fill(const struct cache_bench *bench, const char *experiment,
     struct cache_cluster_result result;
     int failure = cache_cluster_run(trial, &result);
     if (failure < 0) {
-        fprintf(stderr, "rhinet cache: simulated %s on %d nodes, seed %llu: %s\n", experiment,
-                trial->nodes, (unsigned long long)trial->seed, rh_error_text());
+        cli_say("simulated %s on %d nodes, seed %llu: %s", experiment, trial->nodes,
+                (unsigned long long)trial->seed, rh_error_text());
         return 1;
     }
     *place = (double)result.bytes / (1 << 20) / result.seconds;

@@ -2,7 +2,7 @@
  *
  * What the files of `rhinet cache` share.
  *
- *   cache.c         dispatch
+ *   cache.c         their list
  *   run.c     run, and node: what it starts on each node
  *   stat.c    stat: what the caches of this host hold and have done
  *   find.c    finding their memory
@@ -13,15 +13,11 @@
 #ifndef CLI_CACHE_CACHE_H
 #define CLI_CACHE_CACHE_H
 
-#include <stddef.h>
+#include "cli/cli.h"
 
-int cli_cache_run(int argc, char **argv);
-int cli_cache_node(int argc, char **argv);
-int cli_cache_mount(int argc, char **argv);
-int cli_cache_stat(int argc, char **argv);
-int cli_cache_warm(int argc, char **argv);
-int cli_cache_bench(int argc, char **argv);
-int cli_cache_trial(int argc, char **argv);
+extern const struct cli_command cache_run, cache_stat, cache_warm, cache_mount, cache_bench;
+extern const struct cli_command cache_trial; /* what `bench` starts */
+extern const struct cli_command cache_node;  /* what `run` starts on each node */
 
 /* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);

@@ -5,6 +5,7 @@
 #include "cli/cache/find.h"
 
 #include "cache/setup.h"
+#include "cli/cli.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -124,14 +125,11 @@ int cache_find_job(struct cache_control **nodes, size_t *count, const char *job)
             free(nodes[i]);
     }
     if (kept == 0 && !is_one && !job)
-        fprintf(stderr, "rhinet cache: several caches run here; say which with --job: "
-                        "`rhinet cache stat` lists them\n");
+        cli_say("several caches run here; say which with --job: `rhinet cache stat` lists them");
     else if (kept == 0 && *count > 0)
-        fprintf(stderr,
-                "rhinet cache: no job %s has a cache here; `rhinet cache stat` lists them\n", job);
+        cli_say("no job %s has a cache here; `rhinet cache stat` lists them", job);
     else if (kept == 0)
-        fprintf(stderr,
-                "rhinet cache: no cache of yours runs here; `rhinet cache run` starts one\n");
+        cli_say("no cache of yours runs here; `rhinet cache run` starts one");
     *count = kept;
     return kept > 0 ? 0 : 1;
 }

@@ -18,68 +18,71 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Option and the setting that it is. */
-enum option_value {
-    OPTION_CACHE = RUN_OPTION_EXTRA,
-    OPTION_PATH,
-    OPTION_BLOCK,
-    OPTION_GROUPS,
-    OPTION_SINGLETS,
-    OPTION_CHECKSUM
-};
-
-static const struct option options_known[] = {
-    {"cache", required_argument, NULL, OPTION_CACHE},
-    {"path", required_argument, NULL, OPTION_PATH},
-    {"block", required_argument, NULL, OPTION_BLOCK},
-    {"groups", required_argument, NULL, OPTION_GROUPS},
-    {"singlets", required_argument, NULL, OPTION_SINGLETS},
-    {"checksum", no_argument, NULL, OPTION_CHECKSUM},
-};
-
 static int set(enum setting which, const char *value)
 {
     return setenv(setting_spec(which)->name, value, 1) == 0 ? 0 : 1;
 }
 
 /* Several --path add up. */
-static int add_path(const char *path)
+static int take_path(char *path)
 {
     const char *name = setting_spec(SETTING_CACHE_PATH)->name;
     char resolved[PATH_MAX], list[PATH_MAX * 2];
     static int path_count;
     if (!realpath(path, resolved))
-        return cli_usage_error("--path %s: there is no such folder", path);
+        return -1;
     const char *before = path_count++ > 0 ? getenv(name) : NULL;
     snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
     return set(SETTING_CACHE_PATH, list);
 }
 
-static int set_size(enum setting which, const char *option, const char *text)
+/* Sizes go on as they are written: settings have units. */
+static int take_size(enum setting which, const char *text)
 {
     uint64_t bytes;
-    if (!text_to_size(text, &bytes))
-        return cli_usage_error("%s %s: a size such as 8G is expected", option, text);
-    return set(which, text);
+    return text_to_size(text, &bytes) ? set(which, text) : -1;
 }
 
-static int set_option(int option, char *value)
+static int take_cache(char *text)
 {
-    switch (option) {
-    case OPTION_CACHE:
-        return set_size(SETTING_CACHE_SIZE, "--cache", value);
-    case OPTION_BLOCK:
-        return set_size(SETTING_CACHE_BLOCK, "--block", value);
-    case OPTION_PATH:
-        return add_path(value);
-    case OPTION_GROUPS:
-        return set(SETTING_CACHE_GROUPS, value);
-    case OPTION_SINGLETS:
-        return set(SETTING_CACHE_SINGLETS, value);
-    default:
-        return set(SETTING_CACHE_CHECKSUM, "on");
-    }
+    return take_size(SETTING_CACHE_SIZE, text);
 }
+
+static int take_block(char *text)
+{
+    return take_size(SETTING_CACHE_BLOCK, text);
+}
+
+/* What is checked as a setting need not be checked here again. */
+static int take_groups(char *text)
+{
+    struct settings settings;
+    char entry[128], *const environment[] = {entry, NULL};
+    snprintf(entry, sizeof(entry), "%s=%s", setting_spec(SETTING_CACHE_GROUPS)->name, text);
+    if (settings_load(&settings, environment) < 0)
+        return cli_usage_error("--groups: %s", rh_error_text());
+    return set(SETTING_CACHE_GROUPS, text);
+}
+
+static int take_singlets(char *text)
+{
+    return set(SETTING_CACHE_SINGLETS, text);
+}
+
+static bool wants_checksum;
+static const struct cli_option options[] = {
+    CLI_CALL("cache", "SIZE", take_cache, "memory for it on each node",
+             .allowed = "a size such as 8G"),
+    CLI_CALL("path", "FOLDER", take_path, "what to cache; several are possible", .takes_file = true,
+             .allowed = "a folder that is there"),
+    CLI_CALL("block", "SIZE", take_block, "length of a block, 1M unless given",
+             .allowed = "a size such as 1M"),
+    CLI_CALL("groups", "N", take_groups, "groups of nodes"),
+    CLI_CALL("singlets", "PART", take_singlets,
+             "kept for blocks that no other node has: 0 to 0.99, or auto"),
+    CLI_FLAG("checksum", &wants_checksum, "check blocks that come from other nodes"),
+    CLI_OPTIONS_END,
+};
 
 int cache_own_path(char *path, size_t room)
 {
@@ -111,17 +114,24 @@ static char **wrap(char **argv, const char *remote_rhinet)
     return wrapped;
 }
 
-int cli_cache_run(int argc, char **argv)
+static int run(int count, char **words)
 {
-    static const struct run_kind kind = {.name = "cache",
-                                         .bind = LAUNCH_BIND_NONE, /* any program, with threads */
-                                         .options = options_known,
-                                         .option_count = sizeof(options_known) /
-                                                         sizeof(options_known[0]),
-                                         .set_option = set_option,
+    static const struct run_kind kind = {.bind = LAUNCH_BIND_NONE, /* any program, with threads */
                                          .wrap = wrap};
-    return run_command(&kind, argc, argv);
+    (void)count;
+    if (wants_checksum && set(SETTING_CACHE_CHECKSUM, "on") != 0)
+        return 1;
+    return run_job(&kind, words);
 }
+
+const struct cli_command cache_run = {.name = "run",
+                                      .help = "run a program on each node, with one cache for all",
+                                      .operands = "PROGRAM [ARGUMENT...]",
+                                      .options = options,
+                                      .shared = run_options,
+                                      .takes_files = true,
+                                      .stops = true,
+                                      .run = run};
 
 const char *cache_find_beside(const char *const *places, size_t count, char *path, size_t room)
 {
@@ -147,15 +157,19 @@ const char *cache_find_preload(const struct settings *settings, char *path, size
     return named[0] ? named : cache_find_beside(places, 3, path, room);
 }
 
-int cli_cache_node(int argc, char **argv)
+static int node(int count, char **words)
 {
     struct settings settings;
     char path[PATH_MAX + 64];
-    if (argc < 2)
-        return cli_usage_error("node: which program?");
-    if (settings_load(&settings, environ) < 0) {
-        fprintf(stderr, "rhinet cache: %s\n", rh_error_text());
-        return 1;
-    }
-    return keeper_run(argv + 1, cache_find_preload(&settings, path, sizeof(path)), &settings);
+    (void)count;
+    if (settings_load(&settings, environ) < 0)
+        return cli_fail();
+    return keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings);
 }
+
+const struct cli_command cache_node = {.name = "node",
+                                       .help = "keep a node's cache; `rhinet cache run` calls it",
+                                       .operands = "PROGRAM [ARGUMENT...]",
+                                       .stops = true,
+                                       .is_hidden = true,
+                                       .run = node};

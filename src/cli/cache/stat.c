@@ -3,7 +3,6 @@
  * `rhinet cache stat`: what the caches of this host hold and have done, by node and by file. Costs
  * them nothing: they count in memory that we read.
  */
-#include "base/text.h"
 #include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"
@@ -11,17 +10,22 @@
 #include "cli/table.h"
 
 #include <ctype.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES_DEFAULT 10
-
-struct stat_options {
+static struct {
     bool json;
     const char *job; /* NULL: all */
     uint64_t file_count;
+} wishes;
+
+static const struct cli_option options[] = {
+    CLI_FLAG("json", &wishes.json, "one JSON object for each node"),
+    CLI_NUMBER("files", "N", 0, UINT64_MAX, &wishes.file_count,
+               "show the N files that were read most", .standard = "10"),
+    CLI_TEXT("job", "JOB", &wishes.job, "only that job's caches, by its number"),
+    CLI_OPTIONS_END,
 };
 
 static const char *const state_names[] = {"starting", "running", "gone"};
@@ -181,46 +185,27 @@ static void print_json(struct cache_control *node, uint64_t most)
     json_decref(object);
 }
 
-static int parse(int argc, char **argv, struct stat_options *options)
+static int stat_run(int count, char **words)
 {
-    static const struct option known[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"files", required_argument, NULL, 'f'},
-        {"job", required_argument, NULL, 'o'},
-        {NULL, 0, NULL, 0},
-    };
-    optind = 1;
-    for (int found; (found = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
-        if (found == 'j')
-            options->json = true;
-        else if (found == 'o')
-            options->job = optarg;
-        else if (found != 'f')
-            return cli_usage_error("stat: %s makes no sense", argv[optind - 1]);
-        else if (!text_to_u64(optarg, &options->file_count))
-            return cli_usage_error("stat: --files %s: a number is expected", optarg);
-    }
-    return optind == argc ? 0 : cli_usage_error("stat: what is %s?", argv[optind]);
-}
-
-int cli_cache_stat(int argc, char **argv)
-{
-    struct stat_options options = {.file_count = FILES_DEFAULT};
     struct cache_control *nodes[CACHE_FIND_MOST];
-    int status = parse(argc, argv, &options);
-    if (status)
-        return status;
-    size_t count = cache_find(nodes);
-    if ((count == 0 || options.job) && cache_find_job(nodes, &count, options.job) != 0)
+    size_t node_count = cache_find(nodes);
+    (void)count;
+    (void)words;
+    if ((node_count == 0 || wishes.job) && cache_find_job(nodes, &node_count, wishes.job) != 0)
         return 1;
-    if (!options.json)
-        print_nodes(nodes, count);
-    for (size_t i = 0; i < count; i++) {
-        if (options.json)
-            print_json(nodes[i], options.file_count);
+    if (!wishes.json)
+        print_nodes(nodes, node_count);
+    for (size_t i = 0; i < node_count; i++) {
+        if (wishes.json)
+            print_json(nodes[i], wishes.file_count);
         else
-            print_files(nodes[i], options.file_count);
+            print_files(nodes[i], wishes.file_count);
         free(nodes[i]);
     }
     return 0;
 }
+
+const struct cli_command cache_stat = {.name = "stat",
+                                       .help = "what the caches of this host hold and have done",
+                                       .options = options,
+                                       .run = stat_run};

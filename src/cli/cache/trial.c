@@ -28,7 +28,7 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
     struct stat status;
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0 || fstat(file->fd, &status) < 0) {
-        fprintf(stderr, "rhinet cache: %s: %s\n", path, strerror(errno));
+        cli_say("%s: %s", path, strerror(errno));
         return -EIO;
     }
     file->size = (uint64_t)status.st_size;
@@ -38,7 +38,7 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     int result = trial->is_plain ? 0 : cache_file_open(trial->client, &file->file, file->fd);
     if (result < 0)
-        fprintf(stderr, "rhinet cache: %s is not cached: %s\n", path, strerror(-result));
+        cli_say("%s is not cached: %s", path, strerror(-result));
     return result;
 }
 
@@ -192,32 +192,30 @@ static const struct trial_kind *find_kind(const char *name)
     return NULL;
 }
 
-static bool parse(struct trial *trial, int argc, char **argv)
+static bool parse(struct trial *trial, char **words)
 {
-    if (argc != 6)
-        return false;
-    snprintf(trial->kind, sizeof(trial->kind), "%s", argv[1]);
-    snprintf(trial->path, sizeof(trial->path), "%s", argv[3]);
-    trial->is_plain = strcmp(argv[2], "plain") == 0;
-    return text_to_u64(argv[4], &trial->length) && text_to_u64(argv[5], &trial->reads);
+    snprintf(trial->kind, sizeof(trial->kind), "%s", words[0]);
+    snprintf(trial->path, sizeof(trial->path), "%s", words[2]);
+    trial->is_plain = strcmp(words[1], "plain") == 0;
+    return text_to_u64(words[3], &trial->length) && text_to_u64(words[4], &trial->reads);
 }
 
-/* trial KIND plain|cache PATH LENGTH READS */
-int cli_cache_trial(int argc, char **argv)
+static int trial_run(int count, char **words)
 {
     static struct trial trial; /* too large for a stack */
     pthread_t server;
-    if (!parse(&trial, argc, argv))
-        return cli_usage_error("trial: `rhinet cache bench` starts these");
+    (void)count;
+    if (!parse(&trial, words))
+        return cli_usage_error("LENGTH and READS are numbers");
     const struct trial_kind *kind = find_kind(trial.kind);
     if (!kind)
-        return cli_usage_error("trial: there is no kind %s", trial.kind);
+        return cli_usage_error("there is no kind %s", trial.kind);
     trial.buffer = aligned_alloc(4096, (trial.length + 4095) / 4096 * 4096);
     int result = trial.buffer ? join(&trial, &server) : -ENOMEM;
     if (result == 0)
         result = measure(&trial, kind);
     if (result < 0) {
-        fprintf(stderr, "rhinet cache: trial %s: %s\n", trial.kind,
+        cli_say("trial %s: %s", trial.kind,
                 rh_error_text()[0] ? rh_error_text() : strerror(-result));
         return 1;
     }
@@ -232,3 +230,10 @@ int cli_cache_trial(int argc, char **argv)
     free(trial.buffer);
     return 0;
 }
+
+const struct cli_command cache_trial = {
+    .name = "trial",
+    .help = "be a node of an experiment; `rhinet cache bench` calls it",
+    .operands = "KIND plain|cache PATH LENGTH READS",
+    .is_hidden = true,
+    .run = trial_run};

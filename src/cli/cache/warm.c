@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +71,7 @@ static int list_files(struct warm *warm, char **paths)
         bool is_missing = entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR ||
                           entry->fts_info == FTS_ERR;
         if (is_missing) {
-            fprintf(stderr, "rhinet cache: %s: %s\n", entry->fts_path, strerror(entry->fts_errno));
+            cli_say("%s: %s", entry->fts_path, strerror(entry->fts_errno));
             status = 1;
         } else if (entry->fts_info == FTS_F && entry->fts_statp->st_size > 0 &&
                    !add_file(warm, entry->fts_path, (uint64_t)entry->fts_statp->st_size)) {
@@ -232,54 +231,42 @@ static int attach_outside(struct warm *warm, struct cache_control **nodes, size_
         warm->block_length = nodes[i]->shape.block_length;
     }
     if (status == 0 && warm->client_count == 0) {
-        fprintf(stderr, "rhinet cache: the agents of this job do not answer\n");
+        cli_say("the agents of this job do not answer");
         status = 1;
     }
     return status;
 }
 
-struct warm_options {
-    bool wants_all;
+static struct {
+    bool all;
     const char *job;
+} wishes;
+
+static const struct cli_option options[] = {
+    CLI_FLAG("all", &wishes.all, "everything into each node, instead of its share"),
+    CLI_TEXT("job", "JOB", &wishes.job, "only that job's caches, by its number"),
+    CLI_OPTIONS_END,
 };
 
-static int parse(int argc, char **argv, struct warm_options *options)
-{
-    static const struct option known[] = {
-        {"all", no_argument, NULL, 'a'}, {"job", required_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
-    optind = 1;
-    for (int found; (found = getopt_long(argc, argv, "+:", known, NULL)) != -1;) {
-        if (found == 'a')
-            options->wants_all = true;
-        else if (found == 'j')
-            options->job = optarg;
-        else
-            return cli_usage_error("warm: %s makes no sense", argv[optind - 1]);
-    }
-    return optind < argc ? 0 : cli_usage_error("warm: which files or folders?");
-}
-
-int cli_cache_warm(int argc, char **argv)
+static int warm_run(int word_count, char **words)
 {
     struct warm warm = {.share_count = 1, .block_length = 1 << 20};
-    struct warm_options options = {0};
     struct cache_control *nodes[CACHE_FIND_MOST];
-    int status = parse(argc, argv, &options);
-    if (status)
-        return status;
+    int status = 0;
+    (void)word_count;
     size_t count = cache_find(nodes);
-    if (options.job || !attach_inside(&warm, nodes, count))
-        status = attach_outside(&warm, nodes, &count, options.job);
+    if (wishes.job || !attach_inside(&warm, nodes, count))
+        status = attach_outside(&warm, nodes, &count, wishes.job);
     for (size_t i = 0; i < count; i++)
         free(nodes[i]);
     if (status)
         return status;
-    if (options.wants_all) {
+    if (wishes.all) {
         warm.share = 0;
         warm.share_count = 1;
     }
     pthread_mutex_init(&warm.lock, NULL);
-    status = list_files(&warm, argv + optind);
+    status = list_files(&warm, words);
     if (warm_all(&warm) != 0)
         status = 1;
     for (size_t i = 0; i < warm.file_count; i++)
@@ -287,3 +274,10 @@ int cli_cache_warm(int argc, char **argv)
     free(warm.files);
     return status;
 }
+
+const struct cli_command cache_warm = {.name = "warm",
+                                       .help = "bring files into the cache, each node its share",
+                                       .operands = "PATH...",
+                                       .options = options,
+                                       .takes_files = true,
+                                       .run = warm_run};

@@ -17,7 +17,7 @@
 
 static int no_memory(void)
 {
-    fprintf(stderr, "rhinet run: no memory for the list of hosts\n");
+    cli_say("no memory for the list of hosts");
     return LAUNCH_STATUS_FAILED;
 }
 
@@ -113,7 +113,7 @@ int run_hosts_read(struct run_hosts *hosts, const char *path)
     int before = hosts->launch.count;
     FILE *file = fopen(path, "re");
     if (!file) {
-        fprintf(stderr, "rhinet run: cannot read --hostfile %s: %s\n", path, strerror(errno));
+        cli_say("cannot read --hostfile %s: %s", path, strerror(errno));
         return LAUNCH_STATUS_FAILED;
     }
     while (status == 0 && fgets(line, sizeof(line), file))

@@ -78,7 +78,7 @@ static const char *time_text(char text[32], uint64_t ns)
         const char *name;
         uint64_t ns;
     } units[] = {{"m", 60000000000}, {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-    size_t i = 0;
+    size_t i = ns == 0 ? 1 : 0; /* 0s */
     while (ns % units[i].ns != 0)
         i++;
     snprintf(text, 32, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
@@ -95,7 +95,7 @@ static void allowed_text(const struct cli_option *option, char *text, size_t roo
     else if (option->kind == CLI_KIND_SIZE)
         snprintf(text, room, "a size such as 64K or 1G");
     else if (option->kind == CLI_KIND_TIME)
-        snprintf(text, room, "a time from %s to %s", time_text(from, option->least),
+        snprintf(text, room, "a duration from %s to %s", time_text(from, option->least),
                  time_text(to, option->most));
     else if (option->kind == CLI_KIND_REAL)
         snprintf(text, room, "a number from %g to %g", option->real_least, option->real_most);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char path[128] = "rhinet"; /* "rhinet route compute" */
@@ -27,12 +28,13 @@ static void say(const char *text, const char *tail)
 
 void cli_say(const char *format, ...)
 {
-    char text[4096];
+    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    say(text, "");
+    say(length < 0 ? "no memory for a message" : text, "");
+    free(length < 0 ? NULL : text);
 }
 
 int cli_fail(void)

@@ -9,44 +9,23 @@
 #include "cli/route/route.h"
 #include "cli/table.h"
 
-#include <getopt.h>
 #include <string.h>
 
-enum { JSON = ROUTE_OWN, LANES, LANE_LIMIT, PATHS };
-
-static const struct option check_options[] = {
-    ROUTE_VIEW_OPTIONS,
-    {"json", required_argument, NULL, JSON},
-    {"lanes", required_argument, NULL, LANES},
-    {"lane-limit", required_argument, NULL, LANE_LIMIT},
-    {"paths", required_argument, NULL, PATHS},
-    {NULL, 0, NULL, 0},
-};
-
-static const struct option compare_options[] = {
-    ROUTE_VIEW_OPTIONS,
-    {"algorithm", required_argument, NULL, 'a'},
-    {"json", no_argument, NULL, JSON},
-    {NULL, 0, NULL, 0},
-};
-
-static bool lanes_parse(const char *text, enum check_lanes *lanes)
-{
-    static const char *const names[] = {"one", "hop", "branch"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *lanes = (enum check_lanes)i;
-            return true;
-        }
-    }
-    fprintf(stderr, "rhinet route: --lanes is one, hop or branch, not '%s'\n", text);
-    return false;
-}
-
 struct check_arguments {
-    struct route_view view;
-    const char *fabric, *table, *paths, *json;
+    const char *table, *paths, *json; /* one of table and paths is NULL */
     struct check_options options;
+};
+
+static struct check_arguments wishes;
+static const char *const lanes[] = {"one", "hop", "branch", NULL}; /* enum check_lanes */
+
+static const struct cli_option check_options[] = {
+    CLI_FILE("paths", "FILE", &wishes.paths, "check paths for each pair instead of a table"),
+    CLI_CHOICE("lanes", "RULE", lanes, &wishes.options.lanes, "one, hop or branch"),
+    CLI_NUMBER("lane-limit", "N", 1, CHECK_LANES_MAX, &wishes.options.lane_limit,
+               "virtual channels that there are; more fail the check"),
+    CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
+    CLI_OPTIONS_END,
 };
 
 /* What was found out. */
@@ -55,40 +34,6 @@ struct check_result {
     double throughput[TRAFFIC_CLASSES];
     uint32_t class_count; /* of throughput; 0: not known */
 };
-
-static bool option_take(struct check_arguments *arguments, int option)
-{
-    uint64_t limit;
-    if (option == PATHS)
-        arguments->paths = optarg;
-    else if (option == JSON)
-        arguments->json = optarg;
-    else if (option == LANES)
-        return lanes_parse(optarg, &arguments->options.lanes);
-    else if (option != LANE_LIMIT)
-        return route_view_take(&arguments->view, option);
-    else if (route_number("lane-limit", optarg, 1, CHECK_LANES_MAX, &limit))
-        arguments->options.lane_limit = (uint32_t)limit;
-    else
-        return false;
-    return true;
-}
-
-/* Returns false, having said why, if they make no sense. */
-static bool arguments_take(struct check_arguments *arguments, int argc, char **argv)
-{
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", check_options, NULL)) != -1) {
-        if (!option_take(arguments, option))
-            return false;
-    }
-    if (argc - optind != (arguments->paths ? 1 : 2))
-        return false;
-    arguments->fabric = argv[optind];
-    arguments->table = arguments->paths ? NULL : argv[optind + 1];
-    return true;
-}
 
 /* Throughput of tables that passed or not, as far as they lead anywhere. */
 static int throughput_find(struct route_input *input, const struct lft_dump *dump,
@@ -159,26 +104,45 @@ static int check_print(const struct route_input *input, const struct check_resul
     return 0;
 }
 
-int cli_route_check(int argc, char **argv)
+static int check_run(int count, char **words)
 {
-    struct check_arguments arguments = {0};
     struct route_input input;
     struct check_result check = {.class_count = 0};
-    if (!arguments_take(&arguments, argc, argv))
-        return cli_usage_error("check needs a fabric file, and a table file or --paths "
-                               "FILE");
-    int result = route_input_open(&input, arguments.fabric, &arguments.view);
+    wishes.table = words[1];
+    if ((count == 2) == (wishes.paths != NULL))
+        return cli_usage_error("either LFT or --paths FILE is expected");
+    int result = route_input_open(&input, words[0], &route_view);
     if (result != 0)
         return result;
-    result = arguments.paths ? paths_check(&input, &arguments, &check)
-                             : table_check(&input, &arguments, &check);
+    result = wishes.paths ? paths_check(&input, &wishes, &check)
+                          : table_check(&input, &wishes, &check);
     if (result < 0)
-        result = route_fail();
-    else if (check_print(&input, &check, arguments.json) != 0 || !check_passed(&check.report))
+        result = cli_fail();
+    else if (check_print(&input, &check, wishes.json) != 0 || !check_passed(&check.report))
         result = 1;
     route_input_close(&input);
     return result;
 }
+
+const struct cli_command cli_route_check = {
+    .name = "check",
+    .help = "is anybody's table complete and free of deadlock?",
+    .operands = "FABRIC [LFT]",
+    .options = check_options,
+    .shared = route_view_options,
+    .takes_files = true,
+    .run = check_run};
+
+/* ---- compare -------------------------------------------------------------------------------- */
+
+static const char *only;
+static bool wants_json;
+static const struct cli_option compare_options[] = {
+    CLI_TEXT("algorithm", "NAME", &only, "only this one", .letter = 'a',
+             .suggest = route_algorithm_name),
+    CLI_FLAG("json", &wants_json, "print JSON instead of text"),
+    CLI_OPTIONS_END,
+};
 
 static const struct table_column columns[] = {
     {"algorithm", false, 0}, {"inside", true, 0}, {"between", true, 0},
@@ -249,27 +213,13 @@ static int compare_one(const struct route_input *input, const struct algorithm *
     return result;
 }
 
-int cli_route_compare(int argc, char **argv)
+static int compare_run(int count, char **words)
 {
     struct route_input input;
-    struct route_view view = {0};
-    const char *only = NULL;
-    bool json = false;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "a:", compare_options, NULL)) != -1) {
-        if (option == 'a')
-            only = optarg;
-        else if (option == JSON)
-            json = true;
-        else if (!route_view_take(&view, option))
-            return cli_usage_error("compare does not understand its options");
-    }
-    if (argc - optind != 1)
-        return cli_usage_error("compare needs one fabric file");
+    (void)count;
     if (only && !algorithm_find(only))
-        return route_fail();
-    int result = route_input_open(&input, argv[optind], &view);
+        return cli_fail();
+    int result = route_input_open(&input, words[0], &route_view);
     if (result != 0)
         return result;
     struct table *table = table_create(columns, COLUMNS);
@@ -279,8 +229,8 @@ int cli_route_compare(int argc, char **argv)
             result = compare_one(&input, at, table, rows);
     }
     if (result < 0)
-        result = route_fail();
-    else if (json)
+        result = cli_fail();
+    else if (wants_json)
         json_dumpf(rows, stdout, JSON_INDENT(2));
     else
         table_print(table, stdout, terminal_width());
@@ -289,3 +239,11 @@ int cli_route_compare(int argc, char **argv)
     route_input_close(&input);
     return result;
 }
+
+const struct cli_command cli_route_compare = {.name = "compare",
+                                              .help = "all algorithms in one table",
+                                              .operands = "FABRIC",
+                                              .options = compare_options,
+                                              .shared = route_view_options,
+                                              .takes_files = true,
+                                              .run = compare_run};

@@ -8,81 +8,35 @@
 #include "route/parallel.h"
 #include "route/paths.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOTS = ROUTE_OWN, LFT, PATHS, GUID2LID, DOT, JSON, THREADS, LANE_LIMIT, NO_CHECK };
-
-static const struct option long_options[] = {
-    ROUTE_VIEW_OPTIONS,
-    {"algorithm", required_argument, NULL, 'a'},
-    {"roots", required_argument, NULL, ROOTS},
-    {"lft", required_argument, NULL, LFT},
-    {"paths", required_argument, NULL, PATHS},
-    {"guid2lid", required_argument, NULL, GUID2LID},
-    {"dot", required_argument, NULL, DOT},
-    {"json", required_argument, NULL, JSON},
-    {"threads", required_argument, NULL, THREADS},
-    {"lane-limit", required_argument, NULL, LANE_LIMIT},
-    {"no-check", no_argument, NULL, NO_CHECK},
-    {NULL, 0, NULL, 0},
-};
-
 struct compute_arguments {
-    struct route_view view;
     const char *algorithm, *roots, *lft, *paths, *guid2lid, *dot, *json;
+    uint32_t threads;    /* 0: as many as there are cores */
     uint32_t lane_limit; /* 0: none */
     bool no_check;
 };
 
-/* Where an option's text goes; NULL: it has none that is kept. */
-static const char **text_place(struct compute_arguments *arguments, int option)
-{
-    switch (option) {
-    case 'a':
-        return &arguments->algorithm;
-    case ROOTS:
-        return &arguments->roots;
-    case LFT:
-        return &arguments->lft;
-    case PATHS:
-        return &arguments->paths;
-    case GUID2LID:
-        return &arguments->guid2lid;
-    case DOT:
-        return &arguments->dot;
-    case JSON:
-        return &arguments->json;
-    default:
-        return NULL;
-    }
-}
-
-static bool option_take(struct compute_arguments *arguments, int option)
-{
-    uint64_t number;
-    const char **text = text_place(arguments, option);
-    if (text) {
-        *text = optarg;
-    } else if (option == NO_CHECK) {
-        arguments->no_check = true;
-    } else if (option == THREADS) {
-        if (!route_number("threads", optarg, 1, 64, &number))
-            return false;
-        parallel_threads_set((uint32_t)number);
-    } else if (option == LANE_LIMIT) {
-        if (!route_number("lane-limit", optarg, 1, CHECK_LANES_MAX, &number))
-            return false;
-        arguments->lane_limit = (uint32_t)number;
-    } else {
-        return route_view_take(&arguments->view, option);
-    }
-    return true;
-}
+static struct compute_arguments wishes;
+static const struct cli_option options[] = {
+    CLI_TEXT("algorithm", "NAME", &wishes.algorithm, "how; compare lists them", .letter = 'a',
+             .standard = "turn-addition", .suggest = route_algorithm_name),
+    CLI_TEXT("roots", "NAME,...", &wishes.roots, "roots for up-down"),
+    CLI_FILE("lft", "FILE", &wishes.lft, "tables for opensm -R file -U FILE"),
+    CLI_FILE("guid2lid", "FILE", &wishes.guid2lid, "LIDs for OpenSM"),
+    CLI_FILE("paths", "FILE", &wishes.paths, "one path for each pair"),
+    CLI_FILE("dot", "FILE", &wishes.dot, "picture for Graphviz"),
+    CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
+    CLI_NUMBER("threads", "N", 1, 64, &wishes.threads, "threads to use"),
+    CLI_NUMBER("lane-limit", "N", 1, CHECK_LANES_MAX, &wishes.lane_limit,
+               "virtual channels that there are; more fail the check"),
+    CLI_FLAG("no-check", &wishes.no_check, "do not prove the result"),
+    CLI_OPTIONS_END,
+};
 
 /* "name,name,…" into switch numbers; the list is the caller's. */
-static int roots_parse(const struct net *net, const char *text, struct algorithm_options *options)
+static int roots_parse(const struct net *net, const char *text, struct algorithm_options *chosen)
 {
     char *copy = strdup(text), *rest = copy;
     uint32_t *roots = malloc((strlen(text) + 1) * sizeof(*roots)), count = 0;
@@ -101,8 +55,8 @@ static int roots_parse(const struct net *net, const char *text, struct algorithm
         free(roots);
         return result;
     }
-    options->roots = roots;
-    options->root_count = count;
+    chosen->roots = roots;
+    chosen->root_count = count;
     return 0;
 }
 
@@ -113,7 +67,7 @@ static int lids_write(const struct route_input *input, const struct compute_argu
     if (!wanted && arguments->lft && input->lids_given && strcmp(arguments->lft, "-") != 0) {
         /* the table's LIDs are ours: without this file OpenSM would give others */
         snprintf(path, sizeof(path), "%s.guid2lid", arguments->lft);
-        fprintf(stderr, "rhinet route: LIDs were assigned; copy %s to OpenSM's guid2lid\n", path);
+        cli_say("LIDs were assigned; copy %s to OpenSM's guid2lid", path);
         wanted = path;
     }
     if (!wanted)
@@ -131,9 +85,8 @@ static int outputs_write(const struct route_input *input, const struct routing *
     FILE *out;
     if (arguments->lft) {
         if (!fabric_lids_fit(input->fabric))
-            fputs("rhinet route: warning: more addresses than InfiniBand has LIDs (0xbfff); OpenSM "
-                  "cannot load this table\n",
-                  stderr);
+            cli_say("warning: more addresses than InfiniBand has LIDs (0xbfff); OpenSM cannot load "
+                    "this table");
         struct route_table table = {.lft = routing->lft,
                                     .turns = routing->turns,
                                     .load = routing->load,
@@ -161,7 +114,7 @@ static int paths_make(const struct routing *routing, const char *path)
     if (result == 0)
         result = paths_route(routing, load, out);
     if (result < 0)
-        route_fail();
+        cli_fail();
     for (uint32_t k = 0; result == 0 && k < routing->traffic->class_count; k++)
         fprintf(stderr, "per-pair paths: throughput %.4f\n", load_throughput(load, k));
     load_destroy(load);
@@ -171,22 +124,22 @@ static int paths_make(const struct routing *routing, const char *path)
 static int compute(struct route_input *input, const struct compute_arguments *arguments)
 {
     const struct algorithm *algorithm = algorithm_find(arguments->algorithm);
-    struct routing_options options = {.progress = route_progress,
-                                      .progress_context = (char[]){"tables"}};
+    struct routing_options how = {.progress = route_progress,
+                                  .progress_context = (char[]){"tables"}};
     struct routing *routing = NULL;
     struct check_report check;
     int result = algorithm ? 0 : -EINVAL;
     if (result == 0 && arguments->roots)
-        result = roots_parse(input->net, arguments->roots, &options.algorithm);
+        result = roots_parse(input->net, arguments->roots, &how.algorithm);
     if (result == 0)
-        result = routing_create(&routing, input->traffic, algorithm, &options);
-    free((void *)options.algorithm.roots);
-    route_progress(options.progress_context, 1);
+        result = routing_create(&routing, input->traffic, algorithm, &how);
+    free((void *)how.algorithm.roots);
+    route_progress(how.progress_context, 1);
     if (result == 0 && !arguments->no_check)
         result = route_check_run(routing, arguments->lane_limit, &check);
     if (result < 0) {
         routing_destroy(routing);
-        return route_fail();
+        return cli_fail();
     }
     const struct check_report *checked = arguments->no_check ? NULL : &check;
     int status = outputs_write(input, routing, arguments);
@@ -202,22 +155,24 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     return status;
 }
 
-int cli_route_compute(int argc, char **argv)
+static int run(int count, char **words)
 {
-    struct compute_arguments arguments = {.algorithm = "turn-addition"};
     struct route_input input;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "a:", long_options, NULL)) != -1) {
-        if (!option_take(&arguments, option))
-            return cli_usage_error("compute does not understand its options");
-    }
-    if (argc - optind != 1)
-        return cli_usage_error("compute needs one fabric file");
-    int result = route_input_open(&input, argv[optind], &arguments.view);
+    (void)count;
+    if (wishes.threads > 0)
+        parallel_threads_set(wishes.threads);
+    int result = route_input_open(&input, words[0], &route_view);
     if (result != 0)
         return result;
-    result = compute(&input, &arguments);
+    result = compute(&input, &wishes);
     route_input_close(&input);
     return result;
 }
+
+const struct cli_command cli_route_compute = {.name = "compute",
+                                              .help = "tables for a fabric",
+                                              .operands = "FABRIC",
+                                              .options = options,
+                                              .shared = route_view_options,
+                                              .takes_files = true,
+                                              .run = run};

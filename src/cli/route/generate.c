@@ -7,111 +7,60 @@
 #include "cli/cli.h"
 #include "cli/route/route.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPTION_OUTPUT = 'o',
-    OPTION_FIRST = 256,
-    PORTS,
-    LEVELS,
-    OVER,
-    HOSTS,
-    SWITCHES,
-    SIZE,
-    DIMENSIONS,
-    ROUTERS,
-    GLOBAL,
-    PRIME,
-    SEED,
-    JOIN,
-    FORMAT
-};
-
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, OPTION_OUTPUT},
-    {"ports", required_argument, NULL, PORTS},
-    {"levels", required_argument, NULL, LEVELS},
-    {"over", required_argument, NULL, OVER},
-    {"hosts", required_argument, NULL, HOSTS},
-    {"switches", required_argument, NULL, SWITCHES},
-    {"size", required_argument, NULL, SIZE},
-    {"dimensions", required_argument, NULL, DIMENSIONS},
-    {"routers", required_argument, NULL, ROUTERS},
-    {"global", required_argument, NULL, GLOBAL},
-    {"prime", required_argument, NULL, PRIME},
-    {"seed", required_argument, NULL, SEED},
-    {"join", required_argument, NULL, JOIN},
-    {"format", required_argument, NULL, FORMAT},
-    {NULL, 0, NULL, 0},
-};
-
-struct generate_arguments {
-    struct generate_options options;
-    const char *output;
-    const char *format;
-};
+static struct generate_options shape;
+static const char *output;
+static uint32_t format;
 
 /* "4x4x4" */
-static bool size_parse(const char *text, uint32_t size[4])
+static int take_size(char *text)
 {
     const char *at = text;
     for (int i = 0; i < 4; i++) {
-        if (!source_take_number(&at, &size[i]) || size[i] == 0)
-            break;
+        if (!source_take_number(&at, &shape.size[i]) || shape.size[i] == 0)
+            return -1;
         if (*at == '\0')
-            return true;
+            return 0;
         if (*at++ != 'x')
-            break;
+            return -1;
     }
-    fprintf(stderr, "rhinet route: --size is up to four numbers such as 4x4x4, not '%s'\n", text);
-    return false;
+    return -1;
 }
 
-static bool join_parse(const char *text, enum generate_join *join)
+static const char *kind_name(size_t index)
 {
-    static const char *const names[] = {"top", "middle", "bottom"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *join = (enum generate_join)i;
-            return true;
-        }
-    }
-    fprintf(stderr, "rhinet route: --join is top, middle or bottom, not '%s'\n", text);
-    return false;
+    return generate_kinds[index].name;
 }
 
-static bool option_take(struct generate_arguments *arguments, int option, const char *name,
-                        const char *value)
-{
-    struct generate_options *options = &arguments->options;
-    uint32_t *const numbers[] = {&options->ports,      &options->levels,   &options->over,
-                                 &options->hosts,      &options->switches, NULL,
-                                 &options->dimensions, &options->routers,  &options->global,
-                                 &options->prime};
-    uint64_t number;
-    if (option == OPTION_OUTPUT) {
-        arguments->output = value;
-        return true;
-    }
-    if (option == FORMAT) {
-        arguments->format = value;
-        return true;
-    }
-    if (option == SIZE)
-        return size_parse(value, options->size);
-    if (option == JOIN)
-        return join_parse(value, &options->join);
-    if (!route_number(name, value, option == SEED ? 0 : 1, option == SEED ? UINT64_MAX : 1000000,
-                      &number))
-        return false;
-    if (option == SEED)
-        options->seed = number;
-    else
-        *numbers[option - PORTS] = (uint32_t)number;
-    return true;
-}
+enum { FORMAT_IBNETDISCOVER, FORMAT_EDGES };
+static const char *const formats[] = {"ibnetdiscover", "edges", "dot", NULL};
+static const char *const joins[] = {"top", "middle", "bottom", NULL}; /* enum generate_join */
+
+#define NUMBER(name, value, place, help) CLI_NUMBER(name, value, 1, 1000000, &shape.place, help)
+
+static const struct cli_option options[] = {
+    NUMBER("ports", "N", ports, "ports of a switch, or cables of one in random networks"),
+    NUMBER("levels", "N", levels, "levels of a fat tree"),
+    NUMBER("over", "N", over, "hosts for each cable up"),
+    CLI_CHOICE("join", "PLACE", joins, &shape.join, "joined trees: top, middle or bottom",
+               .standard = "middle"),
+    NUMBER("switches", "N", switches, "switches of a random network or a ring"),
+    NUMBER("hosts", "N", hosts, "hosts of each switch"),
+    CLI_CALL("size", "AxBxC", take_size, "extent of a mesh or torus",
+             .allowed = "up to four numbers such as 4x4x4"),
+    NUMBER("dimensions", "N", dimensions, "of a hypercube"),
+    NUMBER("routers", "N", routers, "of a dragonfly's group"),
+    NUMBER("global", "N", global, "links of each router to other groups"),
+    NUMBER("prime", "Q", prime, "a slim fly's prime power"),
+    CLI_NUMBER("seed", "N", 0, UINT64_MAX, &shape.seed, "of a random network"),
+    CLI_CHOICE("format", "NAME", formats, &format, "ibnetdiscover, edges or dot",
+               .standard = "ibnetdiscover"),
+    CLI_FILE("output", "FILE", &output, "where to write, - is stdout", .letter = 'o',
+             .standard = "-"),
+    CLI_OPTIONS_END,
+};
 
 static int kinds_list(void)
 {
@@ -121,11 +70,11 @@ static int kinds_list(void)
     return 2;
 }
 
-static int fabric_write(const struct fabric *fabric, const char *format, FILE *out)
+static int fabric_write(const struct fabric *fabric, FILE *out)
 {
-    if (strcmp(format, "edges") == 0)
+    if (format == FORMAT_EDGES)
         return formats_edges_write(fabric, out);
-    if (strcmp(format, "ibnetdiscover") == 0)
+    if (format == FORMAT_IBNETDISCOVER)
         return formats_ibnet_write(fabric, out);
     struct net *net;
     int result = net_create(&net, fabric);
@@ -136,33 +85,26 @@ static int fabric_write(const struct fabric *fabric, const char *format, FILE *o
     return result;
 }
 
-int cli_route_generate(int argc, char **argv)
+static int run(int count, char **words)
 {
-    struct generate_arguments arguments = {.output = "-", .format = "ibnetdiscover"};
-    arguments.options.join = GENERATE_MIDDLE;
-    int option, index = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "o:", long_options, &index)) != -1) {
-        if (option == '?')
-            return cli_usage_error("generate does not know that option");
-        if (!option_take(&arguments, option, long_options[index].name, optarg))
-            return 2;
-    }
-    if (argc - optind != 1)
-        return kinds_list();
-    if (strcmp(arguments.format, "edges") != 0 && strcmp(arguments.format, "ibnetdiscover") != 0 &&
-        strcmp(arguments.format, "dot") != 0)
-        return cli_usage_error("--format is ibnetdiscover, edges or dot, not '%s'",
-                               arguments.format);
     struct fabric *fabric;
-    if (generate_fabric(&fabric, argv[optind], &arguments.options) < 0)
-        return route_fail();
-    FILE *out = route_output_open(arguments.output);
+    if (count == 0)
+        return kinds_list();
+    if (generate_fabric(&fabric, words[0], &shape) < 0)
+        return cli_fail();
+    FILE *out = route_output_open(output);
     int result = 1;
     if (out) {
-        result = fabric_write(fabric, arguments.format, out) < 0 ? 1 : 0;
-        result = route_output_close(out, arguments.output, result);
+        result = fabric_write(fabric, out) < 0 ? 1 : 0;
+        result = route_output_close(out, output, result);
     }
     fabric_destroy(fabric);
     return result;
 }
+
+const struct cli_command cli_route_generate = {.name = "generate",
+                                               .help = "make a fabric; without KIND it lists them",
+                                               .operands = "[KIND]",
+                                               .options = options,
+                                               .suggest = kind_name,
+                                               .run = run};

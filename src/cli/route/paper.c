@@ -10,16 +10,24 @@
 #include "route/generate.h"
 #include "route/paths.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const compared[] = {"turn-addition", "up-down", "turn-prohibition"};
 #define COMPARED (sizeof(compared) / sizeof(compared[0]))
 
-struct paper_options {
+static struct {
     uint32_t ports_max; /* largest k of the joined trees */
     uint32_t networks;  /* random networks of each size */
+} wishes;
+
+static const char *const parts[] = {"fig-20", "fig-21", "fig-24", "table-2", NULL};
+static const struct cli_option options[] = {
+    CLI_NUMBER("ports", "K", 4, 64, &wishes.ports_max, "ports of the largest joined trees",
+               .standard = "32"),
+    CLI_NUMBER("networks", "N", 1, 64, &wishes.networks, "random networks of each size",
+               .standard = "10"),
+    CLI_OPTIONS_END,
 };
 
 struct outcome {
@@ -46,10 +54,10 @@ static double joining_prohibited(const struct routing *routing)
 static int outcome_get(const struct route_input *input, const char *name, bool paths,
                        struct outcome *outcome)
 {
-    struct routing_options options = {.no_tables = true};
+    struct routing_options how = {.no_tables = true};
     struct routing *routing = NULL;
     struct load *load = NULL;
-    int result = routing_create(&routing, input->traffic, algorithm_find(name), &options);
+    int result = routing_create(&routing, input->traffic, algorithm_find(name), &how);
     if (result == 0)
         outcome->prohibited = joining_prohibited(routing);
     if (result == 0 && paths)
@@ -65,10 +73,10 @@ static int outcome_get(const struct route_input *input, const char *name, bool p
 
 static int joined_open(struct route_input *input, uint32_t ports, enum generate_join join)
 {
-    struct generate_options options = {.ports = ports, .join = join};
+    struct generate_options shape = {.ports = ports, .join = join};
     memset(input, 0, sizeof(*input));
-    if (generate_fabric(&input->fabric, "joined", &options) < 0)
-        return route_fail();
+    if (generate_fabric(&input->fabric, "joined", &shape) < 0)
+        return cli_fail();
     return route_input_prepare(input, "groups:0.01");
 }
 
@@ -78,11 +86,11 @@ static int random_means(uint32_t switches, uint32_t networks, double mean[COMPAR
     for (uint32_t i = 0; i < COMPARED; i++)
         mean[i] = 0;
     for (uint32_t seed = 1; seed <= networks; seed++) {
-        struct generate_options options = {
+        struct generate_options shape = {
             .switches = switches, .ports = 10, .hosts = 10, .seed = seed};
         struct route_input input = {0};
-        if (generate_fabric(&input.fabric, "random", &options) < 0)
-            return route_fail();
+        if (generate_fabric(&input.fabric, "random", &shape) < 0)
+            return cli_fail();
         if (route_input_prepare(&input, "uniform") != 0)
             return 1;
         int result = 0;
@@ -93,19 +101,19 @@ static int random_means(uint32_t switches, uint32_t networks, double mean[COMPAR
         }
         route_input_close(&input);
         if (result < 0)
-            return route_fail();
+            return cli_fail();
     }
     return 0;
 }
 
-static int figure_20(const struct paper_options *options)
+static int figure_20(void)
 {
     double mean[COMPARED] = {0};
     printf("Figure 20: random networks, 10 cables and 10 hosts a switch, mean of %u\n"
            "switches  turn-addition  up-down  turn-prohibition  addition/up-down  addition/TP\n",
-           options->networks);
+           wishes.networks);
     for (uint32_t switches = 10; switches <= 100; switches += 10) {
-        int result = random_means(switches, options->networks, mean);
+        int result = random_means(switches, wishes.networks, mean);
         if (result != 0)
             return result;
         printf("%8u  %13.4f  %7.4f  %16.4f  %16.2f  %11.2f\n", switches, mean[0], mean[1], mean[2],
@@ -118,14 +126,14 @@ static int figure_20(const struct paper_options *options)
     return 0;
 }
 
-static int figure_21(const struct paper_options *options)
+static int figure_21(void)
 {
     static const char *const places[] = {"top", "middle", "bottom"};
     static const char *const said[] = {
         "all high inside and between (up-down loses inside when a cable is broken)",
         "inside: addition and TP full, up-down low; between: addition high, TP low",
         "inside: all full; between: all low, addition best"};
-    uint32_t ports = options->ports_max < 8 ? options->ports_max : 8;
+    uint32_t ports = wishes.ports_max < 8 ? wishes.ports_max : 8;
     printf("Figure 21: two 3-level fat trees of %u-port switches, by place of joining\n"
            "joined at  algorithm          inside  between\n",
            ports);
@@ -143,19 +151,19 @@ static int figure_21(const struct paper_options *options)
         }
         route_input_close(&input);
         if (result < 0)
-            return route_fail();
+            return cli_fail();
         printf("           paper: %s\n", said[join]);
     }
     return 0;
 }
 
-static int figure_24(const struct paper_options *options)
+static int figure_24(void)
 {
     double ratio = 0;
     uint32_t last = 0;
     printf("Figure 24: joined at the middle, by size\n"
            "hosts a tree  algorithm          inside  between\n");
-    for (uint32_t ports = 4; ports <= options->ports_max; ports *= 2) {
+    for (uint32_t ports = 4; ports <= wishes.ports_max; ports *= 2) {
         struct route_input input;
         struct outcome outcomes[COMPARED];
         if (joined_open(&input, ports, GENERATE_MIDDLE) != 0)
@@ -171,7 +179,7 @@ static int figure_24(const struct paper_options *options)
         last = input.net->host_count / 2;
         route_input_close(&input);
         if (result < 0)
-            return route_fail();
+            return cli_fail();
         ratio = outcomes[0].value[1] / outcomes[2].value[1];
     }
     if (last == 8192)
@@ -183,13 +191,13 @@ static int figure_24(const struct paper_options *options)
     return 0;
 }
 
-static int table_2(const struct paper_options *options)
+static int table_2(void)
 {
     static const double paper[] = {6.25, 15.23, 19.78, 23.43};
     printf("Table 2: prohibited turns at joining cables\n"
            "hosts a tree  joining cables  paper %%  here %%  difference\n");
     uint32_t row = 0;
-    for (uint32_t ports = 4; ports <= options->ports_max && row < 4; ports *= 2, row++) {
+    for (uint32_t ports = 4; ports <= wishes.ports_max && row < 4; ports *= 2, row++) {
         struct route_input input;
         struct outcome outcome;
         if (joined_open(&input, ports, GENERATE_MIDDLE) != 0)
@@ -201,7 +209,7 @@ static int table_2(const struct paper_options *options)
                    outcome.prohibited - paper[row]);
         route_input_close(&input);
         if (result < 0)
-            return route_fail();
+            return cli_fail();
     }
     printf("At 128 hosts the paper has 39 of 256 turns, the rotation used here 36; the text leaves "
            "the "
@@ -209,40 +217,20 @@ static int table_2(const struct paper_options *options)
     return 0;
 }
 
-int cli_route_paper(int argc, char **argv)
+static int run(int count, char **words)
 {
-    static const struct option long_options[] = {{"ports", required_argument, NULL, 'p'},
-                                                 {"networks", required_argument, NULL, 'n'},
-                                                 {NULL, 0, NULL, 0}};
-    static const struct {
-        const char *name;
-        int (*run)(const struct paper_options *options);
-    } parts[] = {
-        {"fig-20", figure_20}, {"fig-21", figure_21}, {"fig-24", figure_24}, {"table-2", table_2}};
-    struct paper_options options = {.ports_max = 32, .networks = 10};
-    uint64_t number;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == '?')
-            return cli_usage_error("paper does not understand its options");
-        if (!route_number(option == 'p' ? "ports" : "networks", optarg, option == 'p' ? 4 : 1, 64,
-                          &number))
-            return 2;
-        if (option == 'p')
-            options.ports_max = (uint32_t)number;
-        else
-            options.networks = (uint32_t)number;
+    static int (*const runs[])(void) = {figure_20, figure_21, figure_24, table_2};
+    int result = 0;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]) && result == 0; i++) {
+        if (count == 0 || strcmp(words[0], parts[i]) == 0)
+            result = runs[i]();
     }
-    int result = 0, ran = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
-        if (optind < argc && strcmp(argv[optind], parts[i].name) != 0)
-            continue;
-        result = parts[i].run(&options);
-        ran++;
-    }
-    if (ran == 0)
-        return cli_usage_error("the paper has fig-20, fig-21, fig-24 and table-2, not '%s'",
-                               argv[optind]);
     return result;
 }
+
+const struct cli_command cli_route_paper = {.name = "paper",
+                                            .help = "the paper's evaluation, beside its figures",
+                                            .operands = "[PART]",
+                                            .options = options,
+                                            .choices = parts,
+                                            .run = run};

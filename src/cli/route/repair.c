@@ -11,20 +11,17 @@
 #include "cli/cli.h"
 #include "route/parallel.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LFT = ROUTE_OWN, FULL, JSON, NO_CHECK };
-
-static const struct option long_options[] = {
-    ROUTE_VIEW_OPTIONS,
-    {"lft", required_argument, NULL, LFT},
-    {"full", no_argument, NULL, FULL},
-    {"json", required_argument, NULL, JSON},
-    {"no-check", no_argument, NULL, NO_CHECK},
-    {NULL, 0, NULL, 0},
+static struct repair_arguments wishes;
+static const struct cli_option options[] = {
+    CLI_FILE("lft", "FILE", &wishes.lft, "tables for opensm -R file -U FILE"),
+    CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
+    CLI_FLAG("no-check", &wishes.no_check, "do not prove the result"),
+    CLI_FLAG("full", &wishes.full, "compare with a new computation"),
+    CLI_OPTIONS_END,
 };
 
 /* Seconds since *since_ns, which becomes now. */
@@ -68,8 +65,7 @@ static void memo_read(struct repair_work *work, const char *table)
     if (formats_memo_parse(&work->memo, work->input.net, &source) < 0) {
         log_debug("%s", rh_error_text());
     } else if (work->memo->table != work->old_dump.fingerprint) {
-        fprintf(stderr, "rhinet route: %s belongs to another table; learning from the table\n",
-                path);
+        cli_say("%s belongs to another table; learning from the table", path);
         memo_destroy(work->memo);
         work->memo = NULL;
     } else if (strcmp(work->memo->traffic, work->input.model) != 0) {
@@ -135,12 +131,12 @@ static int measure(struct repair_work *work, const struct repair_arguments *argu
 static int read_all(struct repair_work *work, const struct repair_arguments *arguments)
 {
     if (formats_fabric_read(&work->old_fabric, arguments->old_fabric, NULL) < 0)
-        return route_fail();
-    if (route_input_open(&work->input, arguments->new_fabric, &arguments->view) != 0)
+        return cli_fail();
+    if (route_input_open(&work->input, arguments->new_fabric, &route_view) != 0)
         return 1;
     if (formats_lft_read(&work->old_dump, work->input.fabric, arguments->table) < 0 ||
         formats_lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
-        return route_fail();
+        return cli_fail();
     memo_read(work, arguments->table);
     if (!work->memo)
         lft_circles_break(work->lft); /* what has a memo is ours, and has none */
@@ -170,15 +166,15 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
         return status;
     work->phases.read = lap(&since_ns);
     if (mend(work) < 0)
-        return route_fail();
+        return cli_fail();
     lap(&since_ns);
     if (!arguments->no_check && check(work) < 0)
-        return route_fail();
+        return cli_fail();
     if (repair_stages_find(work, !arguments->no_check) < 0)
-        return route_fail();
+        return cli_fail();
     work->phases.check = lap(&since_ns);
     if (measure(work, arguments) < 0)
-        return route_fail();
+        return cli_fail();
     lap(&since_ns);
     status = outputs_write(work, arguments);
     work->phases.write = lap(&since_ns);
@@ -189,37 +185,14 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     return status == 0 && failed ? 1 : status;
 }
 
-static bool arguments_take(struct repair_arguments *arguments, int argc, char **argv)
+static int run(int count, char **words)
 {
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        if (option == LFT)
-            arguments->lft = optarg;
-        else if (option == JSON)
-            arguments->json = optarg;
-        else if (option == FULL)
-            arguments->full = true;
-        else if (option == NO_CHECK)
-            arguments->no_check = true;
-        else if (!route_view_take(&arguments->view, option))
-            return false;
-    }
-    if (argc - optind != 3)
-        return false;
-    arguments->old_fabric = argv[optind];
-    arguments->table = argv[optind + 1];
-    arguments->new_fabric = argv[optind + 2];
-    return true;
-}
-
-int cli_route_repair(int argc, char **argv)
-{
-    struct repair_arguments arguments = {0};
-    if (!arguments_take(&arguments, argc, argv))
-        return cli_usage_error("repair needs the old fabric, its table, and the new fabric");
+    (void)count;
+    wishes.old_fabric = words[0];
+    wishes.table = words[1];
+    wishes.new_fabric = words[2];
     struct repair_work work = {0};
-    int status = repair(&work, &arguments);
+    int status = repair(&work, &wishes);
     formats_lft_free(&work.old_dump);
     stages_free(&work.stages);
     lft_destroy(work.lft);
@@ -232,3 +205,11 @@ int cli_route_repair(int argc, char **argv)
     fabric_destroy(work.old_fabric);
     return status;
 }
+
+const struct cli_command cli_route_repair = {.name = "repair",
+                                             .help = "mend a table after failures",
+                                             .operands = "OLD-FABRIC OLD-LFT NEW-FABRIC",
+                                             .options = options,
+                                             .shared = route_view_options,
+                                             .takes_files = true,
+                                             .run = run};

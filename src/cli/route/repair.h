@@ -42,7 +42,6 @@ struct repair_work {
 };
 
 struct repair_arguments {
-    struct route_view view;
     const char *old_fabric, *table, *new_fabric, *lft, *json;
     bool full, no_check;
 };

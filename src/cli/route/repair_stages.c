@@ -79,9 +79,8 @@ int repair_stages_write(const struct repair_work *work, const char *path)
     char file[4096];
     int status = 0;
     if (work->stages.count > 1 && strcmp(path, "-") == 0) {
-        fprintf(stderr,
-                "rhinet route: the change needs %u stages, a file for each: give --lft a file's "
-                "name instead of '-'\n",
+        cli_say("the change needs %u stages, a file for each: give --lft a file's "
+                "name instead of '-'",
                 work->stages.count);
         return 1;
     }
@@ -93,7 +92,7 @@ int repair_stages_write(const struct repair_work *work, const char *path)
             continue;
         }
         if (stages_table(&work->stages, i, &table) < 0)
-            return route_fail();
+            return cli_fail();
         FILE *out = route_output_open(file);
         status = out ? formats_dump_write(&table, work->input.fabric, out, NULL) < 0 : 1;
         if (out)

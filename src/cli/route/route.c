@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `rhinet route`: deadlock-free routing tables for real fabrics. Dispatch, and what its subcommands
- * share: opening fabrics and files.
+ * `rhinet route`: deadlock-free routing tables for real fabrics. What its subcommands share:
+ * opening fabrics and files.
  */
 #include "cli/route/route.h"
 
@@ -9,30 +9,34 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_action actions[] = {
-    {"generate", cli_route_generate},
-    {"compute", cli_route_compute},
-    {"check", cli_route_check},
-    {"compare", cli_route_compare},
-    {"repair", cli_route_repair},
-    {"paper", cli_route_paper},
-    {NULL, NULL},
-};
+struct route_view route_view;
 
-static int route_old(int argc, char **argv)
+static int take_separator(char *text)
 {
-    return cli_act(actions, "generate, compute, check, compare, repair or paper", argc, argv);
+    if (strlen(text) != 1)
+        return -1;
+    route_view.separator = text[0];
+    return 0;
 }
 
-int route_fail(void)
+static const char *const models[] = {"auto", "uniform", "groups", "matrix:", "counters:", NULL};
+
+const struct cli_option route_view_options[] = {
+    CLI_TEXT("traffic", "MODEL", &route_view.traffic,
+             "auto, uniform, groups[:WEIGHT], matrix:FILE or counters:FILE", .choices = models,
+             .standard = "auto"),
+    CLI_CALL("groups", "C", take_separator, "names begin with their group and this character",
+             .allowed = "one character"),
+    CLI_OPTIONS_END,
+};
+
+const char *route_algorithm_name(size_t index)
 {
-    fprintf(stderr, "rhinet route: %s\n", rh_error_text());
-    return 1;
+    return algorithms[index].name;
 }
 
 static int traffic_file_read(struct route_input *input, const char *path,
@@ -76,34 +80,24 @@ int route_input_prepare(struct route_input *input, const char *traffic)
         result = traffic_make(input, traffic ? traffic : "auto");
     if (result < 0) {
         route_input_close(input);
-        return route_fail();
+        return cli_fail();
     }
     return 0;
-}
-
-bool route_view_take(struct route_view *view, int option)
-{
-    if (option == ROUTE_TRAFFIC)
-        view->traffic = optarg;
-    else if (option == ROUTE_SEPARATOR)
-        view->separator = optarg[0];
-    return option == ROUTE_TRAFFIC || option == ROUTE_SEPARATOR;
 }
 
 int route_input_open(struct route_input *input, const char *path, const struct route_view *view)
 {
     memset(input, 0, sizeof(*input));
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
-        return route_fail();
+        return cli_fail();
     if (fabric_part_keep(input->fabric, &input->cut) < 0) {
         route_input_close(input);
-        return route_fail();
+        return cli_fail();
     }
     if (input->cut.switches + input->cut.hosts > 0)
-        fprintf(stderr,
-                "rhinet route: %s: %u switches and %u hosts are cut off from the largest part, "
+        cli_say("%s: %u switches and %u hosts are cut off from the largest part, "
                 "'%s' first; they are left out. Check their cables, then discover the fabric "
-                "again\n",
+                "again",
                 path, input->cut.switches, input->cut.hosts, input->cut.first);
     snprintf(input->model, sizeof(input->model), "%.200s%s%c",
              view->traffic ? view->traffic : "auto", view->separator ? " by " : "",
@@ -127,7 +121,7 @@ FILE *route_output_open(const char *path)
         return stdout;
     FILE *file = fopen(path, "we");
     if (!file)
-        fprintf(stderr, "rhinet route: cannot write %s: %s\n", path, strerror(errno));
+        cli_say("cannot write %s: %s", path, strerror(errno));
     return file;
 }
 
@@ -141,7 +135,7 @@ int route_output_close(FILE *file, const char *path, int result)
     }
     if (!failed)
         return result;
-    fprintf(stderr, "rhinet route: writing %s failed: %s\n", path, strerror(code));
+    cli_say("writing %s failed: %s", path, strerror(code));
     return 1;
 }
 
@@ -156,7 +150,7 @@ static int memo_write(const struct route_table *table, uint64_t fingerprint, con
         result = memo_gone_add(memo, table->before->gone[i]);
     if (result < 0) {
         memo_destroy(memo);
-        return route_fail();
+        return cli_fail();
     }
     memo->table = fingerprint;
     snprintf(memo->traffic, sizeof(memo->traffic), "%s", table->model);
@@ -193,19 +187,6 @@ void route_progress(void *context, double part)
         fprintf(stderr, part < 1 ? "\r%s: %3.0f %%" : "\r\033[K", what, part * 100);
 }
 
-bool route_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                  uint64_t *value)
-{
-    uint64_t number;
-    if (text_to_u64(text, &number) && number >= least && number <= most) {
-        *value = number;
-        return true;
-    }
-    fprintf(stderr, "rhinet route: --%s is a number from %llu to %llu, not '%s'\n", option,
-            (unsigned long long)least, (unsigned long long)most, text);
-    return false;
-}
-
 int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check)
 {
     struct lft_dump dump;
@@ -222,4 +203,6 @@ int route_check_run(const struct routing *routing, uint32_t lane_limit, struct c
 const struct cli_command cli_route = {
     .name = "route",
     .help = "compute, check and repair deadlock-free routing tables",
-    .old = route_old};
+    .commands = (const struct cli_command *const[]){&cli_route_generate, &cli_route_compute,
+                                                    &cli_route_check, &cli_route_compare,
+                                                    &cli_route_repair, &cli_route_paper, NULL}};

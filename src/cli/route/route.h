@@ -5,6 +5,7 @@
 #ifndef CLI_ROUTE_ROUTE_H
 #define CLI_ROUTE_ROUTE_H
 
+#include "cli/cli.h"
 #include "route/check.h"
 #include "route/routing.h"
 
@@ -30,24 +31,17 @@ struct route_view {
     char separator;
 };
 
-/* Numbers of their long options; a subcommand's own begin with ROUTE_OWN. */
-enum { ROUTE_TRAFFIC = 256, ROUTE_SEPARATOR, ROUTE_OWN };
-#define ROUTE_VIEW_OPTIONS                                                                         \
-    {"traffic", required_argument, NULL, ROUTE_TRAFFIC},                                           \
-    {                                                                                              \
-        "groups", required_argument, NULL, ROUTE_SEPARATOR                                         \
-    }
+/* Its options, and what they say. */
+extern const struct cli_option route_view_options[];
+extern struct route_view route_view;
 
-/* Takes one of them from getopt; false if it is another. */
-bool route_view_take(struct route_view *view, int option);
+/* For completion. */
+const char *route_algorithm_name(size_t index);
 
 /* Prints what is wrong and returns 1. */
 int route_input_open(struct route_input *input, const char *path, const struct route_view *view);
 int route_input_prepare(struct route_input *input, const char *traffic); /* fabric is set already */
 void route_input_close(struct route_input *input);
-
-/* "rhinet route: <the last error>" on stderr; returns 1. */
-int route_fail(void);
 
 /* Opens a file to write, "-" is stdout; says what is wrong and returns NULL. */
 FILE *route_output_open(const char *path);
@@ -82,15 +76,7 @@ int route_json_write(json_t *object, const char *path);
 /* Checks a routing's tables through the independent checker. */
 int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check);
 
-/* Number of an option, within limits; prints what is wrong and returns false. */
-bool route_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                  uint64_t *value);
-
-int cli_route_generate(int argc, char **argv);
-int cli_route_compute(int argc, char **argv);
-int cli_route_check(int argc, char **argv);
-int cli_route_compare(int argc, char **argv);
-int cli_route_repair(int argc, char **argv);
-int cli_route_paper(int argc, char **argv);
+extern const struct cli_command cli_route_generate, cli_route_compute, cli_route_check,
+    cli_route_compare, cli_route_repair, cli_route_paper;
 
 #endif

@@ -4,13 +4,11 @@
  */
 #include "cli/sim/bench.h"
 
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"
 #include "cli/sim/sim.h"
 #include "cli/table.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #define FIGURES 6
@@ -56,11 +54,11 @@ static void figures_json(const struct figure *figures, uint32_t hosts)
     }
 }
 
-static int measure(uint32_t ports, bool is_json)
+static int measure(uint32_t port_count, bool is_json)
 {
     struct bench_result pair = {0}, crowd = {0}, network = {0};
     struct bench_tree *tree = NULL;
-    int result = bench_tree_open(&tree, ports);
+    int result = bench_tree_open(&tree, port_count);
     if (result == 0)
         result = bench_ping_pong(&pair);
     if (result >= 0)
@@ -78,7 +76,7 @@ static int measure(uint32_t ports, bool is_json)
     uint32_t hosts = tree ? bench_tree_hosts(tree) : 0;
     bench_tree_close(tree);
     if (result < 0)
-        return sim_fail();
+        return cli_fail();
     if (is_json)
         figures_json(figures, hosts);
     else
@@ -86,24 +84,23 @@ static int measure(uint32_t ports, bool is_json)
     return 0;
 }
 
-int cli_sim_bench(int argc, char **argv)
+static uint32_t ports;
+static bool wants_json;
+static const struct cli_option options[] = {
+    CLI_NUMBER("ports", "N", 4, 32, &ports, "of the switches of its fat tree: N^3/4 hosts",
+               .standard = "16", .allowed = "an even number from 4 to 32"),
+    CLI_FLAG("json", &wants_json, "print JSON instead of text"),
+    CLI_OPTIONS_END,
+};
+
+static int run(int count, char **words)
 {
-    enum { PORTS = 256, JSON };
-    static const struct option options[] = {
-        {"ports", required_argument, NULL, PORTS}, {"json", no_argument, NULL, JSON}, {0}};
-    uint64_t ports = 16;
-    bool is_json = false;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == JSON)
-            is_json = true;
-        else if (option != PORTS)
-            return cli_usage_error("bench does not understand its options");
-        else if (!text_to_u64(optarg, &ports) || ports < 4 || ports > 32 || ports % 2)
-            return cli_usage_error("--ports is an even number from 4 to 32, not '%s'", optarg);
-    }
-    if (optind != argc)
-        return cli_usage_error("bench does not know what to do with '%s'", argv[optind]);
-    return measure((uint32_t)ports, is_json);
+    (void)count;
+    (void)words;
+    if (ports % 2 != 0)
+        return cli_usage_error("--ports is an even number from 4 to 32, not %u", ports);
+    return measure(ports, wants_json);
 }
+
+const struct cli_command cli_sim_bench = {
+    .name = "bench", .help = "the simulator's own speed", .options = options, .run = run};

@@ -5,6 +5,7 @@
 #ifndef CLI_SIM_OPTIONS_H
 #define CLI_SIM_OPTIONS_H
 
+#include "cli/option.h"
 #include "cli/sim/traffic.h"
 #include "sim/switch/switch.h"
 
@@ -16,13 +17,18 @@ struct sim_options {
     struct network_options network;
     struct sim_constants constants;
     int lanes; /* enum sim_plan_lanes */
+    int64_t warm_ns, measure_ns;
     uint64_t seed, link_rows;
+    struct cli_list set;
 };
 
 /* Names of enum network_kind. */
 extern const char *const sim_network_names[];
 
-/* Reads them; 0, or the exit status after it has said what is wrong. */
-int sim_options_read(struct sim_options *options, int argc, char **argv);
+extern const struct cli_option sim_run_options[];
+
+/* What they say, checked together; NULL after it has said what is wrong, and *status is that of the
+ * exit. */
+struct sim_options *sim_options_get(int *status);
 
 #endif

@@ -3,6 +3,7 @@
  * `rhinet sim run`: traffic on a simulated network, at one or several loads.
  */
 #include "base/error.h"
+#include "cli/cli.h"
 #include "cli/route/route.h"
 #include "cli/sim/options.h"
 #include "cli/sim/sim.h"
@@ -90,7 +91,7 @@ static int outputs_write(const struct sim_options *options, const struct sim_res
     for (size_t i = 0; i < result->point_count; i++) {
         const struct workload_report *report = &result->points[i].report;
         if (report->deadlock_count > 0) {
-            fprintf(stderr, "rhinet sim: at load %g, seed %llu: %s", result->points[i].load,
+            fprintf(stderr, "%s: at load %g, seed %llu: %s", cli_path(), result->points[i].load,
                     (unsigned long long)result->seed, report->deadlock);
             status = 1;
         }
@@ -124,7 +125,7 @@ static int points_run(const struct sim_options *options, const struct sim_plan *
         network = NULL;
         points[i].load = options->loads.values[i];
         if (point_run(options, plan, log, &points[i], &sim, &network) < 0)
-            status = sim_fail();
+            status = cli_fail();
     }
     route_progress((char[]){"simulation"}, 1);
     if (status == 0) {
@@ -148,13 +149,13 @@ static int run(struct sim_options *options)
         return status;
     if (plan_make(&plan, &input, options) < 0) {
         route_input_close(&input);
-        return sim_fail();
+        return cli_fail();
     }
     if (options->hot && sim_host_find(input.net, options->hot, &options->spec.hot_host) < 0)
-        status = sim_fail();
+        status = cli_fail();
     if (status == 0 && options->trace) {
         if (sim_trace_read(&trace, input.net, options->trace) < 0)
-            status = sim_fail();
+            status = cli_fail();
         options->spec.trace = trace.messages;
         options->spec.trace_count = trace.count;
     }
@@ -172,9 +173,16 @@ static int run(struct sim_options *options)
     return status;
 }
 
-int cli_sim_run(int argc, char **argv)
+static int run_command(int count, char **words)
 {
-    struct sim_options options;
-    int status = sim_options_read(&options, argc, argv);
-    return status != 0 ? status : run(&options);
+    int status;
+    struct sim_options *options = sim_options_get(&status);
+    (void)count;
+    (void)words;
+    return options ? run(options) : status;
 }
+
+const struct cli_command cli_sim_run = {.name = "run",
+                                        .help = "traffic on a network, at several loads",
+                                        .options = sim_run_options,
+                                        .run = run_command};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `rhinet sim`: simulated networks and controllers. Dispatch, and the table of constants.
+ * `rhinet sim`: simulated networks and controllers. The table of constants.
  */
 #include "cli/sim/sim.h"
 
@@ -11,23 +11,13 @@
 
 #include <string.h>
 
-static const struct cli_action actions[] = {
-    {"run", cli_sim_run},
-    {"thesis", cli_sim_thesis},
-    {"constants", cli_sim_constants},
-    {"bench", cli_sim_bench},
-    {NULL, NULL},
-};
-
-static int sim_old(int argc, char **argv)
+int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants)
 {
-    return cli_act(actions, "run, thesis, constants or bench", argc, argv);
-}
-
-int sim_fail(void)
-{
-    fprintf(stderr, "rhinet sim: %s\n", rh_error_text());
-    return 1;
+    for (size_t i = 0; i < texts->count; i++) {
+        if (sim_constants_set(constants, texts->item[i]) < 0)
+            return cli_fail();
+    }
+    return 0;
 }
 
 static const struct table_column columns[] = {
@@ -66,16 +56,29 @@ static void constants_json(void)
     }
 }
 
-int cli_sim_constants(int argc, char **argv)
+static bool wants_json;
+static const struct cli_option options[] = {
+    CLI_FLAG("json", &wants_json, "print JSON instead of text"), CLI_OPTIONS_END};
+
+static int run(int count, char **words)
 {
-    if (argc == 1)
-        constants_text();
-    else if (argc == 2 && strcmp(argv[1], "--json") == 0)
+    (void)count;
+    (void)words;
+    if (wants_json)
         constants_json();
     else
-        return cli_usage_error("constants takes nothing but --json");
+        constants_text();
     return 0;
 }
 
+const struct cli_command cli_sim_constants = {
+    .name = "constants",
+    .help = "what the simulated hardware is made of, and who says so",
+    .options = options,
+    .run = run};
+
 const struct cli_command cli_sim = {
-    .name = "sim", .help = "simulate RHiNET switches and the Martini controller", .old = sim_old};
+    .name = "sim",
+    .help = "simulate RHiNET switches and the Martini controller",
+    .commands = (const struct cli_command *const[]){&cli_sim_run, &cli_sim_thesis,
+                                                    &cli_sim_constants, &cli_sim_bench, NULL}};

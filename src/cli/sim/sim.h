@@ -5,12 +5,13 @@
 #ifndef CLI_SIM_SIM_H
 #define CLI_SIM_SIM_H
 
+#include "cli/cli.h"
 #include "sim/workload/workload.h"
 
 #include <stdio.h>
 
-/* "rhinet sim: <the last error>" on stderr; returns 1. */
-int sim_fail(void);
+/* --set NAME=VALUE, one after the other. 0, or the exit status. */
+int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants);
 
 /* One measured load of a run. */
 struct sim_point {
@@ -38,9 +39,6 @@ int sim_result_plot(const struct sim_result *result, const char *path);
 /* The loads of links, busiest first, as many as asked for. */
 void sim_links_text(const struct network *network, sim_time span, uint32_t most, FILE *out);
 
-int cli_sim_run(int argc, char **argv);
-int cli_sim_constants(int argc, char **argv);
-int cli_sim_thesis(int argc, char **argv);
-int cli_sim_bench(int argc, char **argv);
+extern const struct cli_command cli_sim_run, cli_sim_thesis, cli_sim_constants, cli_sim_bench;
 
 #endif

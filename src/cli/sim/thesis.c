@@ -15,24 +15,10 @@
 #include "experiment/experiment.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { JSON = 256, PLOT, SET, TIMELINE, PACKETS, PCAP };
-
-static const struct option long_options[] = {
-    {"json", required_argument, NULL, JSON},
-    {"plot", required_argument, NULL, PLOT},
-    {"set", required_argument, NULL, SET},
-    {"timeline", required_argument, NULL, TIMELINE},
-    {"packets", required_argument, NULL, PACKETS},
-    {"pcap", required_argument, NULL, PCAP},
-    SIM_WHAT_IF_OPTIONS,
-    {NULL, 0, NULL, 0},
-};
 
 static const struct table_column columns[] = {
     {"id", false, 0},   {"what", false, 2},  {"thesis", true, 0}, {"simulated", true, 0},
@@ -150,7 +136,7 @@ static int figure_plot(const struct thesis_report *report, const char *group, co
 static int figures_plot(const struct thesis_report *report, const char *folder)
 {
     if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        fprintf(stderr, "rhinet sim: cannot make %s: %s\n", folder, strerror(errno));
+        cli_say("cannot make %s: %s", folder, strerror(errno));
         return 1;
     }
     int status = 0;
@@ -170,6 +156,18 @@ struct wish {
     struct sim_constants constants;
     const char *which, *json, *plot;
     const char *traces[3]; /* time line, packets, pcap */
+    struct cli_list set;
+};
+
+static struct wish wishes = {.which = "all"};
+static const struct cli_option options[] = {
+    CLI_FILE("json", "FILE", &wishes.json, "one JSON object a row, - for stdout"),
+    CLI_FILE("plot", "FOLDER", &wishes.plot, "a picture of each figure, as SVG"),
+    CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
+    CLI_FILE("timeline", "FILE", &wishes.traces[0], "what each module did when, for Perfetto"),
+    CLI_FILE("packets", "FILE", &wishes.traces[1], "each packet of it, a line each"),
+    CLI_FILE("pcap", "FILE", &wishes.traces[2], "the same for Wireshark and tcpdump"),
+    CLI_OPTIONS_END,
 };
 
 /* Opens the files that were asked for, writes one experiment's trace into them, and closes them. */
@@ -184,9 +182,9 @@ static int traces_write(const struct wish *wish)
     struct trace_files traced = {files[0], files[1], files[2]};
     struct trace *trace = status == 0 ? trace_open(&traced) : NULL;
     if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->constants) < 0))
-        status = sim_fail();
+        status = cli_fail();
     if (trace_close(trace) < 0 && status == 0)
-        status = sim_fail();
+        status = cli_fail();
     for (int i = 0; i < 3; i++) {
         if (files[i])
             status = route_output_close(files[i], wish->traces[i], status);
@@ -194,34 +192,12 @@ static int traces_write(const struct wish *wish)
     return status;
 }
 
-static int option_take(struct wish *wish, int option, const char *text)
-{
-    const struct {
-        int option;
-        const char **place;
-    } texts[] = {{JSON, &wish->json},
-                 {PLOT, &wish->plot},
-                 {TIMELINE, &wish->traces[0]},
-                 {PACKETS, &wish->traces[1]},
-                 {PCAP, &wish->traces[2]}};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (texts[i].option == option) {
-            *texts[i].place = text;
-            return 0;
-        }
-    }
-    if (option == SET)
-        return sim_constants_set(&wish->constants, text) < 0 ? sim_fail() : 0;
-    int status = sim_what_if_take(&wish->constants, option, text);
-    return status >= 0 ? status : cli_usage_error("thesis does not understand its options");
-}
-
 static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
     if (!report || thesis_run(report, wish->which, &wish->constants, experiment_parts) < 0)
-        status = sim_fail();
+        status = cli_fail();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
         report_text(report);
     if (status == 0 && wish->json)
@@ -232,23 +208,35 @@ static int report_make(const struct wish *wish)
     return status;
 }
 
-int cli_sim_thesis(int argc, char **argv)
+/* "all", and the id of each row. */
+static const char *part_name(size_t index)
 {
-    struct wish wish = {.constants = sim_constants_default(), .which = "all"};
-    int option, status = 0;
-    optind = 1;
-    while (status == 0 && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-        status = option_take(&wish, option, optarg);
-    if (status != 0)
-        return status;
-    if (argc - optind == 1)
-        wish.which = argv[optind];
-    if (argc - optind > 1 || !thesis_knows(wish.which))
-        return cli_usage_error("thesis takes all, a table or figure such as table-6.2, or a "
-                               "row's id, not '%s'",
-                               argv[argc - 1]);
-    status = report_make(&wish);
-    if (status == 0 && (wish.traces[0] || wish.traces[1] || wish.traces[2]))
-        status = traces_write(&wish);
+    return index == 0 ? "all" : thesis_rows[index - 1].id;
+}
+
+static int run(int count, char **words)
+{
+    if (count > 0)
+        wishes.which = words[0];
+    if (!thesis_knows(wishes.which))
+        return cli_usage_error("PART is all, a table or figure such as table-6.2, or a row's id, "
+                               "not '%s'",
+                               wishes.which);
+    wishes.constants = sim_constants_default();
+    sim_what_if_apply(&wishes.constants);
+    int status = sim_set_apply(&wishes.set, &wishes.constants);
+    if (status == 0)
+        status = report_make(&wishes);
+    if (status == 0 && (wishes.traces[0] || wishes.traces[1] || wishes.traces[2]))
+        status = traces_write(&wishes);
     return status;
 }
+
+const struct cli_command cli_sim_thesis = {
+    .name = "thesis",
+    .help = "the thesis's figures beside ours: all, or a part such as table-6.2, fig-6.1 or P3",
+    .operands = "[PART]",
+    .options = options,
+    .shared = sim_what_if_options,
+    .suggest = part_name,
+    .run = run};

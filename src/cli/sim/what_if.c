@@ -4,57 +4,44 @@
  */
 #include "cli/sim/what_if.h"
 
-#include "base/text.h"
-#include "cli/cli.h"
-
-#include <stdbool.h>
-
 #define PCI_X_PS 7519 /* 133 MHz */
 
-static bool number_between(const char *text, double least, double most, double *value)
-{
-    return text_to_real(text, value) && *value >= least && *value <= most;
-}
+/* 0: as it was. */
+static struct {
+    bool double_buffer, hardware_vpush, pci_x;
+    uint64_t windows, mtu;
+    double cpu_speed, clock, link;
+} wishes;
 
-int sim_what_if_take(struct sim_constants *constants, int option, const char *text)
+const struct cli_option sim_what_if_options[] = {
+    CLI_FLAG("double-buffer", &wishes.double_buffer, "what if: RFend works while a payload drains"),
+    CLI_NUMBER("windows", "N", 1, 8, &wishes.windows, "what if: streams use N windows in turn"),
+    CLI_FLAG("hardware-vpush", &wishes.hardware_vpush, "what if: VPUSH in hardware"),
+    CLI_REAL("cpu-speed", "X", 0.01, 1000, &wishes.cpu_speed,
+             "what if: the on-chip CPU is X times as fast"),
+    CLI_REAL("clock", "MHZ", 1, 10000, &wishes.clock, "what if: another core clock"),
+    CLI_FLAG("pci-x", &wishes.pci_x, "what if: a bus of 133 MHz"),
+    CLI_REAL("link", "MBPS", 1, 1e6, &wishes.link, "what if: other links"),
+    CLI_NUMBER("mtu", "BYTES", 8, 4096, &wishes.mtu, "what if: other packets"),
+    CLI_OPTIONS_END,
+};
+
+void sim_what_if_apply(struct sim_constants *constants)
 {
-    double value = 0;
-    switch (option) {
-    case WHAT_IF_DOUBLE_BUFFER:
+    if (wishes.double_buffer)
         constants->double_buffer = 1;
-        return 0;
-    case WHAT_IF_HARDWARE_VPUSH:
+    if (wishes.windows > 0)
+        constants->windows = (int64_t)wishes.windows;
+    if (wishes.hardware_vpush)
         constants->hardware_vpush = 1;
-        return 0;
-    case WHAT_IF_PCI_X:
+    if (wishes.cpu_speed > 0)
+        constants->cpu_percent = (int64_t)(100 * wishes.cpu_speed + 0.5);
+    if (wishes.clock > 0)
+        constants->core_ps = (int64_t)(1e6 / wishes.clock + 0.5);
+    if (wishes.pci_x)
         constants->pci_ps = PCI_X_PS;
-        return 0;
-    case WHAT_IF_WINDOWS:
-        if (!number_between(text, 1, 8, &value))
-            return cli_usage_error("--windows is a number from 1 to 8, not '%s'", text);
-        constants->windows = (int64_t)value;
-        return 0;
-    case WHAT_IF_CPU_SPEED:
-        if (!number_between(text, 0.01, 1000, &value))
-            return cli_usage_error("--cpu-speed is a factor such as 2, not '%s'", text);
-        constants->cpu_percent = (int64_t)(100 * value + 0.5);
-        return 0;
-    case WHAT_IF_CLOCK:
-        if (!number_between(text, 1, 10000, &value))
-            return cli_usage_error("--clock is a number of MHz, not '%s'", text);
-        constants->core_ps = (int64_t)(1e6 / value + 0.5);
-        return 0;
-    case WHAT_IF_LINK:
-        if (!number_between(text, 1, 1e6, &value))
-            return cli_usage_error("--link is a number of Mbit/s, not '%s'", text);
-        constants->cluster_mbps = constants->rhinet2_mbps = (int64_t)value;
-        return 0;
-    case WHAT_IF_MTU:
-        if (!number_between(text, 8, 4096, &value))
-            return cli_usage_error("--mtu is a number of bytes from 8 to 4096, not '%s'", text);
-        constants->mtu_bytes = (int64_t)value;
-        return 0;
-    default:
-        return -1;
-    }
+    if (wishes.link > 0)
+        constants->cluster_mbps = constants->rhinet2_mbps = (int64_t)wishes.link;
+    if (wishes.mtu > 0)
+        constants->mtu_bytes = (int64_t)wishes.mtu;
 }

@@ -41,7 +41,6 @@ struct cli_command {
     /* Operands, then NULL. Returns the exit status: 0, 1 (it failed), 2 (usage). NULL: one of
      * `commands` must follow. */
     int (*run)(int count, char **words);
-    int (*old)(int argc, char **argv); /* reads its options by itself */
 };
 
 extern const struct cli_command cli_root; /* the program itself, main.c */
@@ -76,15 +75,6 @@ int cli_fail(void);
 
 /* The same with a hint to the help; returns 2. */
 int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* What a subcommand can be told to do; a table of these ends with an entry whose name is NULL. */
-struct cli_action {
-    const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] is its name */
-};
-
-/* Do what argv[1] says, or say what there is: `choice`, in words. Returns the exit status. */
-int cli_act(const struct cli_action *actions, const char *choice, int argc, char **argv);
 
 /* ---- help.c --------------------------------------------------------------------------------- */
 

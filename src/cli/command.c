@@ -118,8 +118,6 @@ int cli_call(int argc, char **argv)
         cli_path_add(below->name);
     }
     bool asks = count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0);
-    if (current->old && !asks)
-        return current->old(count + 1, words - 1);
     if (!asks && !current->run)
         return choose(count, words);
     int status = cli_options_read(current, &count, words);

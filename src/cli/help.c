@@ -44,7 +44,7 @@ static void options_print(FILE *out, const struct cli_command *command)
     for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
         option_cell(table, option);
         if (option->standard)
-            table_cell(table, "%s, %s unless given", option->help, option->standard);
+            table_cell(table, "%s; %s unless given", option->help, option->standard);
         else
             table_cell(table, "%s", option->help);
     }
@@ -59,7 +59,9 @@ void cli_help_print(FILE *out, const struct cli_command *command, const char *pa
             command->run && command->operands ? " " : "",
             command->run && command->operands ? command->operands : "",
             command->run ? "" : " SUBCOMMAND [ARGUMENT...]");
-    fprintf(out, "%c%s.\n\n", toupper((unsigned char)command->help[0]), command->help + 1);
+    char last = command->help[strlen(command->help) - 1];
+    fprintf(out, "%c%s%s\n\n", toupper((unsigned char)command->help[0]), command->help + 1,
+            last == '?' ? "" : ".");
     if (command->commands)
         commands_print(out, command);
     options_print(out, command);

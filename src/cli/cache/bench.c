@@ -161,9 +161,10 @@ static int bench_run(int count, char **words)
     return status;
 }
 
-const struct cli_command cache_bench = {.name = "bench",
-                                        .help = "the paper's experiments, and how fast hits are",
-                                        .operands = "[EXPERIMENT...]",
-                                        .options = options,
-                                        .choices = names,
-                                        .run = bench_run};
+const struct cli_command cli_cache_bench = {
+    .name = "bench",
+    .help = "the paper's experiments, and how fast hits are",
+    .operands = "[EXPERIMENT...]",
+    .options = options,
+    .choices = names,
+    .run = bench_run};

@@ -7,5 +7,6 @@
 const struct cli_command cli_cache = {.name = "cache",
                                       .help = "read a slow shared file system once for all nodes",
                                       .commands = (const struct cli_command *const[]){
-                                          &cache_run, &cache_stat, &cache_warm, &cache_mount,
-                                          &cache_bench, &cache_trial, &cache_node, NULL}};
+                                          &cli_cache_run, &cli_cache_stat, &cli_cache_warm,
+                                          &cli_cache_mount, &cli_cache_bench, &cli_cache_trial,
+                                          &cli_cache_node, NULL}};

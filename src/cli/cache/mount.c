@@ -52,7 +52,7 @@ static int mount(int count, char **words)
     return start_helper(is_read_only, count, words);
 }
 
-const struct cli_command cache_mount = {
+const struct cli_command cli_cache_mount = {
     .name = "mount",
     .help = "show a folder again, cached, for static programs; then run a program, or serve",
     .operands = "FOLDER PLACE [-- PROGRAM [ARGUMENT...]]",

@@ -124,14 +124,15 @@ static int run(int count, char **words)
     return run_job(&kind, words);
 }
 
-const struct cli_command cache_run = {.name = "run",
-                                      .help = "run a program on each node, with one cache for all",
-                                      .operands = "PROGRAM [ARGUMENT...]",
-                                      .options = options,
-                                      .shared = run_options,
-                                      .takes_files = true,
-                                      .stops = true,
-                                      .run = run};
+const struct cli_command cli_cache_run = {
+    .name = "run",
+    .help = "run a program on each node, with one cache for all",
+    .operands = "PROGRAM [ARGUMENT...]",
+    .options = options,
+    .shared = run_options,
+    .takes_files = true,
+    .stops = true,
+    .run = run};
 
 const char *cache_find_beside(const char *const *places, size_t count, char *path, size_t room)
 {
@@ -167,9 +168,10 @@ static int node(int count, char **words)
     return keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings);
 }
 
-const struct cli_command cache_node = {.name = "node",
-                                       .help = "keep a node's cache; `rhinet cache run` calls it",
-                                       .operands = "PROGRAM [ARGUMENT...]",
-                                       .stops = true,
-                                       .is_hidden = true,
-                                       .run = node};
+const struct cli_command cli_cache_node = {
+    .name = "node",
+    .help = "keep a node's cache; `rhinet cache run` calls it",
+    .operands = "PROGRAM [ARGUMENT...]",
+    .stops = true,
+    .is_hidden = true,
+    .run = node};

@@ -205,7 +205,8 @@ static int stat_run(int count, char **words)
     return 0;
 }
 
-const struct cli_command cache_stat = {.name = "stat",
-                                       .help = "what the caches of this host hold and have done",
-                                       .options = options,
-                                       .run = stat_run};
+const struct cli_command cli_cache_stat = {
+    .name = "stat",
+    .help = "what the caches of this host hold and have done",
+    .options = options,
+    .run = stat_run};

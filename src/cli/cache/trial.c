@@ -231,7 +231,7 @@ static int trial_run(int count, char **words)
     return 0;
 }
 
-const struct cli_command cache_trial = {
+const struct cli_command cli_cache_trial = {
     .name = "trial",
     .help = "be a node of an experiment; `rhinet cache bench` calls it",
     .operands = "KIND plain|cache PATH LENGTH READS",

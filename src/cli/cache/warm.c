@@ -275,9 +275,10 @@ static int warm_run(int word_count, char **words)
     return status;
 }
 
-const struct cli_command cache_warm = {.name = "warm",
-                                       .help = "bring files into the cache, each node its share",
-                                       .operands = "PATH...",
-                                       .options = options,
-                                       .takes_files = true,
-                                       .run = warm_run};
+const struct cli_command cli_cache_warm = {
+    .name = "warm",
+    .help = "bring files into the cache, each node its share",
+    .operands = "PATH...",
+    .options = options,
+    .takes_files = true,
+    .run = warm_run};

@@ -133,7 +133,8 @@ static int words_offer(int count, char **words)
 {
     struct place place = {.command = &cli_root};
     char *begun = words[count - 1];
-    if (count > 1 && strcmp(words[0], "help") == 0) /* its operands are commands */
+    /* Its operands are commands. */
+    if (count > 1 && strcmp(words[0], "help") == 0 && begun[0] != '-')
         words++, count--;
     for (int i = 0; i < count - 1; i++) {
         if (strcmp(words[i], "=") != 0) /* bash makes three words of --name=value */

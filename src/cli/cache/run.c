@@ -30,7 +30,7 @@ static int take_path(char *path)
     char resolved[PATH_MAX], list[PATH_MAX * 2];
     static int path_count;
     if (!realpath(path, resolved))
-        return -1;
+        return cli_usage_error("--path %s: there is no such folder", path);
     const char *before = path_count++ > 0 ? getenv(name) : NULL;
     snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
     return set(SETTING_CACHE_PATH, list);
@@ -73,8 +73,8 @@ static bool wants_checksum;
 static const struct cli_option options[] = {
     CLI_CALL("cache", "SIZE", take_cache, "memory for it on each node",
              .allowed = "a size such as 8G"),
-    CLI_CALL("path", "FOLDER", take_path, "what to cache; several are possible", .takes_file = true,
-             .allowed = "a folder that is there"),
+    CLI_CALL("path", "FOLDER", take_path, "what to cache; several are possible",
+             .takes_file = true),
     CLI_CALL("block", "SIZE", take_block, "length of a block, 1M unless given",
              .allowed = "a size such as 1M"),
     CLI_CALL("groups", "N", take_groups, "groups of nodes"),

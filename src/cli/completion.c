@@ -37,6 +37,7 @@ static const char zsh_script[] =
     "        shift found\n"
     "        _files\n"
     "    fi\n"
+    "    found=(\"${(@)found//:/\\\\:}\")\n"
     "    found=(\"${(@)found//$'\\t'/:}\")\n"
     "    _describe rhinet found\n"
     "}\n"

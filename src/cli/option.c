@@ -251,8 +251,8 @@ int cli_options_read(const struct cli_command *command, int *count, char **words
     const struct cli_option *option;
     int kept = 0, at = 0;
     for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
-        if (option->standard)
-            value_set(option, option->standard);
+        if (option->standard && !value_set(option, option->standard))
+            return refuse(option, option->standard);
     }
     for (; at < *count; at++) {
         bool is_end = strcmp(words[at], "--") == 0;

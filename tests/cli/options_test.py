@@ -121,25 +121,27 @@ class Tree(unittest.TestCase):
 
 
 class Manual(unittest.TestCase):
-    def commands(self):
-        return sorted({path[0] for path in TREE if path})
+    def pages(self):
+        """Page by command; "" is the program itself."""
+        names = sorted({path[0] for path in TREE if path})
+        return {"": "rhinet.1", **{name: f"rhinet-{name}.1" for name in names}}
 
     def table(self, command):
         """What the tables of a command and all below it have."""
         found = set()
         for path in TREE:
-            if path[:1] == (command,):
+            if path[:1] == (command,) or not (path or command):
                 for letter, name, value in options_of(path):
                     found |= {(word, value) for word in (letter, f"--{name}") if word}
         return {(name, value) for name, value in found if name not in ("-h", "--help")}
 
     def manual(self, page):
-        return {(name, value) for name, value in tags_of(page) if name != "--help"}
+        return {(name, value) for name, value in tags_of(page) if name not in ("-h", "--help")}
 
     def test_options_are_the_same(self):
-        for command in self.commands():
+        for command, page in self.pages().items():
             with self.subTest(command=command):
-                own = self.manual(f"rhinet-{command}.1")
+                own = self.manual(page)
                 lent = self.manual(ELSEWHERE[command]) if command in ELSEWHERE else set()
                 table = self.table(command)
                 self.assertEqual(sorted(table - own - lent), [], "not in the manual")

@@ -95,7 +95,7 @@ WRONG = {
         ("warm --frob", USAGE, "unknown option --frob"),
         ("mount", USAGE, "FOLDER PLACE [-- PROGRAM [ARGUMENT...]] is missing"),
         ("mount /none", USAGE, ": PLACE [-- PROGRAM [ARGUMENT...]] is missing"),
-        ("mount /none /none", FAILED, "cannot show /none"),
+        ("mount /none /none", FAILED, "rhinet cache mount: "),  # with or without its helper
         ("bench frob", USAGE, "random, stride or overhead is expected, not 'frob'"),
         ("bench --nodes x", USAGE, "--nodes is a number up to 128"),
         ("bench --seed x", USAGE, "--seed is a whole number, not 'x'"),

@@ -135,8 +135,10 @@ static int words_offer(int count, char **words)
     struct place place = {.command = &cli_root};
     char *begun = words[count - 1];
     /* Its operands are commands. */
-    if (count > 1 && strcmp(words[0], "help") == 0 && begun[0] != '-')
-        words++, count--;
+    if (count > 1 && strcmp(words[0], "help") == 0 && begun[0] != '-') {
+        words++;
+        count--;
+    }
     for (int i = 0; i < count - 1; i++) {
         if (strcmp(words[i], "=") != 0) /* bash makes three words of --name=value */
             step(&place, words[i]);

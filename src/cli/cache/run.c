@@ -6,11 +6,11 @@
 #include "cli/run/run.h"
 #include "base/memory_room.h"
 #include "base/settings.h"
-#include "base/text.h"
 #include "cache/keeper.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <rhinet/error.h>
 #include <stdio.h>
@@ -36,21 +36,11 @@ static int take_path(char *path)
     return set(SETTING_CACHE_PATH, list);
 }
 
-/* Sizes go on as they are written: settings have units. */
-static int take_size(enum setting which, const char *text)
+static int set_size(enum setting which, uint64_t bytes)
 {
-    uint64_t bytes;
-    return text_to_size(text, &bytes) ? set(which, text) : -1;
-}
-
-static int take_cache(char *text)
-{
-    return take_size(SETTING_CACHE_SIZE, text);
-}
-
-static int take_block(char *text)
-{
-    return take_size(SETTING_CACHE_BLOCK, text);
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, bytes);
+    return bytes > 0 ? set(which, text) : 0;
 }
 
 /* What is checked as a setting need not be checked here again. */
@@ -69,14 +59,13 @@ static int take_singlets(char *text)
     return set(SETTING_CACHE_SINGLETS, text);
 }
 
+static uint64_t cache_bytes, block_bytes; /* 0: as the setting says */
 static bool wants_checksum;
 static const struct cli_option options[] = {
-    CLI_CALL("cache", "SIZE", take_cache, "memory for it on each node",
-             .allowed = "a size such as 8G"),
+    CLI_SIZE("cache", "SIZE", &cache_bytes, "memory for it on each node", .least = 1),
     CLI_CALL("path", "FOLDER", take_path, "what to cache; several are possible",
              .takes_file = true),
-    CLI_CALL("block", "SIZE", take_block, "length of a block, 1M unless given",
-             .allowed = "a size such as 1M"),
+    CLI_SIZE("block", "SIZE", &block_bytes, "length of a block, 1M unless given", .least = 1),
     CLI_CALL("groups", "N", take_groups, "groups of nodes"),
     CLI_CALL("singlets", "PART", take_singlets,
              "kept for blocks that no other node has: 0 to 0.99, or auto"),
@@ -93,14 +82,14 @@ int cache_own_path(char *path, size_t room)
     return 0;
 }
 
-/* rhinet cache node PROGRAM ARGUMENT... */
+/* rhinet cache node -- PROGRAM ARGUMENT... */
 static char **wrap(char **argv, const char *remote_rhinet)
 {
-    static char own[PATH_MAX], cache[] = "cache", node[] = "node";
+    static char own[PATH_MAX], cache[] = "cache", node[] = "node", end[] = "--";
     size_t count = 0;
     while (argv[count])
         count++;
-    char **wrapped = calloc(count + 4, sizeof(*wrapped));
+    char **wrapped = calloc(count + 5, sizeof(*wrapped));
     if (!wrapped || cache_own_path(own, sizeof(own)) < 0) {
         free(wrapped);
         return NULL;
@@ -110,7 +99,8 @@ static char **wrap(char **argv, const char *remote_rhinet)
     wrapped[0] = own;
     wrapped[1] = cache;
     wrapped[2] = node;
-    memcpy(wrapped + 3, argv, (count + 1) * sizeof(*argv));
+    wrapped[3] = end; /* of options: the program may look like one */
+    memcpy(wrapped + 4, argv, (count + 1) * sizeof(*argv));
     return wrapped;
 }
 
@@ -119,9 +109,12 @@ static int run(int count, char **words)
     static const struct run_kind kind = {.bind = LAUNCH_BIND_NONE, /* any program, with threads */
                                          .wrap = wrap};
     (void)count;
-    if (wants_checksum && set(SETTING_CACHE_CHECKSUM, "on") != 0)
-        return 1;
-    return run_job(&kind, words);
+    int status = set_size(SETTING_CACHE_SIZE, cache_bytes);
+    if (status == 0)
+        status = set_size(SETTING_CACHE_BLOCK, block_bytes);
+    if (status == 0 && wants_checksum)
+        status = set(SETTING_CACHE_CHECKSUM, "on");
+    return status != 0 ? status : run_job(&kind, words);
 }
 
 const struct cli_command cli_cache_run = {

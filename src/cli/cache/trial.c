@@ -215,8 +215,7 @@ static int trial_run(int count, char **words)
     if (result == 0)
         result = measure(&trial, kind);
     if (result < 0) {
-        cli_say("trial %s: %s", trial.kind,
-                rh_error_text()[0] ? rh_error_text() : strerror(-result));
+        cli_say("%s: %s", trial.kind, rh_error_text()[0] ? rh_error_text() : strerror(-result));
         return 1;
     }
     trial_meet(&trial);

@@ -10,18 +10,22 @@
 
 static const struct table_column columns[] = {{.title = NULL}, {.title = NULL}};
 
-static void commands_print(FILE *out, const struct cli_command *command)
+/* Returns how many there are. */
+static size_t commands_print(FILE *out, const struct cli_command *command)
 {
     struct table *table = table_create(columns, 2);
-    for (size_t i = 0; command->commands[i]; i++) {
+    size_t shown = 0;
+    for (size_t i = 0; command->commands && command->commands[i]; i++) {
         if (command->commands[i]->is_hidden)
             continue;
         table_cell(table, "  %s", command->commands[i]->name);
         table_cell(table, "%s", command->commands[i]->help);
+        shown++;
     }
     table_print(table, out, terminal_width());
     table_destroy(table);
-    fputc('\n', out);
+    fputs(shown > 0 ? "\n" : "", out);
+    return shown;
 }
 
 static void option_cell(struct table *table, const struct cli_option *option)
@@ -54,18 +58,16 @@ static void options_print(FILE *out, const struct cli_command *command)
 
 void cli_help_print(FILE *out, const struct cli_command *command, const char *path)
 {
+    const char *operands = command->run ? command->operands : "SUBCOMMAND [ARGUMENT...]";
     const char *below = path + strcspn(path, " ");
-    fprintf(out, "Usage: %s%s%s%s%s\n", path, command->run ? " [OPTION...]" : "",
-            command->run && command->operands ? " " : "",
-            command->run && command->operands ? command->operands : "",
-            command->run ? "" : " SUBCOMMAND [ARGUMENT...]");
     char last = command->help[strlen(command->help) - 1];
+    fprintf(out, "Usage: %s%s%s%s\n", path, command->run ? " [OPTION...]" : "", operands ? " " : "",
+            operands ? operands : "");
     fprintf(out, "%c%s%s\n\n", toupper((unsigned char)command->help[0]), command->help + 1,
             last == '?' ? "" : ".");
-    if (command->commands)
-        commands_print(out, command);
+    size_t shown = commands_print(out, command);
     options_print(out, command);
-    if (command->commands)
+    if (shown > 0)
         fprintf(out, "\n`rhinet help%s SUBCOMMAND` says more.\n", below);
     fprintf(out, "\nSee man rhinet%s%.*s.\n", *below ? "-" : "",
             *below ? (int)strcspn(below + 1, " ") : 0, *below ? below + 1 : "");

@@ -77,10 +77,13 @@ int rh_segment_create(struct rh_job *job, struct rh_segment *segment);
 int rh_segment_alloc(struct rh_job *job, rh_sid sid, uint64_t length, void **base);
 int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t length);
 
-/* Close a segment. When this returns no peer writes into attached memory any more, and memory that
- * was allocated is gone; peers that use the SID afterwards get RH_ESTALE.
- * Errors: RH_ENOSEG, RH_EINVALID (it is a queue), RH_ETIMEOUT (a peer was stopped in the middle of
- * a transfer). */
+/* Close a segment. When this returns 0 no peer writes into attached memory any more, also none that
+ * was stopped in the middle of a transfer, and memory that was allocated is gone; peers that use
+ * the SID afterwards get RH_ESTALE.
+ * Errors: RH_ENOSEG, RH_EINVALID (it is a queue), RH_ETIMEOUT: peers are refused, but rank
+ * rh_error_rank() began a transfer into attached memory, and has neither ended it nor been stopped.
+ * It may still write: leave the memory alone and detach again; until that returns 0 the SID is in
+ * use. */
 int rh_segment_detach(struct rh_job *job, rh_sid sid);
 
 /* Wait until a peer has opened a segment or queue. Errors: RH_EDEAD, RH_ETIMEOUT, RH_EAGAIN

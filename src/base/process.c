@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,11 +45,16 @@ static enum process_state state_of(char letter)
     }
 }
 
-static void look_at_threads(int pid, struct process_look *look)
+static DIR *open_threads(int pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
-    DIR *folder = opendir(path);
+    return pid > 0 ? opendir(path) : NULL;
+}
+
+static void look_at_threads(int pid, struct process_look *look)
+{
+    DIR *folder = open_threads(pid);
     if (!folder)
         return;
     for (struct dirent *entry; (entry = readdir(folder));) {
@@ -85,4 +89,21 @@ struct process_look process_look(int pid)
     if (strcmp(look.where, "0") == 0)
         look.where[0] = '\0';
     return look;
+}
+
+bool process_is_stopped(int pid)
+{
+    unsigned stopped = 0, others = 0;
+    DIR *folder = open_threads(pid);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        bool is_own;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        char letter = thread_state(dirfd(folder), entry->d_name, &is_own);
+        stopped += letter != 0 && state_of(letter) == PROCESS_STOPPED;
+        others += letter == 0 || state_of(letter) != PROCESS_STOPPED;
+    }
+    if (folder)
+        closedir(folder);
+    return stopped > 0 && others == 0;
 }

@@ -5,6 +5,8 @@
 #ifndef BASE_PROCESS_H
 #define BASE_PROCESS_H
 
+#include <stdbool.h>
+
 /* Threads of the library itself have names that begin with this. */
 #define PROCESS_OWN_THREADS "rhinet-"
 
@@ -23,5 +25,9 @@ struct process_look {
 };
 
 struct process_look process_look(int pid);
+
+/* Whether every thread of it, the library's own too, was seen stopped: each is then outside of any
+ * call of the kernel, or at its edge. False if that is not known. */
+bool process_is_stopped(int pid);
 
 #endif

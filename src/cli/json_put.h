@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * JSON objects, a line per member. Memory that runs out shows when the object is written: it lacks
- * members, or is NULL, which all of these accept.
+ * JSON objects, a line per member. Where memory runs out an object lacks members, or is NULL, which
+ * all of these accept; the program says so when it ends (incomplete.h).
  */
 #ifndef CLI_JSON_PUT_H
 #define CLI_JSON_PUT_H

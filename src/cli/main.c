@@ -4,6 +4,10 @@
  * here, a man page.
  */
 #include "cli/cli.h"
+#include "cli/incomplete.h"
+
+#include <jansson.h>
+#include <stdlib.h>
 
 static bool wants_version;
 static const struct cli_option options[] = {
@@ -33,9 +37,18 @@ const struct cli_command cli_root = {
     .stops = true,
     .run = run};
 
+static void *json_memory(size_t length)
+{
+    void *memory = malloc(length);
+    if (!memory)
+        incomplete_note();
+    return memory;
+}
+
 int main(int argc, char **argv)
 {
-    int status = cli_call(argc, argv);
+    json_set_alloc_funcs(json_memory, free);
+    int status = incomplete_status(cli_call(argc, argv));
     /* A full disk or a closed pipe must not look like success to a script. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "rhinet: cannot write to standard output\n");

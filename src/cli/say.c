@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 static char path[128] = "rhinet"; /* "rhinet route compute" */
@@ -28,13 +27,12 @@ static void say(const char *text, const char *tail)
 
 void cli_say(const char *format, ...)
 {
-    char *text = NULL;
+    char text[8192]; /* on the stack: this also says that there is no memory */
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
+    vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    say(length < 0 ? "no memory for a message" : text, "");
-    free(length < 0 ? NULL : text);
+    say(text, "");
 }
 
 int cli_fail(void)

@@ -5,6 +5,7 @@
 #include "cli/table.h"
 
 #include "base/text.h"
+#include "cli/incomplete.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ struct table *table_create(const struct table_column *columns, size_t column_cou
     struct table *table = calloc(1, sizeof(*table));
     if (!table || column_count > TABLE_COLUMNS_MAX) {
         free(table);
+        incomplete_note();
         return NULL;
     }
     table->columns = columns;
@@ -60,16 +62,20 @@ void table_cell(struct table *table, const char *format, ...)
     if (table->cell_count == table->cell_room) {
         size_t room = table->cell_room ? 2 * table->cell_room : 64;
         char **cells = realloc(table->cells, room * sizeof(*cells));
-        if (!cells)
+        if (!cells) {
+            incomplete_note();
             return;
+        }
         table->cells = cells;
         table->cell_room = room;
     }
     char *cell = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&cell, format, arguments) < 0)
+    if (vasprintf(&cell, format, arguments) < 0) {
         cell = NULL;
+        incomplete_note();
+    }
     va_end(arguments);
     table->cells[table->cell_count++] = cell;
 }

@@ -183,8 +183,8 @@ int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
     uint64_t word = dsm_own_word(dsm, variable);
     if (!(word & WORD_WRITER))
         return end_read(dsm, variable, word);
-    if (unlikely(dsm->own[variable].has_end_work))
-        dsm_update_copies(dsm, variable);
+    if (unlikely(dsm->own[variable].has_end_work) && dsm_update_copies(dsm, variable))
+        return 0;
     dsm_end_write(dsm, variable);
     return 0;
 }

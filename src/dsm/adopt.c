@@ -4,7 +4,7 @@
  * lowest living rank first.
  */
 #include "dsm/check.h"
-#include "dsm/reach.h"
+#include "dsm/step.h"
 #include "rma/rma.h"
 
 static int lowest_living(const struct rh_dsm *dsm)
@@ -15,8 +15,21 @@ static int lowest_living(const struct rh_dsm *dsm)
     return rank;
 }
 
+/* This rank may stand at the registry, though it does not adopt: that would keep others from it. */
+static void owe_leave(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
+{
+    if (atomic_exchange(&dsm->own[variable].owed_registry, registry + 1) == 0)
+        atomic_fetch_add(&dsm->step_count, 1);
+}
+
+static void owe_nothing(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    if (atomic_exchange(&dsm->own[variable].owed_registry, 0) != 0)
+        atomic_fetch_sub(&dsm->step_count, 1);
+}
+
 /* Be the only one; a mark of the dead counts for nothing. */
-static int enter(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
+static int put_down(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
 {
     uint64_t found = 0, mine = (uint64_t)dsm->rank + 1;
     for (;;) {
@@ -29,10 +42,35 @@ static int enter(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
     }
 }
 
+static int enter(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
+{
+    pthread_mutex_lock(&dsm->adopting);
+    owe_nothing(dsm, variable);
+    int result = put_down(dsm, variable, registry);
+    if (result == RH_ETIMEOUT)
+        owe_leave(dsm, variable, registry);
+    pthread_mutex_unlock(&dsm->adopting);
+    return result;
+}
+
 static void leave(struct rh_dsm *dsm, rh_dsm_variable variable, int registry)
 {
     uint64_t mine = (uint64_t)dsm->rank + 1;
-    dsm_swap_if(dsm, registry, variable, DSM_ADOPTER, &mine, 0);
+    if (dsm_swap_if(dsm, registry, variable, DSM_ADOPTER, &mine, 0) == RH_ETIMEOUT)
+        owe_leave(dsm, variable, registry);
+}
+
+bool dsm_adopt_settle(struct rh_dsm *dsm, rh_dsm_variable variable)
+{
+    if (atomic_load(&dsm->own[variable].owed_registry) == 0 ||
+        pthread_mutex_trylock(&dsm->adopting) != 0)
+        return false;
+    int registry = atomic_load(&dsm->own[variable].owed_registry) - 1;
+    owe_nothing(dsm, variable);
+    if (registry >= 0)
+        leave(dsm, variable, registry);
+    pthread_mutex_unlock(&dsm->adopting);
+    return atomic_load(&dsm->own[variable].owed_registry) == 0;
 }
 
 /* A living rank to copy from: this one if its copy is valid, else another whose is; else, if that

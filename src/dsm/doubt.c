@@ -98,8 +98,13 @@ static int settle_for(struct rh_dsm *dsm, struct rh_remote word,
         return 0;
     int result = settle(dsm, link);
     link = find(dsm->doubts, word);
-    if (result < 0 || !*link || !is_same(&(*link)->operands, wanted))
+    if (result < 0 || !*link)
         return result;
+    bool is_result = is_same(&(*link)->operands, wanted);
+    if (!is_result && (*link)->operands.operation == NIC_COMPARE_SWAP)
+        forget(dsm->doubts, link); /* the word goes on: it says nothing of a later one */
+    if (!is_result)
+        return 0;
     *old = (*link)->old;
     forget(dsm->doubts, link);
     return 1;
@@ -148,21 +153,4 @@ int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
         pthread_mutex_unlock(&dsm->doubts->lock);
     }
     return result;
-}
-
-int dsm_doubt_load(struct rh_dsm *dsm, struct rh_remote word, uint64_t *value)
-{
-    if (!has_doubts(dsm))
-        return rh_pull(dsm->job, word, value, sizeof(*value));
-    pthread_mutex_lock(&dsm->doubts->lock);
-    struct doubt **link = find(dsm->doubts, word);
-    int result = *link ? settle(dsm, link) : 0;
-    link = find(dsm->doubts, word);
-    bool is_owed = result == 0 && *link && (*link)->operands.operation == NIC_COMPARE_SWAP;
-    if (is_owed)
-        *value = (*link)->operands.expected;
-    pthread_mutex_unlock(&dsm->doubts->lock);
-    if (result < 0 || is_owed)
-        return result;
-    return rh_pull(dsm->job, word, value, sizeof(*value));
 }

@@ -33,6 +33,7 @@
  *   transfer.c  moving a variable's data     diff.c      and only what has changed
  *   check*.c    the checker mode             together.c  barrier, conditions
  *   adopt.c     after a death                stat.c      counts
+ *   step.h      steps without an answer      doubt.h     other operations without one
  *   heap.c      the allocator                bind.c      bindings and modes
  */
 #ifndef DSM_DSM_H
@@ -98,6 +99,13 @@ struct dsm_header {
 
 /* ---- This process --------------------------------------------------------------------------- */
 
+/* A step on a peer's word of which the end is not known: step.h. */
+struct dsm_step {
+    int rank;
+    struct nic_atomic_operands operands;
+    struct nic_ticket ticket;
+};
+
 /* What only this process knows of a variable. */
 struct dsm_own {
     alignas(64) bool has_begin_work; /* acquiring for writing has more to do, even if alone */
@@ -111,8 +119,12 @@ struct dsm_own {
     bool has_twin, has_map;          /* twin and changed are of the write under way */
     void *twin;                      /* data as it was at the acquire; diff.c */
     uint64_t twin_length;
-    uint64_t *changed; /* bitmap of blocks that were said to be written */
-    int event_waits;   /* threads in rh_dsm_wait() */
+    uint64_t *changed;     /* bitmap of blocks that were said to be written */
+    int event_waits;       /* threads in rh_dsm_wait() */
+    _Atomic int step_kind; /* enum dsm_step_kind, of: */
+    struct dsm_step step;
+    _Atomic int owed_registry; /* rank + 1 where this one may still stand as adopter, though it
+                                * adopts no more; 0: nowhere */
     struct rh_dsm_stat stat;
 };
 
@@ -147,8 +159,10 @@ struct rh_dsm {
     void *bulk_state;
     struct dsm_check *check;
     _Atomic uint64_t signal_count;
-    struct dsm_doubts *doubts;  /* doubt.h */
-    pthread_mutex_t conditions; /* of own[].event_waits */
+    struct dsm_doubts *doubts;   /* doubt.h */
+    _Atomic unsigned step_count; /* unfinished steps, and owed_registry that are set */
+    pthread_mutex_t adopting;    /* of owed_registry */
+    pthread_mutex_t conditions;  /* of own[].event_waits */
 };
 
 static inline bool dsm_is_gone(const struct rh_dsm *dsm, int rank)
@@ -206,6 +220,14 @@ int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pati
  * that it has not become the owner after all. */
 int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
 void dsm_own_give_up(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* The target's word was `taken`, free, and is now that of a former owner: the own word becomes the
+ * owner's, held as WRITER or SERVING. 0: not, since the target is gone. */
+int dsm_become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken,
+                     uint64_t hold);
+/* This rank owns the variable and could not get its data from the source, because of `code`. */
+int dsm_disown(struct rh_dsm *dsm, rh_dsm_variable variable, int source, int code);
+/* The source has it again, or nobody. */
+void dsm_own_drop(struct rh_dsm *dsm, rh_dsm_variable variable, int source);
 /* The own word says OWNER and WRITER: see that nobody else has a valid copy. On failure the
  * variable has been released. */
 int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
@@ -215,8 +237,9 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
 /* A write begins: had are the groups of ranks whose copies were made invalid for it, used those of
  * them that had been read. */
 void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used);
-/* It ends: write the copies of those who are to have them. */
-void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* It ends: write the copies of those who are to have them. True: it is not known whether one has
+ * got it; the variable has been released, and stays as it is until that is known. */
+bool dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* The same for all who have ever read it, by an owner that holds it for reading. */
 void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable);
 
@@ -224,11 +247,21 @@ void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* End a write, or the last read of an owner, while somebody wants it. The own word is SERVING. */
 void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* Another rank owns the variable now; this one is a reader at most. Waiters are not told. Returns
+ * the own word as it was. */
+uint64_t dsm_step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successor);
 /* Have all who wait at the own node look again. */
 void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Add the waiters of a node that has just lost ownership to us to our own. */
 void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
 int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
+/* To be stored as a signal: never the same twice, whoever signals. */
+uint64_t dsm_signal_value(struct rh_dsm *dsm);
+
+/* ---- adopt.c -------------------------------------------------------------------------------- */
+
+/* Take back what this rank has put down as an adopter and could not take back. True: done. */
+bool dsm_adopt_settle(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
@@ -253,6 +286,7 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
 struct dsm_search {
     int target;
     int hops;
+    int circles; /* gone round in vain */
 };
 /* The target's word, `found`, was not an owner's: follow its hint. */
 int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,

@@ -8,7 +8,7 @@
 #include "dsm/check.h"
 #include "dsm/datagram/datagram.h"
 #include "dsm/doubt.h"
-#include "dsm/reach.h"
+#include "dsm/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +216,7 @@ static void free_all(struct rh_dsm *dsm)
     free_memory(dsm);
     dsm_doubts_close(dsm);
     pthread_mutex_destroy(&dsm->conditions);
+    pthread_mutex_destroy(&dsm->adopting);
     free(dsm);
 }
 
@@ -280,6 +281,7 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
     memset(made, 0, sizeof(*made));
     pthread_mutex_init(&made->conditions, NULL);
+    pthread_mutex_init(&made->adopting, NULL);
     made->job = job;
     made->rank = rh_rank(job);
     made->size = rh_size(job);
@@ -297,7 +299,8 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
 
 int rh_dsm_close(struct rh_dsm *dsm)
 {
-    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
+    dsm_settle_all(dsm, dsm->job->timeout_ns); /* others may wait for it before they come */
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);  /* the dead need not come */
     dsm->bulk->close(dsm, dsm->bulk_state);
     if (dsm->check)
         dsm_check_close(dsm);
@@ -306,6 +309,7 @@ int rh_dsm_close(struct rh_dsm *dsm)
     free_memory(dsm);
     dsm_doubts_close(dsm);
     pthread_mutex_destroy(&dsm->conditions);
+    pthread_mutex_destroy(&dsm->adopting);
     free(dsm);
     return 0;
 }

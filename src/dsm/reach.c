@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Nodes that are not reachable by pointer. An operation that the network has lost is tried again
- * while there is time; an atomic one that may have happened is gone on with instead (doubt.h).
+ * while there is time; an atomic one that may have happened is gone on with instead (doubt.h, and
+ * step.h for the word).
  */
 #include "dsm/reach.h"
 
 #include "dsm/doubt.h"
+#include "dsm/step.h"
 #include "rma/rma.h"
 
 #define TRIES 16
@@ -25,8 +27,8 @@ static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
     return tries->count == 1 || dsm_left_ns(dsm, tries->deadline_ns) > 0;
 }
 
-static struct rh_remote node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
-                                size_t field)
+struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                             size_t field)
 {
     return rh_at(rank, DSM_SID_CONTROL,
                  dsm->nodes_offset + variable * sizeof(struct dsm_node) + field);
@@ -38,20 +40,40 @@ int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t 
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = dsm_doubt_load(dsm, node_at(dsm, rank, variable, field), value);
+        result = rh_pull(dsm->job, dsm_node_at(dsm, rank, variable, field), value, sizeof(*value));
     return result;
 }
 
 int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                    const struct nic_atomic_operands *operands, uint64_t *old)
 {
-    struct rh_remote target = node_at(dsm, rank, variable, field);
+    struct rh_remote target = dsm_node_at(dsm, rank, variable, field);
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
         result = dsm_doubt_atomic(dsm, target, operands, old);
     counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
     return result;
+}
+
+int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, uint64_t *expected,
+                      uint64_t desired, struct dsm_step *step)
+{
+    struct nic *nic = dsm->job->nic;
+    struct rh_remote target = dsm_node_at(dsm, rank, variable, DSM_WORD);
+    struct tries tries = {0};
+    int result = RH_ETIMEOUT;
+    *step = (struct dsm_step){.rank = rank,
+                              .operands = {.operation = NIC_COMPARE_SWAP,
+                                           .operand = desired,
+                                           .expected = *expected,
+                                           .ticket = &step->ticket}};
+    while (may_try(dsm, &tries, result)) {
+        step->ticket.deadline_ns = tries.deadline_ns;
+        result = nic->ops->atomic(nic, target, &step->operands, expected);
+    }
+    counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
+    return result < 0 ? result : *expected == step->operands.expected;
 }
 
 int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field, uint64_t value)
@@ -64,6 +86,6 @@ int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t fiel
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = rh_push(dsm->job, node_at(dsm, rank, variable, field), &value, sizeof(value));
+        result = rh_push(dsm->job, dsm_node_at(dsm, rank, variable, field), &value, sizeof(value));
     return result;
 }

@@ -22,6 +22,9 @@
 #define DSM_EVENT_WAITERS offsetof(struct dsm_node, event_waiters)
 #define DSM_ADOPTER       offsetof(struct dsm_node, adopter)
 
+struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                             size_t field);
+
 /* Where there is no pointer. Errors: RH_EDEAD and those of the NIC. */
 int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                  uint64_t *value);

@@ -2,7 +2,7 @@
  *
  * Acquiring for reading when there is no valid copy, or somebody stands in the way.
  */
-#include "dsm/reach.h"
+#include "dsm/step.h"
 
 /* Change the own word, whatever else changes in it meanwhile, as long as `needed` is set. Returns
  * the word as it was; if needed was not set, nothing has changed. If somebody wanted the own copy,
@@ -163,6 +163,7 @@ static int enter_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
 
 int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
+    dsm_settle(dsm);
     for (int result = 0;;) {
         uint64_t word = dsm_own_word(dsm, variable);
         bool is_stopped = word & (WORD_TAKEN | WORD_BUSY | WORD_WANTED);

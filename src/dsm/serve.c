@@ -5,17 +5,22 @@
  *
  * While a thread serves, the own word is SERVING, and nobody else begins anything with it. A rank
  * that does not answer ends it, so that releasing takes no longer than one time-out: who is not
- * served looks for itself before long.
+ * served looks for itself before long. Where it is not known whether a rank was let in, SERVING
+ * stays until it is (step.h), and nobody else is served.
  */
-#include "dsm/reach.h"
+#include "dsm/step.h"
+
+uint64_t dsm_signal_value(struct rh_dsm *dsm)
+{
+    uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
+    return count << 16 | (unsigned)(dsm->rank + 1);
+}
 
 int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
-    /* never the same twice, whoever signals */
-    uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
     if (dsm_is_gone(dsm, rank))
         return RH_EDEAD;
-    return dsm_post(dsm, rank, variable, DSM_SIGNAL, count << 16 | (unsigned)(dsm->rank + 1));
+    return dsm_post(dsm, rank, variable, DSM_SIGNAL, dsm_signal_value(dsm));
 }
 
 static void signal_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
@@ -59,7 +64,7 @@ static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint6
 /* ---- Readers -------------------------------------------------------------------------------- */
 
 /* Let a waiting rank read: among the copies first, so that no writer can miss it. */
-static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, struct dsm_step *step)
 {
     uint64_t word, next;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
@@ -71,20 +76,32 @@ static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
             next = (next | WORD_GRANTED) + WORD_READER_ONE;
         else
             next = word_with_hint(next | WORD_FETCHING, dsm->rank);
-        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
+        result = dsm_swap_word(dsm, rank, variable, &word, next, step);
     }
     if (result > 0)
         rh_wake(dsm->job, rank);
     return result;
 }
 
-static void serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
+/* A grant has timed out: if it is in doubt, so is the variable. */
+static bool is_kept(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_kind kind,
+                    const struct dsm_step *step)
+{
+    if (step->ticket.is_open)
+        dsm_step_keep(dsm, variable, kind, step);
+    return step->ticket.is_open;
+}
+
+/* True if a grant is in doubt, and this thread is through. */
+static bool serve_readers(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int rank = 0; rank < dsm->size && waiters != 0; rank++) {
+        struct dsm_step step = {0};
         if ((waiters & dsm_bit(rank)) && !dsm_is_gone(dsm, rank) &&
-            grant_read(dsm, variable, rank) == RH_ETIMEOUT)
-            return;
+            grant_read(dsm, variable, rank, &step) == RH_ETIMEOUT)
+            return is_kept(dsm, variable, DSM_STEP_GRANT, &step);
     }
+    return false;
 }
 
 /* ---- Writers -------------------------------------------------------------------------------- */
@@ -141,7 +158,8 @@ static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable, uint6
 }
 
 /* Make another waiting rank the owner, with what others wait for. 1: done. */
-static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters)
+static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint64_t waiters,
+                          struct dsm_step *step)
 {
     uint64_t own = dsm_own_word(dsm, variable), others = 0, word, old;
     uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
@@ -154,13 +172,12 @@ static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_FRESH | WORD_COPIES);
         next |= WORD_OWNER | WORD_WRITER | copies | (others != 0 ? WORD_WANTED : 0);
         next = word_with_hint(next, dsm->rank);
-        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
+        result = dsm_swap_word(dsm, rank, variable, &word, next, step);
     }
     return dsm_is_gone(dsm, rank) ? 0 : result;
 }
 
-/* The other rank owns it now; this one is a reader at most. */
-static void step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successor)
+uint64_t dsm_step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successor)
 {
     uint64_t word = dsm_own_word(dsm, variable), next;
     do {
@@ -170,26 +187,28 @@ static void step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successo
         next = word_with_hint(next, successor);
     } while (!dsm_own_swap_if(dsm, variable, &word, next));
     rh_wake(dsm->job, successor);
-    if (word & WORD_WANTED)
-        dsm_signal_waiters(dsm, variable);
+    return word;
 }
 
-/* True if a writer has it now, and this thread is through. */
+/* True if a writer has it now, or may have it, and this thread is through. */
 static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
     for (int i = 1; i <= dsm->size && waiters != 0; i++) {
         int rank = (dsm->rank + i) % dsm->size;
         if (!(waiters & dsm_bit(rank)))
             continue;
+        struct dsm_step step = {0};
         int result = 0;
         if (rank == dsm->rank)
             result = grant_write_here(dsm, variable, waiters);
         else if (!dsm_is_gone(dsm, rank))
-            result = grant_write_to(dsm, variable, rank, waiters);
-        if (result > 0 && rank != dsm->rank)
-            step_down(dsm, variable, rank);
-        if (result > 0 || result == RH_ETIMEOUT)
-            return result > 0;
+            result = grant_write_to(dsm, variable, rank, waiters, &step);
+        if (result == RH_ETIMEOUT)
+            return is_kept(dsm, variable, DSM_STEP_GIVE, &step);
+        if (result > 0 && rank != dsm->rank && (dsm_step_down(dsm, variable, rank) & WORD_WANTED))
+            dsm_signal_waiters(dsm, variable);
+        if (result > 0)
+            return true;
         if (likely(dsm->size <= 64)) /* else there may be others of the same bit */
             waiters &= ~dsm_bit(rank);
     }
@@ -203,8 +222,7 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable)
         __atomic_fetch_and(&node->word, ~WORD_WANTED, __ATOMIC_SEQ_CST);
         uint64_t readers = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST);
         uint64_t writers = __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);
-        serve_readers(dsm, variable, readers);
-        if (serve_writer(dsm, variable, writers))
+        if (serve_readers(dsm, variable, readers) || serve_writer(dsm, variable, writers))
             return;
         uint64_t word = dsm_own_word(dsm, variable);
         while (!(word & WORD_WANTED)) {

@@ -7,7 +7,7 @@
  * a signal given by whoever holds it next cannot be missed.
  */
 #include "dsm/check.h"
-#include "dsm/reach.h"
+#include "dsm/step.h"
 #include "rma/rma.h"
 
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
@@ -48,6 +48,10 @@ int rh_dsm_barrier(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t 
         int result = refresh(dsm, variables[i], left_ns(dsm, &patience));
         if (result < 0)
             return result;
+        timeout_ns = left_ns(dsm, &patience);
+    }
+    if (unlikely(atomic_load(&dsm->step_count) > 0)) { /* others may wait for it, and not come */
+        dsm_settle_all(dsm, left_ns(dsm, &patience));
         timeout_ns = left_ns(dsm, &patience);
     }
     return unlikely(dsm->check != NULL) ? dsm_check_barrier(dsm, timeout_ns)
@@ -123,6 +127,7 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
     uint64_t held = dsm_own_word(dsm, variable) & (WORD_WRITER | WORD_READERS);
     if (held == 0)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held", variable);
+    dsm_settle(dsm);
     int listed = enlist(dsm, variable);
     int result = rh_dsm_release(dsm, variable); /* held no more, whatever happens */
     if (listed < 0 || result < 0)
@@ -137,8 +142,7 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
 
 static int post_event(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
-    uint64_t count = atomic_fetch_add(&dsm->signal_count, 1) + 1;
-    return dsm_post(dsm, rank, variable, DSM_EVENT, count << 16 | (unsigned)(dsm->rank + 1));
+    return dsm_post(dsm, rank, variable, DSM_EVENT, dsm_signal_value(dsm));
 }
 
 /* Signal to up to `most` ranks, of which each may be a few that share a bit. */

@@ -5,7 +5,7 @@
  * A copy that is written is FRESH until it is read. A writer that makes it invalid while it still
  * is has pushed in vain, and does not push to that rank again until it has fetched by itself.
  */
-#include "dsm/reach.h"
+#include "dsm/step.h"
 
 #define STREAK_LEAST 3 /* writes in a row whose data was read, before it is pushed by itself */
 
@@ -36,9 +36,16 @@ static uint64_t updated(const struct rh_dsm *dsm, uint64_t word)
     return ((next & ~WORD_WAIT_READ) | WORD_GRANTED) + WORD_READER_ONE;
 }
 
+/* What is not known after an update: what was pushed may still land, also in part; or the copy may
+ * be valid. */
+struct outcome {
+    enum dsm_step_kind kind; /* DSM_STEP_NONE: all is known */
+    struct dsm_step step;
+};
+
 /* Write one rank's copy. It has none, and gets none by itself while we hold the variable. */
 static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
-                  struct dsm_patience *patience)
+                  struct dsm_patience *patience, struct outcome *outcome)
 {
     const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
     uint64_t word;
@@ -46,9 +53,14 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
     if (result < 0 || (word & stops))
         return result;
     __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
+    outcome->step.rank = rank;
     result = dsm_data_push(dsm, variable, rank, patience);
+    if (result < 0 && result != RH_EDEAD)
+        outcome->kind = DSM_STEP_PUSH;
     while (result == 0 && !(word & stops))
-        result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, updated(dsm, word));
+        result = dsm_swap_word(dsm, rank, variable, &word, updated(dsm, word), &outcome->step);
+    if (outcome->step.ticket.is_open)
+        outcome->kind = DSM_STEP_GRANT;
     if (result <= 0)
         return result;
     dsm_count(dsm, variable, updates, COUNTER_DSM_UPDATE, 1);
@@ -56,27 +68,41 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
     return 0;
 }
 
-static void update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
+static struct outcome update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
 {
+    struct outcome outcome = {.kind = DSM_STEP_NONE};
     struct dsm_patience patience = {.purpose = "update", .timeout_ns = dsm->job->timeout_ns};
-    for (int rank = 0; rank < dsm->size && groups != 0; rank++) {
+    for (int rank = 0; rank < dsm->size && outcome.kind == DSM_STEP_NONE; rank++) {
         if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank) &&
-            update(dsm, variable, rank, &patience) == RH_ETIMEOUT)
-            return; /* the others fetch it: a release takes no longer than one time-out */
+            update(dsm, variable, rank, &patience, &outcome) == RH_ETIMEOUT)
+            break; /* the others fetch it: a release takes no longer than one time-out */
     }
+    return outcome;
 }
 
-void dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
+bool dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     struct dsm_own *own = &dsm->own[variable];
     if (dsm->bindings[variable].stamps != 0)
         dsm_diff_end(dsm, variable);
-    update_groups(dsm, variable, own->pushed);
+    struct outcome outcome = update_groups(dsm, variable, own->pushed);
     own->pushed = 0;
     own->has_end_work = false;
+    if (unlikely(outcome.kind != DSM_STEP_NONE))
+        dsm_step_keep(dsm, variable, outcome.kind, &outcome.step);
+    return outcome.kind != DSM_STEP_NONE;
 }
 
 void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    update_groups(dsm, variable, dsm->own[variable].interest);
+    uint64_t word = dsm_own_word(dsm, variable);
+    do { /* SERVING keeps others from handing it on before it is known who has a copy */
+        if (!(word & WORD_OWNER) || (word & WORD_TAKEN))
+            return; /* they fetch it */
+    } while (!dsm_own_swap_if(dsm, variable, &word, word | WORD_SERVING));
+    struct outcome outcome = update_groups(dsm, variable, dsm->own[variable].interest);
+    if (unlikely(outcome.kind != DSM_STEP_NONE))
+        dsm_step_keep(dsm, variable, outcome.kind, &outcome.step);
+    else
+        dsm_serve(dsm, variable);
 }

@@ -6,7 +6,7 @@
  * have died, or may have passed its place on to one who did.
  */
 #include "base/clock.h"
-#include "dsm/reach.h"
+#include "dsm/step.h"
 #include "rma/rma.h"
 
 #include <stdio.h>
@@ -98,6 +98,8 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
                              .context = &watch,
                              .from = await->from,
                              .timeout_ns = left < SLICE_NS ? left : SLICE_NS};
+    if (dsm_settle(dsm))
+        return 0; /* it may be that which is waited for */
     int result = rma_wait_until(dsm->job, &until, describe);
     if (result == 0 || result == RH_EDEAD) /* who died is found out by looking */
         return 0;
@@ -111,7 +113,8 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
                            .when = RH_NOT_EQUAL,
                            .from = dsm->rank, /* nobody's death ends it */
                            .timeout_ns = NAP_NS};
-    rh_wait_word(dsm->job, &wait);
+    if (!dsm_settle(dsm))
+        rh_wait_word(dsm->job, &wait);
     if (patience->timeout_ns == 0) /* no time to wait for holders, but enough for one step */
         return patience->naps++ < RESCANS ? 0 : give_up(dsm, variable, RH_ANY_RANK, patience);
     return left_ns(dsm, patience) > 0 ? 0 : give_up(dsm, variable, RH_ANY_RANK, patience);
@@ -119,28 +122,13 @@ int dsm_nap(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *p
 
 /* ---- Finding the owner ---------------------------------------------------------------------- */
 
-int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
-               uint64_t found, struct dsm_patience *patience)
-{
-    int next = word_hint(found);
-    if (unlikely(next >= dsm->size))
-        return error_set(RH_ECORRUPT, search->target,
-                         "rank %d says that rank %d owns variable %u, but there is no such rank",
-                         search->target, next, variable);
-    search->target = next;
-    /* In a circle: somebody has just taken it and is about to say so. */
-    if (++search->hops > dsm->size) {
-        search->hops = 0;
-        return dsm_nap(dsm, variable, patience);
-    }
-    return 0;
-}
-
 /* One look at all living ranks. 1: found; 0: nobody; RH_EAGAIN: somebody is between two steps;
- * RH_ETIMEOUT: somebody does not answer. */
-static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search)
+ * RH_ETIMEOUT: somebody does not answer. has_doubt: somebody cannot say whether it is the owner. */
+static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+                bool *has_doubt)
 {
     int result = 0;
+    *has_doubt = false;
     for (int rank = 0; rank < dsm->size; rank++) {
         uint64_t word;
         int found = dsm_is_gone(dsm, rank) ? RH_EDEAD
@@ -153,18 +141,41 @@ static int scan(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search 
             search->target = rank;
             return 1;
         }
-        if (rank != dsm->rank && (word & WORD_TAKING) && !(word & WORD_WAIT_WRITE))
+        if (rank != dsm->rank && (word & WORD_TAKING) && !(word & WORD_WAIT_WRITE)) {
             result = RH_EAGAIN;
+            *has_doubt |= (word & WORD_SERVING) != 0;
+        }
     }
     return result;
+}
+
+int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+               uint64_t found, struct dsm_patience *patience)
+{
+    bool has_doubt;
+    int next = word_hint(found);
+    if (unlikely(next >= dsm->size))
+        return error_set(RH_ECORRUPT, search->target,
+                         "rank %d says that rank %d owns variable %u, but there is no such rank",
+                         search->target, next, variable);
+    search->target = next;
+    if (++search->hops <= dsm->size)
+        return 0;
+    /* In a circle: somebody has just taken it and is about to say so; or, much later, an old hint
+     * has come late. */
+    search->hops = 0;
+    if (++search->circles % RESCANS == 0 && scan(dsm, variable, search, &has_doubt) == RH_ETIMEOUT)
+        return RH_ETIMEOUT;
+    return dsm_nap(dsm, variable, patience);
 }
 
 int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                    struct dsm_patience *patience)
 {
     int gone = search->target;
-    for (int i = 0; i < RESCANS; i++) {
-        int result = scan(dsm, variable, search);
+    bool has_doubt = false;
+    for (int i = 0; i < RESCANS || has_doubt; i++) {
+        int result = scan(dsm, variable, search, &has_doubt);
         if (result > 0)
             return 0;
         if (result == RH_ETIMEOUT)

@@ -3,7 +3,7 @@
  * Acquiring for writing when this rank does not own the variable, or somebody stands in the way;
  * and making the copies of others invalid.
  */
-#include "dsm/reach.h"
+#include "dsm/step.h"
 #include "rma/rma.h"
 
 /* ---- Being alone ---------------------------------------------------------------------------- */
@@ -19,6 +19,7 @@ static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, st
 {
     struct dsm_await await = {.from = rank}; /* for the signal only */
     uint64_t word, old;
+    struct dsm_step step = {0}; /* in doubt: one copy too few later does no harm */
     while (!dsm_is_gone(dsm, rank)) {
         await.seen = dsm_own_signal(dsm, variable);
         int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
@@ -28,7 +29,7 @@ static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, st
             return 0;
         if (!(word & (WORD_READERS | WORD_FETCHING))) {
             uint64_t next = word_with_hint(word & ~(WORD_VALID | WORD_FRESH), dsm->rank);
-            result = dsm_swap_if(dsm, rank, variable, DSM_WORD, &word, next);
+            result = dsm_swap_word(dsm, rank, variable, &word, next, &step);
             if (result > 0) {
                 copies->had |= word_copy(rank);
                 copies->used |= word & WORD_FRESH ? 0 : word_copy(rank);
@@ -84,8 +85,9 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
 
 /* The source is alive, and its data is as it was, since nobody has got any from us: make it the
  * owner again. It may not have stepped down yet, which would undo that. */
-static void give_back(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
+static int give_back(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_step *step)
 {
+    int source = step->rank;
     struct dsm_patience patience = {.purpose = "give back",
                                     .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
     uint64_t copies = dsm_own_word(dsm, variable) & WORD_COPIES, word = 0;
@@ -95,22 +97,34 @@ static void give_back(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
         if (result == 0 && (word & WORD_OWNER))
             result = dsm_nap(dsm, variable, &patience);
         else if (result == 0)
-            result = dsm_swap_if(dsm, source, variable, DSM_WORD, &word,
-                                 word_with_hint(word | WORD_OWNER | WORD_VALID | copies, source));
+            result = dsm_swap_word(dsm, source, variable, &word,
+                                   word_with_hint(word | WORD_OWNER | WORD_VALID | copies, source),
+                                   step);
     }
     rh_wake(dsm->job, source);
+    return result < 0 && !dsm_is_gone(dsm, source) ? result : 0;
 }
 
-/* The data could not be had: there is nothing to own. Who waits here looks elsewhere. */
-static rare_path int disown(struct rh_dsm *dsm, rh_dsm_variable variable, int source, int code)
+void dsm_own_drop(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
 {
-    if (code != RH_EDEAD)
-        give_back(dsm, variable, source);
     uint64_t word = dsm_own_word(dsm, variable), next;
     do
         next = word_with_hint(word & (WORD_BUSY | WORD_READERS), source);
     while (!dsm_own_swap_if(dsm, variable, &word, next));
     dsm_signal_waiters(dsm, variable);
+}
+
+/* There is nothing to own here. Who waits here looks elsewhere. If the source does not take it back
+ * either, this rank keeps it, and gets the data when it can. */
+rare_path int dsm_disown(struct rh_dsm *dsm, rh_dsm_variable variable, int source, int code)
+{
+    struct dsm_step step = {.rank = source};
+    int result = code == RH_EDEAD ? 0 : give_back(dsm, variable, &step);
+    if (result == RH_ETIMEOUT) {
+        dsm_step_keep(dsm, variable, step.ticket.is_open ? DSM_STEP_RETURN : DSM_STEP_FETCH, &step);
+        return code;
+    }
+    dsm_own_drop(dsm, variable, source);
     if (code != RH_EDEAD)
         return code;
     return error_set(RH_EDEAD, source, "rank %d died before it had handed on variable %u", source,
@@ -126,7 +140,7 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
     if (!(word & WORD_VALID)) {
         int result = dsm_data_pull(dsm, variable, source, patience);
         if (result < 0)
-            return disown(dsm, variable, source, result);
+            return dsm_disown(dsm, variable, source, result);
         __atomic_fetch_or(&dsm->nodes[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);
     }
     struct dsm_own *own = &dsm->own[variable];
@@ -141,21 +155,21 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
     return dsm_write_alone(dsm, variable, patience);
 }
 
-/* The target's word was free, and is now that of a former owner. 1: this rank owns it. */
-static int become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken)
+int dsm_become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken,
+                     uint64_t hold)
 {
     uint64_t word = dsm_own_word(dsm, variable), next;
     if (unlikely(dsm_is_gone(dsm, target))) /* its word counts no more */
         return 0;
     do
         next = word_with_hint((word & ~(WORD_TAKING | WORD_COPIES | WORD_FRESH)) | WORD_OWNER |
-                                  WORD_WRITER | (taken & WORD_COPIES & ~word_copy(dsm->rank)),
+                                  hold | (taken & WORD_COPIES & ~word_copy(dsm->rank)),
                               target);
     while (!dsm_own_swap_if(dsm, variable, &word, next));
     if (unlikely(dsm->size > WORD_COPY_GROUPS)) /* others share our bit */
         __atomic_fetch_or(&dsm->nodes[variable].word, taken & word_copy(dsm->rank),
                           __ATOMIC_SEQ_CST);
-    if (unlikely(taken & WORD_WANTED))
+    if (unlikely(taken & WORD_WANTED) && hold == WORD_WRITER)
         dsm_inherit_waiters(dsm, variable, target);
     return 1;
 }
@@ -219,7 +233,7 @@ static int take_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
 
 /* Ask one rank. 1: this rank owns it; 0: ask on, perhaps elsewhere. The own word is TAKING. */
 static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
-                     struct dsm_patience *patience)
+                     struct dsm_patience *patience, struct dsm_step *step)
 {
     int target = search->target;
     uint64_t word = 0;
@@ -232,16 +246,17 @@ static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_se
         return queue_up(dsm, variable, target, patience);
     if (result == 0) {
         uint64_t next = word_with_hint(word & WORD_BUSY, dsm->rank);
-        result = dsm_swap_if(dsm, target, variable, DSM_WORD, &word, next);
+        result = dsm_swap_word(dsm, target, variable, &word, next, step);
     }
     if (result > 0)
-        return become_owner(dsm, variable, target, word);
+        return dsm_become_owner(dsm, variable, target, word, WORD_WRITER);
     return result == RH_EDEAD ? 0 : result;
 }
 
 /* The own word is TAKING: find the owner and become it. 1: done, the word is OWNER and WRITER, and
- * TAKING no more. */
-static int take(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
+ * TAKING no more. RH_ETIMEOUT: if the step is open, this rank may own it. */
+static int take(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience,
+                struct dsm_step *step)
 {
     struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
     int result = 0;
@@ -260,7 +275,7 @@ static int take(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patienc
         if (unlikely(search.target == dsm->rank))
             result = dsm_find_owner(dsm, variable, &search, patience);
         if (result == 0 && search.target != dsm->rank)
-            result = take_from(dsm, variable, &search, patience);
+            result = take_from(dsm, variable, &search, patience, step);
     }
     return result;
 }
@@ -300,10 +315,16 @@ int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
 
 int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
+    struct dsm_step step = {0};
+    dsm_settle(dsm);
     int result = dsm_own_begin(dsm, variable, patience);
     if (result < 0)
         return result;
-    result = take(dsm, variable, patience);
+    result = take(dsm, variable, patience, &step);
+    if (result < 0 && step.ticket.is_open) {
+        dsm_step_keep(dsm, variable, DSM_STEP_TAKE, &step);
+        return result;
+    }
     if (result < 0) {
         dsm_own_give_up(dsm, variable);
         return result;

@@ -11,6 +11,7 @@
  * its message, and takes nothing. `pushed` is the notice of the sender's pushes. The stream is free
  * for the next message when every chunk has been taken and all that the sender took have come.
  */
+#include "base/log.h"
 #include "msg/mail.h"
 
 #include <stddef.h>
@@ -21,6 +22,8 @@
 #define CHUNK_LEAST (32 << 10)
 #define CHUNK_MOST  (512 << 10)
 #define PAGE        4096
+
+#define DETACH_AGAIN 8 /* time-outs that a sender may be held up in a copy, but not stopped */
 
 static bool attached_is_slow(const struct mail *mail)
 {
@@ -168,10 +171,18 @@ bool joint_open(struct mail *mail, struct rh_request *receive)
     return true;
 }
 
+/* The buffer's program may use it again only when the sender cannot write it. A sender that is
+ * stopped is shut out by the NIC; one that is held up otherwise, in the middle of a copy, is waited
+ * for, up to a limit, longer than the call's time-out. */
 void joint_detach(struct mail *mail, struct stream_in *stream)
 {
-    if (stream->is_attached)
-        rh_segment_detach(mail->job, MSG_SID_JOINT + stream->joint.stream);
+    rh_sid sid = MSG_SID_JOINT + stream->joint.stream;
+    int result = stream->is_attached ? rh_segment_detach(mail->job, sid) : 0;
+    for (int i = 0; i < DETACH_AGAIN && result == RH_ETIMEOUT; i++)
+        result = rh_segment_detach(mail->job, sid);
+    if (result == RH_ETIMEOUT)
+        log_error("rank %d may still write into a buffer of this rank that it was to fill: %s",
+                  stream->source, rh_error_text());
     stream->is_attached = false;
 }
 

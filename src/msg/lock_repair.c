@@ -26,6 +26,7 @@ struct repair {
     bool *was_gone;  /* before the queue was closed */
     bool *has_stood; /* in the queue, whether it is still there or not */
     bool is_closed;  /* by us, perhaps several times */
+    bool has_lost;   /* it was free because its holder had died, and nobody has been told yet */
     struct lock_seat *again;
     struct lock_plan plan;
     bool was_overtaken; /* somebody stands behind the mark, whom we have not seen yet */
@@ -93,6 +94,7 @@ static void note_last(struct repair *repair)
          rank++)
         repair->has_stood[rank] = true;
     repair->is_closed = true;
+    repair->has_lost |= repair->before == LOCK_FREE_DIED;
 }
 
 /* Close the queue by a mark of a number never used before. From the ranks that were gone before
@@ -253,8 +255,8 @@ static void note_named(struct repair *repair)
  */
 static bool lost_its_holder(const struct repair *repair)
 {
-    if (repair->before == LOCK_FREE || repair->before == LOCK_FREE_DIED)
-        return repair->before == LOCK_FREE_DIED;
+    if (repair->has_lost || repair->before == LOCK_FREE)
+        return repair->has_lost;
     for (int rank = 0; rank < repair->locks->size; rank++) {
         if (repair->plan.seats[rank].is_gone && repair->has_stood[rank])
             return true;

@@ -128,7 +128,11 @@ enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMP
  * the same call with the same ticket, which then brings its result as if nothing had happened; only
  * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
  * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
- * most once, and what it gave is never known. Zeroed to begin with. */
+ * most once, and what it gave is never known. Zeroed to begin with.
+ *
+ * NIC martini cannot continue: there a packet is lost only with its pair of nodes, for good, so
+ * that whoever begins again never hears either. An append in doubt leaves its ticket open and is
+ * made again; an atomic operation leaves it closed, and is in doubt for ever. */
 struct nic_ticket {
     bool is_open;
     int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
@@ -209,9 +213,11 @@ struct nic_ops {
      * so that touching it cannot fail later. Errors: RH_EEXIST, RH_ENOSPACE. */
     int (*segment_add)(struct nic *nic, struct nic_segment *segment);
 
-    /* Close it again. May wait (timeout_ns) for transfers under way into attached memory; from then
-     * on the SID is stale to peers until added again. Errors: RH_ENOSEG, RH_ETIMEOUT: the segment
-     * is closed, but a stopped peer may still write. */
+    /* Close it again; from then on the SID is stale to peers until added again. May wait
+     * (timeout_ns) for transfers under way into attached memory: when 0 is returned no peer writes
+     * it any more, also none that was stopped in between. Errors: RH_ENOSEG, RH_ETIMEOUT, with the
+     * rank of the peer in the error: that one may still write. Peers are refused, but the segment
+     * is not removed, so that its SID stays in use: remove it again. */
     int (*segment_remove)(struct nic *nic, rh_sid sid, int64_t timeout_ns);
 
     /* Look up remote memory for access `rights` and check the range, which may be empty. With

@@ -46,6 +46,19 @@ WRONG = {
         ("repair /none /none /none", FAILED, "cannot open /none"),
         ("paper frob", USAGE, "fig-20, fig-21, fig-24 or table-2 is expected, not 'frob'"),
         ("paper fig-20 --networks x", USAGE, "--networks is a number from 1 to 64"),
+        ("paper --ports 3", USAGE, "--ports is a number from 4 to 64, not '3'"),
+        ("generate joined --join frob", USAGE, "--join is top, middle or bottom, not 'frob'"),
+        ("generate torus --size 0x3", USAGE, "--size is up to four numbers"),
+        ("generate ring --seed x", USAGE, "--seed is a whole number, not 'x'"),
+        ("generate", USAGE, "kinds of fabrics"),
+        ("generate ring star", USAGE, "'star' is one word too many; [KIND] is expected"),
+        ("compute x --threads 0", USAGE, "--threads is a number from 1 to 64, not '0'"),
+        ("compute x --lane-limit x", USAGE, "--lane-limit is a number from 1 to 64, not 'x'"),
+        ("check x y --lanes frob", USAGE, "--lanes is one, hop or branch, not 'frob'"),
+        ("compare /none", FAILED, "cannot open /none"),
+        ("compare /none -a frob", FAILED, "no algorithm is called 'frob'"),
+        ("compare /none -a up-dwn", FAILED, "did you mean 'up-down'?"),
+        ("compare --frob x", USAGE, "--frob"),
     ],
     "sim": [
         ("", USAGE, "say what to do: run, thesis, constants or bench"),
@@ -58,6 +71,13 @@ WRONG = {
         ("run --topology x --load x", FAILED, "'x' is no load"),
         ("run --topology x --traffic frob", USAGE,
          "--traffic is uniform, hotspot, all-to-all or trace, not 'frob'"),
+        ("run --topology x --load 0", FAILED, "'0' is no load"),
+        ("run --topology x --load 101", FAILED, "'101' is no load"),
+        ("run --topology x --load 1:2", FAILED, "'1:2' is not of the form FROM:TO:STEP"),
+        ("run --topology x --load 1:2:x", FAILED, "'x' is no load"),
+        ("run --topology x --time -1us", USAGE, "--time is a duration from 0s to 1000s"),
+        ("run --topology x --error-rate x", USAGE, "--error-rate is a number from 0 to 1"),
+        ("run --topology x --length x", USAGE, "--length is a number from 0 to 100000, not 'x'"),
         ("run --topology x --traffic trace", USAGE, "--traffic trace and --trace FILE go together"),
         ("run --topology x --trace y", USAGE, "--traffic trace and --trace FILE go together"),
         ("run --topology x --hot-share 2", USAGE, "--hot-share is a number from 0 to 1, not '2'"),
@@ -73,6 +93,11 @@ WRONG = {
         ("thesis frob", USAGE, "PART is all, a table or figure"),
         ("thesis --clock x", USAGE, "--clock is a number from 1 to 10000, not 'x'"),
         ("thesis --mtu 0", USAGE, "--mtu is a number from 8 to 4096, not '0'"),
+        ("run --topology x --set a=9223372036854775808", FAILED, "is no whole number"),
+        ("run --topology x --set =5", FAILED, "'=5' is not of the form NAME=VALUE"),
+        ("run --topology x --set " + 64 * "a" + "=5", FAILED, "is not of the form NAME=VALUE"),
+        ("run --topology x --set 0123456789=5", FAILED, "there is no constant '0123456789'\n"),
+        ("run --topology x --set core_pz=5", FAILED, "did you mean 'core_ps'?"),
         ("bench --ports x", USAGE, "--ports is an even number from 4 to 32"),
         ("bench --ports 5", USAGE, "--ports is an even number from 4 to 32"),
         ("constants x", USAGE, "'x' is one word too many"),
@@ -99,8 +124,41 @@ WRONG = {
         ("bench frob", USAGE, "random, stride or overhead is expected, not 'frob'"),
         ("bench --nodes x", USAGE, "--nodes is a number up to 128"),
         ("bench --seed x", USAGE, "--seed is a whole number, not 'x'"),
+        ("bench --pretend x", USAGE, "--pretend is a speed such as 100M, not 'x'"),
+        ("bench --pretend 0", USAGE, "--pretend is a speed such as 100M, not '0'"),
+        ("bench --simulate --nodes 2,0", USAGE, "with commas, not '2,0'"),
+        ("bench --path /none --quick", FAILED, "cannot write /none/rhinet-bench-file"),
+        ("run -n 2 --path /none true", USAGE, "--path /none: there is no such folder"),
     ],
+    "run": [
+        ("-n", USAGE, "-n needs a value: a number from 1 to 2147483647"),
+        ("-n x true", USAGE, "--ranks is a number from 1 to 2147483647, not 'x'"),
+        ("-n 0 true", USAGE, "--ranks is a number from 1 to 2147483647, not '0'"),
+        ("-n 2 --nic frob true", USAGE,
+         "--nic is the name of a NIC (`rhinet info` lists them), not 'frob'"),
+        ("-n 2 --timeout x true", USAGE, "--timeout is a time such as 90, 1.5s or 2m, not 'x'"),
+        ("-n 2 --timeout 0 true", USAGE, "--timeout is a time such as 90, 1.5s or 2m, not '0'"),
+        ("-n 2 --bind frob true", USAGE, "--bind is auto, core or none, not 'frob'"),
+        ("-n 2 --env X true", USAGE, "--env is NAME=VALUE, not 'X'"),
+        ("-n 2 --env =X true", USAGE, "--env is NAME=VALUE, not '=X'"),
+        ("-n 2 --map frob true", USAGE, "--map is block or cyclic, not 'frob'"),
+        ("-n 2 --hosts a:x true", USAGE, '"x" processes on host a: a number is expected'),
+        ("-n 2 --hosts , true", USAGE, '"" is no name of a host'),
+        ("-n 2 --hostfile /none true", FAILED, "cannot read --hostfile /none"),
+        ("-n 2 --frob true", USAGE, "unknown option --frob"),
+    ],
+    "info": [
+        ("--frob", USAGE, "unknown option --frob"),
+        ("x y", USAGE, "'y' is one word too many; [JOB] is expected"),
+    ],
+    "top": [
+        ("--frob", USAGE, "unknown option --frob"),
+        ("--interval x", USAGE, "--interval is a duration from 10ms to 60m, not 'x'"),
+    ],
+    "doctor": [("--frob", USAGE, "unknown option --frob")],
     "dsm": [
+        ("bench --frob", USAGE, "unknown option --frob"),
+        ("bench --nic frob", USAGE, "--nic is shm, ofi or mixed, not 'frob'"),
         ("", USAGE, "say what to do: bench"),
         ("frob", USAGE, "no subcommand 'frob'"),
         ("bench frob", USAGE, "'frob' is one word too many"),
@@ -143,6 +201,33 @@ class Wrong(unittest.TestCase):
         """In a job of nobody: what asks for a running cache says that there is none."""
         for words in (("stat", "--job", "x"), ("warm", "--job", "x", "/none")):
             self.assertIn(f"rhinet cache {words[0]}: no ", rhinet("cache", *words, status=1).stderr)
+
+
+class Paper(unittest.TestCase):
+    """The paper's evaluation, as small as it goes: rows of each algorithm, and what holds there."""
+
+    def rows(self, *words):
+        return [line.split() for line in rhinet("route", "paper", *words).stdout.split("\n")]
+
+    def test_prohibited_turns(self):
+        self.assertIn(["16", "4", "6.25", "6.25", "+0.00"], self.rows("table-2", "--ports", "4"))
+
+    def test_places_of_joining(self):
+        found = {tuple(row[:2]): list(map(float, row[2:4]))
+                 for row in self.rows("fig-21", "--ports", "4")
+                 if row[:1] in (["top"], ["middle"], ["bottom"])}
+        self.assertEqual(len(found), 9)
+        self.assertEqual(found["top", "turn-addition"], [1, 1])
+        for place in ("top", "middle", "bottom"):
+            inside, between = found[place, "turn-addition"]
+            self.assertEqual(inside, 1)
+            self.assertGreaterEqual(between, found[place, "turn-prohibition"][1])
+
+    def test_sizes(self):
+        found = {row[1]: row[2:] for row in self.rows("fig-24", "--ports", "4")
+                 if row[:1] == ["16"]}
+        self.assertEqual(set(found), {"turn-addition", "up-down", "turn-prohibition"})
+        self.assertGreater(float(found["turn-addition"][1]), float(found["turn-prohibition"][1]))
 
 
 class Files(unittest.TestCase):

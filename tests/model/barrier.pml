@@ -8,6 +8,9 @@
  * memory of one that died or left cannot be reached any more. One of them, or none, makes another call
  * than the others in one of the barriers: each adds what it calls to the upper half of the counter, in
  * the same step as it counts itself in. Numbers of barriers wrap around, here after two.
+ * One release, of whomever, times out: it is never written, or some time later, but before what its
+ * writer writes there next. Who releases then begins again, from the first member on (is_releasing),
+ * and is in no other barrier before all was written.
  * Must hold: nobody passes a barrier before all have entered it, or one in which the calls differ;
  * barriers are numbered one by one; whoever lives ends, with an error only if somebody died or called
  * something else; after an error no barrier succeeds.
@@ -22,6 +25,8 @@
  *   TOLD_FIRST    the last one compares after it has told the others
  *   NO_SELF       who is not released by another one does not do it itself, and so mistakes a number
  *                 that comes again
+ *   GIVES_UP      a release that timed out is not made again
+ *   LATE_RELEASE  one that timed out may come after what was written there later
  */
 #ifndef MEMBERS
 #define MEMBERS 3
@@ -41,6 +46,29 @@ byte entered[MEMBERS];
 bool broken[MEMBERS]; /* told that a member is gone */
 bool stopped[MEMBERS], died[MEMBERS], left[MEMBERS];
 byte stops = 0;
+byte timeouts = 0;
+byte late_to = MEMBERS, late_word; /* a release that timed out and will still be written */
+
+#ifdef LATE_RELEASE
+#define COMES_FIRST(i) false
+#else
+#define COMES_FIRST(i) (late_to == i)
+#endif
+#ifdef GIVES_UP
+#define NEXT MEMBERS
+#else
+#define NEXT 0
+#endif
+/* What is told to i may come later, or not at all. */
+#define TIME_OUT(to)                                                                                 \
+    timeouts++;                                                                                      \
+    if                                                                                               \
+    :: late_to = to; late_word = WORD                                                                \
+    :: skip                                                                                          \
+    fi;                                                                                              \
+    i = NEXT
+/* Whatever was to be written there earlier has been, or is overwritten. */
+#define TELL(i) if :: COMES_FIRST(i) -> late_to = MEMBERS :: else fi; released[i] = WORD
 
 #define STEP(what) atomic { if :: stopped[me] -> goto over :: else -> what fi }
 #define IS_GONE(m) (died[m] || left[m])
@@ -109,12 +137,15 @@ proctype member(byte me)
                 fi
             };
 #endif
+again:
             do /* release_all() */
+            :: i < MEMBERS && timeouts == 0 && i != me && i != CENTER ->
+                STEP(TIME_OUT(i)); goto again
             :: i < MEMBERS ->
 #ifdef CENTER_FIRST
-                STEP(if :: i != me -> released[i] = WORD :: else fi; i++)
+                STEP(if :: i != me -> TELL(i) :: else fi; i++)
 #else
-                STEP(if :: i != me && i != CENTER -> released[i] = WORD :: else fi; i++)
+                STEP(if :: i != me && i != CENTER -> TELL(i) :: else fi; i++)
 #endif
             :: else -> break
             od;
@@ -127,10 +158,16 @@ proctype member(byte me)
                 fi
             };
 #endif
+            if
+            :: me != CENTER && timeouts == 0 -> STEP(TIME_OUT(CENTER)); goto again
+            :: true
+            fi;
+            STEP(if :: me != CENTER -> TELL(CENTER) :: else fi; i = 0);
 #ifndef NO_SELF
-            STEP(released[me] = WORD);
+            STEP(released[me] = WORD)
+#else
+            skip
 #endif
-            STEP(if :: me != CENTER -> released[CENTER] = WORD :: else fi; i = 0)
         :: else ->
 wait:
             atomic {
@@ -196,6 +233,12 @@ leave:
     };
 over:
     skip
+}
+
+active proctype network()
+{
+end:
+    atomic { late_to < MEMBERS -> released[late_to] = late_word; late_to = MEMBERS }
 }
 
 proctype death(byte victim)

@@ -5,7 +5,8 @@
  *
  * RANKS ranks take and release one lock whose representative lives on; DEATHS of them stop at any
  * step, which the others learn some time later. LEAVERS ranks may only try, or give up waiting and
- * perhaps come back.
+ * perhaps come back. DOUBTS requests time out though their swap may still happen (request_failed), of
+ * which the rank hears when it asks again, if it does (request_again).
  * Must hold: nobody is inside together with a rank that is not known to be dead; who comes inside
  * after one that died there is told; whoever lives ends, so nobody waits for ever.
  * Mutants, each of which must fail:
@@ -18,6 +19,9 @@
  *   NO_HANDING     a rank that hands over looks like a holder until it is through
  *   LAST_UNSEEN    that the last requester stood in the queue is forgotten when it is gone
  *   NAMED_UNSEEN   so is that somebody stood there whom the living name
+ * and with DOUBTS (lock_doubt.pml):
+ *   REPEATED       a request in doubt is made again instead of being gone on with
+ *   STILL_IN       who asks again does not look whether a repair has taken it out meanwhile
  */
 #ifndef RANKS
 #define RANKS 3
@@ -27,6 +31,10 @@
 #endif
 #ifndef LEAVERS
 #define LEAVERS 1
+#endif
+
+#ifndef DOUBTS
+#define DOUBTS 0
 #endif
 
 #define IDLE       0
@@ -59,6 +67,9 @@ bool stopped[RANKS];    /* does nothing any more */
 bool known[RANKS];      /* and that is known */
 bool inside[RANKS];
 byte deaths = 0;
+byte doubts = 0;
+byte asked = 0;  /* a name that will still be swapped in, or not */
+byte answer = 0; /* what the swap found; NONE: it will never happen */
 
 /* What the repairer knows; there is one at a time. */
 typedef Seat { byte phase; byte turn; byte next; byte pred; byte grant; bool gone; bool new; bool planned };
@@ -70,7 +81,7 @@ byte stood = 0; /* has_stood, a bit for each rank */
 /* lost_its_holder() */
 #define STOOD(r) (stood >> (r) & 1)
 #define IS_MISSED(r) (seat[r].gone && STOOD(r))
-#define LOST_HOLDER (old == FREE_DIED || \
+#define LOST_HOLDER (has_lost || \
     (old != FREE && (IS_MISSED(0) || IS_MISSED(1) || IS_MISSED(RANKS - 1))))
 
 #define STEP(what) atomic { if :: stopped[me] -> goto over :: else -> what fi }
@@ -82,7 +93,7 @@ byte stood = 0; /* has_stood, a bit for each rank */
 #define IS_OLD(r)       (IS_QUEUED(r) && !seat[r].new && !seat[r].planned)
 
 /* lock_is_broken(): somebody ahead of a place in the queue is gone. RANKS steps are enough. */
-#define IS_LOST(n) (((n) >= FREE && (n) <= MARK) || \
+#define IS_LOST(n) ((n) == 0 || ((n) >= FREE && (n) <= MARK) || \
     ((n) > MARK && (repairer == 0 || number != (n) - MARK || known[repairer - 1])) || \
     ((n) < FREE && (known[RANK(n)] || turn[RANK(n)] != TURN(n) || phase[RANK(n)] == IDLE || \
                     (phase[RANK(n)] == WAITING && grant[RANK(n)] % 8 == OUT))))
@@ -183,7 +194,7 @@ inline plan() {
 proctype rank(byte me; bool may_leave)
 {
     byte before, n, i, j, at, found, count, newcomer, from, to, old;
-    bool told, ok, holder, overtaken, unlocking, trying, closed;
+    bool told, ok, holder, overtaken, unlocking, trying, closed, has_lost;
     if
     :: may_leave -> goto try
     :: true -> goto request
@@ -205,7 +216,14 @@ try: /* rh_lock_try(): once more after a repair */
     fi;
 request:
     STEP(turn[me]++; phase[me] = REQUESTING);
+#if DOUBTS > 0
+    if
+    :: atomic { doubts < DOUBTS && !stopped[me] -> doubts++; asked = NAME(me) }; goto doubt
+    :: true
+    fi;
+#endif
     STEP(before = last; last = NAME(me));
+judged:
     if
     :: before == FREE || before == FREE_DIED ->
         STEP(phase[me] = HELD; told = (before == FREE_DIED); before = 0); goto critical
@@ -285,6 +303,38 @@ away: /* the deadline has passed; the program may try again */
             fi); goto over
     fi;
 
+#if DOUBTS > 0
+doubt: /* request_failed() */
+    STEP(grant[me] = turn[me] * 8 + DEPARTED);
+    STEP(pred[me] = 0);
+    STEP(phase[me] = WAITING);
+    if
+    :: goto over
+    :: true
+    fi;
+#ifdef REPEATED
+    STEP(before = last; last = NAME(me));
+#else
+    atomic { /* request_again() */
+        (stopped[me] || asked == 0);
+        if :: stopped[me] -> goto over :: else -> before = answer; answer = 0 fi
+    };
+#endif
+    STEP(phase[me] = REQUESTING);
+    STEP(if
+#ifdef STILL_IN
+         :: true -> grant[me] = turn[me] * 8 + WAIT
+#else
+         :: grant[me] == turn[me] * 8 + DEPARTED -> grant[me] = turn[me] * 8 + WAIT
+         :: else -> before = NONE
+#endif
+         fi);
+    if
+    :: before == NONE -> STEP(next[me] = 0; phase[me] = IDLE; before = 0); goto request
+    :: else -> goto judged
+    fi;
+#endif
+
 repair:
 #ifdef NO_REPAIR
     false;
@@ -309,7 +359,7 @@ close:
 #endif
         :: else
         fi;
-        closed = true);
+        closed = true; has_lost = has_lost || old == FREE_DIED);
 look:
     STEP(i = 0);
     do
@@ -434,7 +484,7 @@ look:
     };
 back:
     atomic {
-        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false; closed = false;
+        from = 0; to = 0; old = 0; count = 0; newcomer = 0; found = 0; holder = false; overtaken = false; closed = false; has_lost = false;
         if
         :: unlocking -> unlocking = false; goto unlock
         :: trying -> goto try
@@ -444,6 +494,17 @@ back:
 over:
     skip
 }
+
+#if DOUBTS > 0
+active proctype network()
+{
+end:
+    do
+    :: atomic { asked != 0 -> answer = last; last = asked; asked = 0 }
+    :: atomic { asked != 0 -> answer = NONE; asked = 0 }
+    od
+}
+#endif
 
 /* Stops a rank at any moment; that becomes known at any later one. */
 proctype death(byte victim)

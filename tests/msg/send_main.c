@@ -31,14 +31,14 @@ static int rank_main(struct rh_job *job, void *context)
 static int simulate(int size, struct mail_options *options, const char *timeout)
 {
     struct simulated_report report;
+    setenv("RHINET_TIMEOUT", timeout, 1);
+    setenv("RHINET_STUCK", "0", 0); /* before the environment is looked at: it may move */
     struct simulation_options simulation = {.size = size,
                                             .seed = 1,
                                             .environment = environ,
                                             .rank_main = rank_main,
                                             .context = options,
                                             .leaves_itself = true};
-    setenv("RHINET_TIMEOUT", timeout, 1);
-    setenv("RHINET_STUCK", "0", 0);
     return simulation_run(&simulation, &report) != 0;
 }
 

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NODES_DEFAULT 4
-
 #define EXPERIMENT_COUNT 6
 
 static const char *const names[EXPERIMENT_COUNT + 1] = {"speed",  "sequential", "singlets",
@@ -32,7 +30,7 @@ static const struct {
     {bench_overhead, NULL},
 };
 
-static struct cache_bench bench;
+static struct cache_bench bench = {.pretend = "100M", .nodes = 4};
 
 static int take_run(char *text)
 {
@@ -58,8 +56,10 @@ static int take_json(char *path)
 /* One number, or a list of them. */
 static int take_nodes(char *text)
 {
+    char copy[64], *rest = copy;
     bench.node_count_count = 0;
-    for (char *word; (word = strsep(&text, ","));) {
+    snprintf(copy, sizeof(copy), "%s", text); /* longer is too many */
+    for (char *word; (word = strsep(&rest, ","));) {
         uint64_t count;
         if (!text_to_u64(word, &count) || count < 1 || count > BENCH_NODES_MOST ||
             bench.node_count_count == BENCH_COUNTS_MOST)
@@ -77,6 +77,15 @@ static int take_path(char *path)
     return 0;
 }
 
+static int take_pretend(char *text)
+{
+    uint64_t speed;
+    if (!text_to_size(text, &speed) || speed == 0)
+        return -1;
+    bench.pretend = text;
+    return 0;
+}
+
 static const struct cli_option options[] = {
     CLI_FLAG("quick", &bench.is_quick, "less data"),
     CLI_CALL("nodes", "N", take_nodes, "nodes of the experiments, 4 unless given",
@@ -85,8 +94,9 @@ static const struct cli_option options[] = {
              "on the simulated network, in virtual time; --nodes is a list"),
     CLI_NUMBER("seed", "N", 0, UINT64_MAX, &bench.seed, "of what chance decides there",
                .standard = "1"),
-    CLI_TEXT("pretend", "SPEED", &bench.pretend, "bytes per second of a pretended file system",
-             .standard = "100M"),
+    CLI_CALL("pretend", "SPEED", take_pretend,
+             "bytes per second of a pretended file system; 100M unless given",
+             .allowed = "a speed such as 100M"),
     CLI_CALL("path", "FOLDER", take_path, "measure the file system that this is on instead",
              .takes_file = true),
     CLI_CALL("run", "WORDS", take_run, "further arguments of `rhinet run`, such as --hosts A,B"),
@@ -144,7 +154,6 @@ static int run_all(void)
 static int bench_run(int count, char **words)
 {
     int status = 0;
-    bench.nodes = bench.nodes > 0 ? bench.nodes : NODES_DEFAULT;
     if (bench.node_count_count > 1 && !bench.is_simulated)
         status = cli_usage_error("a list of --nodes is for --simulate");
     if (status == 0)

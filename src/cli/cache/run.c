@@ -20,7 +20,7 @@
 
 static int set(enum setting which, const char *value)
 {
-    return setenv(setting_spec(which)->name, value, 1) == 0 ? 0 : 1;
+    return run_variable_set(setting_spec(which)->name, value);
 }
 
 /* Several --path add up. */

@@ -75,7 +75,7 @@ static int lids_write(const struct route_input *input, const struct compute_argu
     FILE *out = route_output_open(wanted);
     if (!out)
         return 1;
-    return route_output_close(out, wanted, formats_guid2lid_write(input->fabric, out) < 0);
+    return route_output_close(out, wanted, formats_guid2lid_write(input->fabric, out));
 }
 
 static int outputs_write(const struct route_input *input, const struct routing *routing,
@@ -98,7 +98,7 @@ static int outputs_write(const struct route_input *input, const struct routing *
     if (result == 0 && arguments->dot) {
         out = route_output_open(arguments->dot);
         result = out ? route_output_close(out, arguments->dot,
-                                          formats_dot_write(input->net, routing->load, out) < 0)
+                                          formats_dot_write(input->net, routing->load, out))
                      : 1;
     }
     return result;

@@ -95,7 +95,7 @@ static int run(int count, char **words)
     FILE *out = route_output_open(output);
     int result = 1;
     if (out) {
-        result = fabric_write(fabric, out) < 0 ? 1 : 0;
+        result = fabric_write(fabric, out);
         result = route_output_close(out, output, result);
     }
     fabric_destroy(fabric);

@@ -94,7 +94,7 @@ int repair_stages_write(const struct repair_work *work, const char *path)
         if (stages_table(&work->stages, i, &table) < 0)
             return cli_fail();
         FILE *out = route_output_open(file);
-        status = out ? formats_dump_write(&table, work->input.fabric, out, NULL) < 0 : 1;
+        status = out ? formats_dump_write(&table, work->input.fabric, out, NULL) : 1;
         if (out)
             status = route_output_close(out, file, status);
         formats_lft_free(&table);

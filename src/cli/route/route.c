@@ -134,7 +134,7 @@ int route_output_close(FILE *file, const char *path, int result)
         code = errno;
     }
     if (!failed)
-        return result;
+        return result < 0 ? cli_fail() : result;
     cli_say("writing %s failed: %s", path, strerror(code));
     return 1;
 }
@@ -155,7 +155,7 @@ static int memo_write(const struct route_table *table, uint64_t fingerprint, con
     memo->table = fingerprint;
     snprintf(memo->traffic, sizeof(memo->traffic), "%s", table->model);
     FILE *out = route_output_open(path);
-    result = out ? route_output_close(out, path, formats_memo_write(memo, out) < 0) : 1;
+    result = out ? route_output_close(out, path, formats_memo_write(memo, out)) : 1;
     memo_destroy(memo);
     return result;
 }
@@ -168,7 +168,7 @@ int route_table_write(const struct route_table *table, const char *path)
     if (!out)
         return 1;
     int result = formats_lft_write(table->lft, out, &fingerprint);
-    result = route_output_close(out, path, result < 0);
+    result = route_output_close(out, path, result);
     if (result != 0 || !table->turns || !table->turns->ranked || strcmp(path, "-") == 0)
         return result;
     route_memo_path(beside, sizeof(beside), path);

@@ -45,7 +45,8 @@ void route_input_close(struct route_input *input);
 
 /* Opens a file to write, "-" is stdout; says what is wrong and returns NULL. */
 FILE *route_output_open(const char *path);
-/* Flushes and closes; says what is wrong with it and returns 1. result is passed through. */
+/* Flushes and closes; says what is wrong with it and returns 1. result: what the
+ * writer has returned; a failure is said, a status passed through. */
 int route_output_close(FILE *file, const char *path, int result);
 
 /* A table to be written. With turns that have ranks, what is known of it goes into a file beside

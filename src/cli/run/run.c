@@ -21,6 +21,14 @@ static struct launch_options launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE};
 static struct run_hosts hosts;
 static int bind = BIND_UNSAID, map;
 
+int run_variable_set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) == 0)
+        return 0;
+    cli_say("no memory for the variable %s", name);
+    return LAUNCH_STATUS_FAILED;
+}
+
 static bool is_nic(const char *name, size_t length)
 {
     for (size_t i = 0; nic_list[i]; i++) {
@@ -46,7 +54,7 @@ static int take_nic(char *text)
     }
     if (text[0] == '\0')
         return -1;
-    return setenv("RHINET_NIC", text, 1) == 0 ? 0 : 1;
+    return run_variable_set("RHINET_NIC", text);
 }
 
 /* For the ranks. The launcher sees it too, as with env(1), which also searches the new PATH. */
@@ -56,7 +64,7 @@ static int take_variable(char *text)
     if (!equals || equals == text)
         return -1;
     *equals = '\0';
-    int result = setenv(text, equals + 1, 1);
+    int result = run_variable_set(text, equals + 1);
     if (result == 0)
         result = run_hosts_export(&hosts, text);
     *equals = '=';

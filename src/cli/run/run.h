@@ -11,6 +11,9 @@
 
 extern const struct cli_option run_options[];
 
+/* Set a variable for the ranks. 0, or an exit status after it has said what is wrong. */
+int run_variable_set(const char *name, const char *value);
+
 struct run_kind {
     enum launch_bind bind; /* unless the user says otherwise */
     /* The command line of each rank, from the user's: itself, or one to be freed. NULL: no memory.

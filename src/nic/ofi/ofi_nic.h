@@ -202,10 +202,12 @@ struct ofi_segment {
     struct rh_queue_shape shape;
     struct fid_mr *mr;
     uint64_t key;
-    bool is_closed;   /* not open yet, or not any more */
-    bool was_open;    /* this one, or an earlier one of this SID */
-    uint8_t *users;   /* bit per rank: has looked it up */
-    uint8_t *waiting; /* queues, bit per rank: wants to hear of space */
+    bool is_closed;         /* not open yet, or not any more */
+    bool was_open;          /* this one, or an earlier one of this SID */
+    bool is_closing;        /* a peer may still write it: to be removed again */
+    bool is_removed_inside; /* by the inner NIC */
+    uint8_t *users;         /* bit per rank: has looked it up */
+    uint8_t *waiting;       /* queues, bit per rank: wants to hear of space */
     bool has_waiting;
     struct ofi_segment *next; /* in its chain */
 };

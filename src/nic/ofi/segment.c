@@ -60,16 +60,23 @@ static uint64_t access_of(const struct ofi_segment *segment)
 }
 
 /* Whoever asks for it before it is open is told whether there was one before. */
-static void announce(struct ofi_nic *ofi, struct ofi_segment *segment)
+static int announce(struct ofi_nic *ofi, struct ofi_segment *segment)
 {
     struct shm_own_segment before;
     struct ofi_segment **chain = chain_of(ofi, segment->sid);
     ofi_lock(ofi);
+    const struct ofi_segment *same = ofi_segment_find(ofi, segment->sid);
+    bool is_taken = same && same->is_closing;
     segment->is_closed = true;
     segment->was_open = shm_inside_find(ofi->inner, segment->sid, &before);
     segment->next = *chain;
     *chain = segment;
     ofi_unlock(ofi);
+    if (!is_taken)
+        return 0;
+    return error_set(RH_EEXIST, ERROR_NO_RANK,
+                     "segment %u could not be detached yet; detach it again or take another SID",
+                     segment->sid);
 }
 
 static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
@@ -114,8 +121,9 @@ int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
     struct ofi_segment *segment = segment_create(ofi, wanted);
     if (!segment)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for segment %u", wanted->sid);
-    announce(ofi, segment);
-    int result = ofi->inner->ops->segment_add(ofi->inner, wanted);
+    int result = announce(ofi, segment);
+    if (result == 0)
+        result = ofi->inner->ops->segment_add(ofi->inner, wanted);
     if (result == 0) {
         result = publish(ofi, segment, wanted);
         if (result < 0)
@@ -168,15 +176,32 @@ static bool all_have_let_go(void *context)
     return atomic_load_explicit(&wait->task->pending, memory_order_acquire) == 0;
 }
 
-static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, int64_t timeout_ns)
+/* Who has not answered. Under the lock. */
+static int late_user(const struct ofi_nic *ofi, const struct ofi_task *task)
+{
+    for (uint32_t i = 0; i < OFI_CALLS; i++) {
+        if (ofi->calls[i].id != 0 && ofi->calls[i].task == task)
+            return ofi->calls[i].rank;
+    }
+    return ERROR_NO_RANK;
+}
+
+static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, rh_sid sid,
+                          int64_t timeout_ns)
 {
     struct letting_go wait = {.ofi = ofi, .task = task};
     int result = ofi_wait_until(ofi, ofi->nic.world->rank, all_have_let_go, &wait, timeout_ns);
     ofi_lock(ofi);
+    int rank = late_user(ofi, task);
     ofi_calls_cancel(ofi, task);
     ofi_task_free(ofi, task);
     ofi_unlock(ofi);
-    return result == RH_EAGAIN ? RH_ETIMEOUT : result;
+    if (result != RH_EAGAIN && result != RH_ETIMEOUT)
+        return result;
+    return error_set(RH_ETIMEOUT, rank,
+                     "rank %d has not let go of segment %u, which may stay in its reach; is it "
+                     "stopped? Detach again",
+                     rank, sid);
 }
 
 /* Nobody may use it from now on; senders that wait for space are told. Under the lock. */
@@ -189,35 +214,66 @@ static void close_to_all(struct ofi_nic *ofi, struct ofi_segment *segment)
     }
 }
 
-int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
+/* Close it to the network, and wait for those who use it. */
+static int close_and_wait(struct ofi_nic *ofi, struct ofi_segment *segment, int64_t timeout_ns)
 {
-    struct ofi_nic *ofi = ofi_nic_of(nic);
-    struct ofi_task *task = NULL;
     int64_t most_ns = OFI_DETACH_MOST_S * NS_PER_S;
-    if (ofi->is_alone)
-        return ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
-    ofi_lock(ofi);
-    struct ofi_segment *segment = ofi_segment_find(ofi, sid);
-    if (segment && segment->is_closed)
-        segment = NULL;
-    if (segment) {
-        close_to_all(ofi, segment);
-        task = ask_users(ofi, segment);
-    }
-    ofi_unlock(ofi);
-    if (!segment)
-        return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
     bool is_attached = segment->kind == NIC_SEGMENT_ATTACHED;
-    int waited = task ? wait_for_users(ofi, task,
-                                       is_attached || timeout_ns < most_ns ? timeout_ns : most_ns)
-                      : 0;
+    ofi_lock(ofi);
+    struct ofi_task *task = ask_users(ofi, segment);
+    ofi_unlock(ofi);
+    int result = 0;
+    if (task)
+        result = wait_for_users(ofi, task, segment->sid,
+                                is_attached || timeout_ns < most_ns ? timeout_ns : most_ns);
     ofi_lock(ofi);
     if (segment->mr) /* whoever did not answer loses its connection when it comes too late */
         fi_close(&segment->mr->fid);
+    segment->mr = NULL;
     ofi_unlock(ofi);
-    int result = ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
-    forget(ofi, segment);
-    return result < 0 || !is_attached ? result : waited;
+    /* who may only read does no harm by being late */
+    return is_attached && segment->rights & (RH_WRITE | RH_ATOMIC) ? result : 0;
+}
+
+/* The segment to remove: an open one, or one that could not be removed before. Others than the
+ * caller do not find it meanwhile. */
+static struct ofi_segment *begin_removal(struct ofi_nic *ofi, rh_sid sid)
+{
+    ofi_lock(ofi);
+    struct ofi_segment *segment = ofi_segment_find(ofi, sid);
+    if (segment && segment->is_closed && !segment->is_closing)
+        segment = NULL;
+    if (segment && !segment->is_closed)
+        close_to_all(ofi, segment);
+    if (segment)
+        segment->is_closing = false;
+    ofi_unlock(ofi);
+    return segment;
+}
+
+int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
+{
+    struct ofi_nic *ofi = ofi_nic_of(nic);
+    if (ofi->is_alone)
+        return ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
+    struct ofi_segment *segment = begin_removal(ofi, sid);
+    if (!segment)
+        return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
+    int waited = close_and_wait(ofi, segment, timeout_ns);
+    int result = 0;
+    if (!segment->is_removed_inside)
+        result = ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
+    segment->is_removed_inside = result != RH_ETIMEOUT;
+    if (result == 0)
+        result = waited;
+    if (result == RH_ETIMEOUT) {
+        ofi_lock(ofi);
+        segment->is_closing = true;
+        ofi_unlock(ofi);
+    } else {
+        forget(ofi, segment);
+    }
+    return result;
 }
 
 void ofi_segments_close(struct ofi_nic *ofi)

@@ -74,22 +74,43 @@ static int cma_failed(struct shm_nic *shm, const struct attached_copy *copy, int
     return error_set(-code, rank, "cross-memory attach to rank %d: %s", rank, strerror(code));
 }
 
+/* One call of the kernel, through the gate; returns bytes moved, or -1 with errno, which is EFAULT
+ * if the gate is shut. */
+static ssize_t move_through(uint64_t gate, const struct attached_copy *copy, size_t done, pid_t pid)
+{
+    char pass[1] = {0}; /* nobody looks at what lies in a gate */
+    size_t left = copy->length - done;
+    size_t chunk = left < CMA_CHUNK ? left : CMA_CHUNK;
+    uint64_t there = copy->view->address + copy->offset + done;
+    struct iovec local[] = {{pass, sizeof(pass)}, {copy->local + done, chunk}};
+    struct iovec remote[] = {{(void *)(uintptr_t)gate, sizeof(pass)},
+                             {(void *)(uintptr_t)there, chunk}};
+    ssize_t moved = copy->is_push ? process_vm_writev(pid, local, 2, remote, 2, 0)
+                                  : process_vm_readv(pid, local, 2, remote, 2, 0);
+    if (moved < 0)
+        return moved;
+    if ((size_t)moved > sizeof(pass))
+        return moved - (ssize_t)sizeof(pass);
+    errno = EFAULT;
+    return -1;
+}
+
 static int copy_by_kernel(struct shm_nic *shm, const struct attached_copy *copy)
 {
-    pid_t pid = atomic_load_explicit(&shm->nic.world->roster->peer[copy->view->rank].pid,
+    const struct shm_view *view = copy->view;
+    pid_t pid = atomic_load_explicit(&shm->nic.world->roster->peer[view->rank].pid,
                                      memory_order_relaxed);
     size_t done = 0;
     while (done < copy->length) {
-        size_t left = copy->length - done;
-        size_t chunk = left < CMA_CHUNK ? left : CMA_CHUNK;
-        struct iovec local = {.iov_base = copy->local + done, .iov_len = chunk};
-        struct iovec remote = {
-            .iov_base = (void *)(uintptr_t)(copy->view->address + copy->offset + done),
-            .iov_len = chunk};
-        ssize_t moved = copy->is_push ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
-                                      : process_vm_readv(pid, &local, 1, &remote, 1, 0);
-        if (moved <= 0)
-            return cma_failed(shm, copy, moved < 0 ? errno : EFAULT);
+        uint64_t gate = shm_gate_of(view->door);
+        if (!shm_view_is_current(view))
+            return shm_refuse_stale(shm, view->rank, view->sid);
+        ssize_t moved = move_through(gate, copy, done, pid);
+        if (moved < 0 && errno == EFAULT &&
+            (gate != shm_gate_of(view->door) || !shm_view_is_current(view)))
+            continue; /* shut or unmapped meanwhile: look again */
+        if (moved < 0)
+            return cma_failed(shm, copy, errno);
         done += (size_t)moved;
     }
     return 0;
@@ -240,14 +261,13 @@ static inline int pull(struct shm_nic *shm, struct rh_remote source, void *targe
         return refuse_queue(view);
     if (likely(view->kind == NIC_SEGMENT_ALLOCATED)) {
         copy_out(target, view->base + source.offset, length);
-        if (unlikely(
-                !shm_view_is_current(view))) /* detached meanwhile: these may be no one's bytes */
-            return shm_refuse_stale(shm, view->rank, view->sid);
     } else {
         struct attached_copy copy = {
             .view = view, .offset = source.offset, .local = target, .length = length};
         result = copy_attached(shm, &copy);
     }
+    if (unlikely(result == 0 && !shm_view_is_current(view)))
+        return shm_refuse_stale(shm, view->rank, view->sid); /* these may be no one's bytes */
     if (extra && extra->done && result == 0)
         __atomic_store_n(&extra->done->state, 1, __ATOMIC_RELEASE);
     return result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The common memory, the doors in it, and hazards.
+ * The common memory and the doors in it.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -9,13 +9,12 @@
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 
 static size_t door_length(const struct shm_nic *shm)
 {
@@ -153,87 +152,4 @@ struct shm_entry *shm_entry_place(const struct shm_nic *shm, struct shm_door *do
             detached = entry;
     }
     return detached;
-}
-
-/* ---- Hazards -------------------------------------------------------------------------------- */
-
-static uint64_t hazard_key(int rank, rh_sid sid)
-{
-    return (uint64_t)(uint32_t)(rank + 1) << 32 | sid;
-}
-
-_Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid)
-{
-    uint64_t key = hazard_key(rank, sid);
-    for (unsigned i = 0;; i++) {
-        _Atomic uint64_t *hazard = &shm->door->hazard[i % SHM_HAZARDS];
-        uint64_t none = 0;
-        /* seq_cst: the owner's change of generation and our look at it, which follows, are ordered
-         * with this; pairs with shm_hazard_wait(). */
-        if (atomic_compare_exchange_strong(hazard, &none, key))
-            return hazard;
-        if (i % SHM_HAZARDS == SHM_HAZARDS - 1)
-            sched_yield(); /* more threads at it than hazards: each is soon free again */
-    }
-}
-
-static bool hazard_is_set(struct shm_nic *shm, int rank, uint64_t key)
-{
-    struct shm_door *door = shm_door_of(shm, rank);
-    if (roster_state(shm->nic.world->roster, rank) != RH_PEER_JOINED)
-        return false; /* the dead do not copy */
-    for (unsigned i = 0; i < SHM_HAZARDS; i++) {
-        if (atomic_load_explicit(&door->hazard[i], memory_order_acquire) == key)
-            return true;
-    }
-    return false;
-}
-
-/* A copy into or out of our memory that we wait for. */
-struct copy_wait {
-    int rank;
-    rh_sid sid;
-};
-
-static void describe_copy(void *context, struct wait_note *note)
-{
-    const struct copy_wait *copy = context;
-    *note = (struct wait_note){.call = BOARD_DETACH, .peer = copy->rank, .number = copy->sid};
-}
-
-static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t deadline_ns)
-{
-    uint64_t key = hazard_key(shm->nic.world->rank, copy->sid);
-    struct nic_vigil vigil = {
-        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_copy, .context = copy};
-    int result = 0;
-    for (unsigned spin = 0; hazard_is_set(shm, copy->rank, key); spin++) {
-        int64_t now_ns = clock_now_ns();
-        if (now_ns > deadline_ns) {
-            result = error_set(RH_ETIMEOUT, copy->rank,
-                               "rank %d is still copying memory of segment %u; is it stopped?",
-                               copy->rank, copy->sid);
-            break;
-        }
-        if (spin > 100) {
-            nic_vigil_keep(&vigil, now_ns);
-            sched_yield();
-        }
-    }
-    nic_vigil_end(&vigil);
-    return result;
-}
-
-int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns)
-{
-    uint64_t key = hazard_key(shm->nic.world->rank, sid);
-    int64_t deadline_ns = clock_deadline_ns(timeout_ns);
-    int result = 0;
-    full_fence(); /* the entry's new state before the hazards; pairs with shm_hazard_set() */
-    for (int rank = 0; rank < shm->nic.world->size && result == 0; rank++) {
-        struct copy_wait copy = {.rank = rank, .sid = sid};
-        if (hazard_is_set(shm, rank, key))
-            result = wait_for_copy(shm, &copy, deadline_ns);
-    }
-    return result;
 }

@@ -153,7 +153,9 @@ static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
     int result = 0;
     if (wanted->kind == NIC_SEGMENT_ATTACHED) {
         segment->base = wanted->base;
-        result = shm_agent_start(shm);
+        result = shm_gate_open(shm);
+        if (result == 0)
+            result = shm_agent_start(shm);
     } else {
         result = bring_memory(shm, wanted, segment);
     }
@@ -179,14 +181,33 @@ int shm_segment_add(struct nic *nic, struct nic_segment *segment)
     return result;
 }
 
-/* Invalidate first, release afterwards. */
-static struct shm_segment *withdraw(struct shm_nic *shm, struct shm_segment **link)
+/* Peers are refused from now on. */
+static void close_to_peers(struct shm_nic *shm, struct shm_segment *segment)
 {
-    struct shm_segment *segment = *link;
+    if (!segment->is_closed)
+        atomic_store_explicit(&segment->entry->state, ++shm->generation << 2, memory_order_release);
+    segment->is_closed = true;
+}
+
+/* Until no peer uses the memory that the program brought. Where peers may only read, one that is
+ * late does no harm: it finds out that the segment is gone. */
+static int wait_for_peers(struct shm_nic *shm, const struct shm_segment *segment,
+                          int64_t timeout_ns)
+{
+    full_fence(); /* the new state before the look; pairs with shm_hazard_set() */
+    if (segment->kind != NIC_SEGMENT_ATTACHED ||
+        !atomic_load_explicit(&segment->entry->was_seen, memory_order_acquire))
+        return 0;
+    unsigned rights = atomic_load_explicit(&segment->entry->rights, memory_order_relaxed);
+    int result = shm_hazard_wait(shm, segment->sid, timeout_ns);
+    return rights & (RH_WRITE | RH_ATOMIC) ? result : 0;
+}
+
+static void unlink_segment(struct shm_nic *shm, const struct shm_segment *segment)
+{
+    struct shm_segment **link = find_segment(shm, segment->sid);
     *link = segment->next;
     shm->segment_count--;
-    atomic_store_explicit(&segment->entry->state, ++shm->generation << 2, memory_order_release);
-    return segment;
 }
 
 int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
@@ -194,18 +215,26 @@ int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
     struct shm_nic *shm = shm_nic_of(nic);
     const struct nic_broker *broker = nic->world->broker;
     pthread_mutex_lock(&shm->lock);
-    struct shm_segment **link = find_segment(shm, sid);
-    struct shm_segment *segment = *link ? withdraw(shm, link) : NULL;
+    struct shm_segment *segment = *find_segment(shm, sid);
+    if (segment && segment->is_removing)
+        segment = NULL; /* another thread is at it */
+    if (segment) {
+        segment->is_removing = true;
+        close_to_peers(shm, segment);
+    }
     if (segment && segment->fd >= 0 && broker)
         broker->withdraw(broker->context, sid);
     pthread_mutex_unlock(&shm->lock);
     if (!segment)
         return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
-    int result = 0;
-    if (segment->kind == NIC_SEGMENT_ATTACHED &&
-        atomic_load_explicit(&segment->entry->was_seen, memory_order_acquire))
-        result = shm_hazard_wait(shm, sid, timeout_ns);
-    release_memory(shm, segment);
+    int result = wait_for_peers(shm, segment, timeout_ns);
+    pthread_mutex_lock(&shm->lock);
+    segment->is_removing = false;
+    if (result == 0)
+        unlink_segment(shm, segment);
+    pthread_mutex_unlock(&shm->lock);
+    if (result == 0)
+        release_memory(shm, segment);
     return result;
 }
 
@@ -225,9 +254,10 @@ bool shm_segment_has(struct shm_nic *shm, const void *address)
 void shm_segments_close(struct shm_nic *shm)
 {
     while (shm->segments) {
-        struct shm_segment *segment = withdraw(shm, &shm->segments);
-        if (segment->kind == NIC_SEGMENT_ATTACHED)
-            shm_hazard_wait(shm, segment->sid, 1000000000);
+        struct shm_segment *segment = shm->segments;
+        close_to_peers(shm, segment);
+        wait_for_peers(shm, segment, 1000000000);
+        unlink_segment(shm, segment);
         release_memory(shm, segment);
     }
 }

@@ -75,6 +75,7 @@ static void shm_close_nic(struct nic *nic)
 {
     struct shm_nic *shm = shm_nic_of(nic);
     shm_segments_close(shm);
+    shm_gate_close(shm);
     shm_agent_stop(shm);
     shm_views_close(shm);
     shm_common_close(shm);

@@ -11,9 +11,11 @@
  * Detaching changes the generation, so later operations are refused. One that is under way then
  * writes into the initiator's own mapping of memory that nobody reads any more, which harms no one.
  * Memory that the program brought is different: it goes on being used. So whoever copies into it
- * announces that in a hazard of its own door first, and detaching waits until nobody does.
+ * announces that in a hazard of its own door first, and detaching waits until nobody does, or
+ * nobody can: hazard.c.
  *
  *   door.c        the common memory and the doors
+ *   hazard.c      who copies attached memory; shutting out who is stopped meanwhile
  *   segment.c     own segments: add, remove
  *   view.c        peers' segments: look up, map, check
  *   view_table.c  keeping and retiring them
@@ -68,6 +70,7 @@ struct shm_door {
     alignas(CACHE_LINE) _Atomic uint32_t has_sleeper;
     alignas(CACHE_LINE) _Atomic uint32_t bell;    /* the futex they sleep on */
     alignas(CACHE_LINE) _Atomic uint64_t process; /* who owns it: see shm_process_token() */
+    _Atomic uint64_t gate; /* where copies of the owner's attached memory go through: hazard.c */
     _Atomic uint64_t hazard[SHM_HAZARDS];
     alignas(CACHE_LINE) struct shm_entry entry[]; /* open addressing by SID */
 };
@@ -127,6 +130,8 @@ struct shm_segment {
     uint64_t mapped_length;
     int fd; /* kept to give the pages back on removal; -1 for attached memory */
     struct shm_entry *entry;
+    bool is_closed;   /* to peers; one of them may still be copying */
+    bool is_removing; /* and somebody waits for that */
     struct shm_segment *next;
 };
 
@@ -149,6 +154,8 @@ struct shm_nic {
     struct shm_segment *segments;
     uint32_t segment_count;
     uint64_t generation;
+    char *gates;            /* NULL: nothing was attached yet */
+    uint32_t gate_number;   /* of the open one */
     bool has_membarrier;    /* else every write ends with a fence */
     struct shm_habit habit; /* spin, or give the core away */
     bool huge_pages;
@@ -175,14 +182,28 @@ struct shm_entry *shm_entry_find(const struct shm_nic *shm, struct shm_door *doo
 /* The entry to use for a new segment, or NULL if the table is full. Owner only, under its lock. */
 struct shm_entry *shm_entry_place(const struct shm_nic *shm, struct shm_door *door, rh_sid sid);
 
+/* ---- hazard.c
+ * --------------------------------------------------------------------------------- */
+
 /* Announce a copy of attached memory of (rank, sid); returns the hazard to clear afterwards. */
 _Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid);
 static inline void shm_hazard_clear(_Atomic uint64_t *hazard)
 {
     atomic_store_explicit(hazard, 0, memory_order_release); /* pairs with shm_hazard_wait */
 }
-/* Wait until nobody copies memory of our segment sid any more. RH_ETIMEOUT. */
+/* Wait until nobody copies memory of our segment sid any more, or nobody that has begun to can.
+ * RH_ETIMEOUT: a peer still may. */
 int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns);
+
+/* Where copies of our attached memory go through; once, under the lock. */
+int shm_gate_open(struct shm_nic *shm);
+void shm_gate_close(struct shm_nic *shm);
+/* The open gate of a peer. To be noted before the look at the generation: who has noted one that is
+ * open later than a change of generation finds that change. */
+static inline uint64_t shm_gate_of(const struct shm_door *door)
+{
+    return atomic_load_explicit(&door->gate, memory_order_acquire); /* pairs with gate_make() */
+}
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 

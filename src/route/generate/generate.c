@@ -65,7 +65,7 @@ int generate_fabric(struct fabric **out, const char *kind, const struct generate
         return result;
     result = found->make(fabric, options);
     if (result == 0)
-        fabric_lids_assign(fabric); /* too large for InfiniBand: goes on without LIDs */
+        result = fabric_lids_assign(fabric);
     if (result < 0) {
         fabric_destroy(fabric);
         return result;

@@ -20,6 +20,7 @@ struct trace {
     uint32_t *groups; /* track -> group number */
     uint32_t capacity;
     bool is_begun;
+    bool is_short; /* memory ran out: something is at the wrong place */
 };
 
 struct trace *trace_open(const struct trace_files *files)
@@ -46,13 +47,15 @@ int trace_close(struct trace *trace)
     if (trace->out)
         fputs("\n]}\n", trace->out);
     FILE *const files[] = {trace->out, trace->packets, trace->pcap};
-    bool failed = false;
+    bool failed = false, is_short = trace->is_short;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         failed = failed || (files[i] && (fflush(files[i]) != 0 || ferror(files[i])));
     free(trace->groups);
     free(trace->interfaces);
     free(trace);
-    return failed ? error_set(-EIO, ERROR_NO_RANK, "the trace could not be written") : 0;
+    if (failed)
+        return error_set(-EIO, ERROR_NO_RANK, "the trace could not be written");
+    return is_short ? error_set(-ENOMEM, ERROR_NO_RANK, "no memory for all of the trace") : 0;
 }
 
 static void line_begin(struct trace *trace)
@@ -69,8 +72,10 @@ uint32_t trace_track(struct trace *trace, const char *group, uint32_t group_numb
     if (trace->track_count == trace->capacity) {
         uint32_t capacity = trace->capacity ? trace->capacity * 2 : 32;
         uint32_t *groups = realloc(trace->groups, capacity * sizeof(*groups));
-        if (!groups)
+        if (!groups) {
+            trace->is_short = true;
             return 0; /* drawn on the first line */
+        }
         trace->groups = groups;
         trace->capacity = capacity;
     }
@@ -115,8 +120,10 @@ void trace_node(struct trace *trace, uint32_t node)
     if (node >= trace->interface_capacity) {
         uint32_t capacity = 2 * node + 16;
         uint32_t *interfaces = realloc(trace->interfaces, capacity * sizeof(*interfaces));
-        if (!interfaces)
+        if (!interfaces) {
+            trace->is_short = true;
             return; /* its packets are those of the first */
+        }
         for (uint32_t i = trace->interface_capacity; i < capacity; i++)
             interfaces[i] = 0;
         trace->interfaces = interfaces;

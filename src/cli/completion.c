@@ -71,8 +71,9 @@ static void offer_list(const char *begun, const char *const *words,
 {
     for (size_t i = 0; words && words[i]; i++)
         offer(begun, "", words[i], NULL);
-    for (size_t i = 0; suggest && suggest(i); i++)
-        offer(begun, "", suggest(i), NULL);
+    const char *word;
+    for (size_t i = 0; suggest && (word = suggest(i)); i++)
+        offer(begun, "", word, NULL);
 }
 
 static void offer_values(const struct cli_option *option, const char *begun)

@@ -255,6 +255,7 @@ class Live(unittest.TestCase):
         self.assertGreater(len({rank["pid"] for rank in state["ranks"]}), 2)
         by_id = json.loads(rhinet("info", state["job"], "--json").stdout)
         self.assertEqual(by_id["launcher_pid"], self.job.pid)
+        self.assertIn(state["job"], rhinet("completion", ".words", "--", "top", "").stdout.split())
         text = rhinet("info", self.pid).stdout
         self.assertRegex(text, r"(?m)^denied_bounds +3 +0 +3 ")
 

@@ -124,4 +124,5 @@ const struct cli_command cli_doctor = {
     .help = "say who waits for whom in a running job, and whether it is stuck",
     .operands = "[JOB]",
     .options = options,
+    .suggest = jobs_suggest,
     .run = doctor};

@@ -261,4 +261,5 @@ const struct cli_command cli_info = {
     .help = "show this machine, the NICs, the settings, or a running job",
     .operands = "[JOB]",
     .options = options,
+    .suggest = jobs_suggest,
     .run = info};

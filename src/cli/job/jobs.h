@@ -64,6 +64,9 @@ void jobs_close(struct live_job *jobs, size_t job_count);
  * On failure says why and returns an exit status. */
 int jobs_select(const char *text, struct live_job *job);
 
+/* Numbers of the running jobs, for completion; NULL behind the last. */
+const char *jobs_suggest(size_t index);
+
 /* Copy a job's state. NULL if it makes no sense or memory is out. free() it. */
 struct job_snapshot *job_snapshot_take(const struct live_job *job);
 

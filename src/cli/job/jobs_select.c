@@ -84,3 +84,17 @@ int jobs_select(const char *text, struct live_job *job)
     }
     return which < job_count ? 0 : 1;
 }
+
+const char *jobs_suggest(size_t index)
+{
+    static char ids[JOBS_MAX][24];
+    static size_t count;
+    if (index == 0) {
+        struct live_job jobs[JOBS_MAX];
+        count = jobs_find(jobs);
+        for (size_t i = 0; i < count; i++)
+            snprintf(ids[i], sizeof(ids[i]), "%" PRIx64, jobs[i].id);
+        jobs_close(jobs, count);
+    }
+    return index < count ? ids[index] : NULL;
+}

@@ -144,4 +144,5 @@ const struct cli_command cli_top = {.name = "top",
                                     .help = "watch the processes of a running job",
                                     .operands = "[JOB]",
                                     .options = options,
+                                    .suggest = jobs_suggest,
                                     .run = top};

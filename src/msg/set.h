@@ -104,6 +104,7 @@ _Static_assert(sizeof(struct set_call) == 16, "shared layout");
 struct set_quarrel {
     int32_t rank[2];
     struct set_call call[2];
+    uint64_t number; /* of the exchange: who is not there yet ends its own first */
     uint64_t digest; /* of the rest: two that write at once may mix their tales */
 };
 
@@ -206,7 +207,8 @@ void set_call_begin(struct rh_set *set, const struct set_call *call);
 /* A word that came is not ours: find out who called what, and tell all. member: who sent it, or -1:
  * anybody may be the one. Returns RH_EINVALID with its text, or RH_EDEAD. */
 int set_differ(struct rh_set *set, int member);
-/* The error of a set with this quarrel in broken_by. Makes sure that all others hear of it. */
+/* The error of a set with this quarrel in broken_by, 0 if we have not come to it. Makes sure that
+ * all others hear of it. */
 int set_quarrel_error(struct rh_set *set, uint64_t broken_by);
 /* Make sure that a member hears of the quarrel. It must have been found, see set_look_up(). */
 void set_quarrel_tell(struct rh_set *set, int member);

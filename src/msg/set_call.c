@@ -37,7 +37,7 @@ static uint64_t digest_of_quarrel(const struct set_quarrel *quarrel)
     uint64_t digest = (uint64_t)(uint32_t)quarrel->rank[0] << 32 | (uint32_t)quarrel->rank[1];
     for (int i = 0; i < 2; i++)
         digest = digest * 0x9e3779b97f4a7c15u + digest_of(&quarrel->call[i]);
-    return digest;
+    return digest ^ quarrel->number * 0xbf58476d1ce4e5b9u;
 }
 
 /* ---- In words ------------------------------------------------------------------------------- */
@@ -111,14 +111,17 @@ int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
     int rank[2] = {(int)(broken_by >> 32 & 0x7fffffff), (int)(broken_by & 0x7fffffff)};
     int own = set->ranks[set->me];
     int other = rank[0] == own ? rank[1] : rank[0];
+    bool is_whole = quarrel.digest == digest_of_quarrel(&quarrel) && quarrel.rank[0] == rank[0] &&
+                    quarrel.rank[1] == rank[1];
+    if (is_whole && (int64_t)(quarrel.number - set->number) > 0)
+        return 0; /* over a call that we have not come to: the others have left the last one */
     if (!set->has_told) {
         /* Before we return: who hears of it and leaves must not be taken for the cause. */
         set->has_told = true;
         for (int i = 0; i < set->size; i++)
             tell_one(set, i, &quarrel, broken_by);
     }
-    if (quarrel.digest != digest_of_quarrel(&quarrel) || quarrel.rank[0] != rank[0] ||
-        quarrel.rank[1] != rank[1])
+    if (!is_whole)
         return error_set(RH_EINVALID, other,
                          "set %u: ranks %d and %d made different calls; all members must make the "
                          "same. Destroy it",
@@ -136,7 +139,7 @@ int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
 static int quarrel_with(struct rh_set *set, int member, const struct set_call *theirs)
 {
     int own = member < set->me ? 1 : 0;
-    struct set_quarrel quarrel = {.digest = 0};
+    struct set_quarrel quarrel = {.number = set->number};
     quarrel.rank[own] = set->ranks[set->me];
     quarrel.call[own] = set->call;
     quarrel.rank[1 - own] = set->ranks[member];

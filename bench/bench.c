@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,30 +18,11 @@
 #define QUICK_TIME_NS (4 * NS_PER_S)
 #define PEERS_FACTOR  3
 
-enum option_value {
-    OPTION_JSON = 256,
-    OPTION_QUICK,
-    OPTION_ROUNDS,
-    OPTION_ONLY,
-    OPTION_PEERS,
-    OPTION_NIC
-};
-
-static const struct option options_known[] = {
-    {"json", required_argument, NULL, OPTION_JSON},
-    {"quick", no_argument, NULL, OPTION_QUICK},
-    {"rounds", required_argument, NULL, OPTION_ROUNDS},
-    {"only", required_argument, NULL, OPTION_ONLY},
-    {"peers", no_argument, NULL, OPTION_PEERS},
-    {"nic", required_argument, NULL, OPTION_NIC},
-    {NULL, 0, NULL, 0},
-};
-
 const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
-    {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES, .has_peers = true},
+    {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
-    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES, .takes_nic = true},
+    {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
     {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
     {.name = "datagram",
@@ -52,11 +32,27 @@ const struct bench_layer bench_layers[] = {
     {.name = NULL},
 };
 
-struct command {
-    const struct bench_layer *layer;
-    struct bench_wishes wishes;
-    const char *json_path;
+/* What the options say. */
+static struct {
+    const char *json, *only;
+    bool is_quick, with_peers;
+    uint32_t rounds; /* 0: not said */
+    int nic;
+} asked = {.nic = -1};
+
+static const char *const nics[] = {"shm", "ofi", "mixed", NULL};
+
+static const struct cli_option options[] = {
+    CLI_FLAG("quick", &asked.is_quick, "fewer rounds"),
+    CLI_NUMBER("rounds", "N", 1, BENCH_ROUNDS_MAX, &asked.rounds, "how many rounds"),
+    CLI_TEXT("only", "NAME,...", &asked.only, "only these measurements"),
+    CLI_FILE("json", "FILE", &asked.json, "one JSON object per line to FILE, - for stdout"),
+    CLI_OPTIONS_END,
 };
+static const struct cli_option msg_options[] = {
+    CLI_FLAG("peers", &asked.with_peers, "beside Open MPI, MPICH and UCX"), CLI_OPTIONS_END};
+static const struct cli_option dsm_options[] = {
+    CLI_CHOICE("nic", "NAME", nics, &asked.nic, "by this NIC: shm, ofi or mixed"), CLI_OPTIONS_END};
 
 static int find_case(const struct bench_layer *layer, const char *name, size_t length)
 {
@@ -76,93 +72,37 @@ static int refuse_name(const struct bench_layer *layer, const char *name, size_t
     for (int i = 0; i < layer->case_count; i++)
         names[i] = layer->cases[i].name;
     const char *nearest = text_nearest(text, names, (size_t)layer->case_count);
-    return cli_usage_error("bench", "--only: there is no \"%s\"%s%s", text,
-                           nearest ? "; did you mean " : "", nearest ? nearest : "");
+    return cli_usage_error("--only: there is no \"%s\"%s%s", text, nearest ? "; did you mean " : "",
+                           nearest ? nearest : "");
 }
 
-static int set_only(struct command *command, const char *names)
+static int choose(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
-    memset(command->wishes.is_chosen, 0, sizeof(command->wishes.is_chosen));
-    for (const char *name = names; *name;) {
+    for (int i = 0; !asked.only && i < layer->case_count; i++)
+        wishes->is_chosen[i] = true;
+    for (const char *name = asked.only ? asked.only : ""; *name;) {
         size_t length = strcspn(name, ",");
-        int index = find_case(command->layer, name, length);
+        int index = find_case(layer, name, length);
         if (index < 0)
-            return refuse_name(command->layer, name, length);
-        command->wishes.is_chosen[index] = true;
+            return refuse_name(layer, name, length);
+        wishes->is_chosen[index] = true;
         name += length + (name[length] == ',');
     }
     return 0;
 }
 
-static int set_rounds(struct command *command, const char *text)
+static int wishes_make(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
-    uint64_t count;
-    if (!text_to_u64(text, &count) || count < 1 || count > BENCH_ROUNDS_MAX)
-        return cli_usage_error("bench", "--rounds \"%s\": a number from 1 to %d is expected", text,
-                               BENCH_ROUNDS_MAX);
-    command->wishes.round_count = (uint32_t)count;
-    return 0;
-}
-
-static int set_nic(struct command *command, const char *name)
-{
-    static const char *const names[] = {"shm", "ofi", "mixed"};
-    if (!command->layer->takes_nic)
-        return cli_usage_error("bench", "--nic is for dsm");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i]) != 0)
-            continue;
-        snprintf(command->wishes.nic, sizeof(command->wishes.nic), "%s", name);
-        return 0;
-    }
-    return cli_usage_error("bench", "--nic \"%s\": shm, ofi and mixed can be measured", name);
-}
-
-static int set_option(struct command *command, int option, const char *word)
-{
-    switch (option) {
-    case OPTION_JSON:
-        command->json_path = optarg;
-        return 0;
-    case OPTION_QUICK:
-        command->wishes.round_count = ROUNDS_QUICK;
-        command->wishes.case_time_ns = QUICK_TIME_NS;
-        return 0;
-    case OPTION_ROUNDS:
-        return set_rounds(command, optarg);
-    case OPTION_ONLY:
-        return set_only(command, optarg);
-    case OPTION_PEERS:
-        if (!command->layer->has_peers)
-            return cli_usage_error("bench", "--peers is for msg; for rma there is "
-                                            "tools/bench-peers");
-        command->wishes.with_peers = true;
-        return 0;
-    case OPTION_NIC:
-        return set_nic(command, optarg);
-    case ':':
-        return cli_usage_error("bench", "%s needs a value", word);
-    default:
-        return cli_usage_error("bench", "unknown option %s", word);
-    }
-}
-
-static int parse(struct command *command, int argc, char **argv)
-{
-    command->wishes.round_count = ROUNDS;
-    command->wishes.case_time_ns = CASE_TIME_NS;
-    for (int i = 0; i < command->layer->case_count; i++)
-        command->wishes.is_chosen[i] = true;
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "+:", options_known, NULL)) != -1) {
-        int status = set_option(command, option, argv[optind - 1]);
-        if (status)
-            return status;
-    }
-    if (optind < argc)
-        return cli_usage_error("bench", "what is \"%s\"?", argv[optind]);
-    return 0;
+    *wishes = (struct bench_wishes){.layer = (int)(layer - bench_layers),
+                                    .with_peers = asked.with_peers,
+                                    .round_count = asked.rounds > 0 ? asked.rounds
+                                                   : asked.is_quick ? ROUNDS_QUICK
+                                                                    : ROUNDS,
+                                    .case_time_ns = asked.is_quick ? QUICK_TIME_NS : CASE_TIME_NS};
+    snprintf(wishes->nic, sizeof(wishes->nic), "%s", asked.nic < 0 ? "" : nics[asked.nic]);
+    if (asked.with_peers) /* they need time, too */
+        wishes->case_time_ns *= PEERS_FACTOR;
+    return choose(layer, wishes);
 }
 
 /* ---- Order of things ------------------------------------------------------------------------ */
@@ -208,56 +148,114 @@ static int run_outside(struct bench_sheet *sheet)
         if (!is_chosen(sheet, i, 0))
             continue;
         if (bench_rounds_measure(&run, i) < 0) {
-            fprintf(stderr, "rhinet bench: %s: %s\n", layer->cases[i].name, rh_error_text());
+            cli_say("%s: %s", layer->cases[i].name, rh_error_text());
             failed = 1;
         }
     }
     return failed;
 }
 
-static int run_all(struct command *command)
+static int run_all(const struct bench_wishes *wishes)
 {
     int sheet_fd;
     struct bench_sheet *sheet = bench_sheet_create(&sheet_fd);
     if (!sheet) {
-        fprintf(stderr, "rhinet bench: no memory\n");
+        cli_say("no memory");
         return 1;
     }
-    bool with_peers = command->wishes.with_peers;
-    if (with_peers) /* they need time, too */
-        command->wishes.case_time_ns *= PEERS_FACTOR;
-    sheet->wishes = command->wishes;
-    if (with_peers && bench_peers_open(sheet) < 0)
+    sheet->wishes = *wishes;
+    if (wishes->with_peers && bench_peers_open(sheet) < 0)
         return 1;
     int status = run_jobs(sheet, sheet_fd);
     status |= run_outside(sheet);
-    if (with_peers)
+    if (wishes->with_peers)
         bench_peers_close(sheet);
-    struct bench_report report = {.sheet = sheet, .json_path = command->json_path};
+    struct bench_report report = {.sheet = sheet, .json_path = asked.json};
     return bench_report_write(&report) < 0 ? 1 : status;
 }
 
-int cli_bench(int argc, char **argv)
+/* ---- Commands ------------------------------------------------------------------------------- */
+
+static int measure(const char *name)
 {
-    struct command command = {0};
-    if (argc < 2)
-        return cli_usage_error("bench", "what? rma, msg and ofi are there");
-    /* How this program starts itself again. */
-    if (strcmp(argv[1], ".rank") == 0 && argc == 3)
-        return bench_members_be_rank(argv[2]);
-    if (strcmp(argv[1], ".join") == 0)
-        return start_join_and_leave();
-    if (strcmp(argv[1], ".nothing") == 0)
-        return 0;
-    command.layer = bench_layers;
-    while (command.layer->name && strcmp(argv[1], command.layer->name) != 0)
-        command.layer++;
-    if (!command.layer->name)
-        return cli_usage_error(
-            "bench",
-            "there is no bench \"%s\"; rma, msg, ofi, dsm, pages, himeno and datagram are there",
-            argv[1]);
-    command.wishes.layer = (int)(command.layer - bench_layers);
-    int status = parse(&command, argc - 1, argv + 1);
-    return status ? status : run_all(&command);
+    const struct bench_layer *layer = bench_layers;
+    struct bench_wishes wishes;
+    while (strcmp(layer->name, name) != 0)
+        layer++;
+    int status = wishes_make(layer, &wishes);
+    return status != 0 ? status : run_all(&wishes);
 }
+
+/* The command is called like the layer. */
+static int run(int count, char **words)
+{
+    (void)count;
+    (void)words;
+    return measure(cli_current()->name);
+}
+
+static int run_dsm(int count, char **words)
+{
+    (void)count;
+    (void)words;
+    return measure("dsm");
+}
+
+/* How this program starts itself again. */
+static int be_rank(int count, char **words)
+{
+    (void)count;
+    return bench_members_be_rank(words[0]);
+}
+
+static int join_and_leave(int count, char **words)
+{
+    (void)count;
+    (void)words;
+    return start_join_and_leave();
+}
+
+static int do_nothing(int count, char **words)
+{
+    (void)count;
+    (void)words;
+    return 0;
+}
+
+#define LAYER(name_, own_, help_)                                                                  \
+    &(const struct cli_command)                                                                    \
+    {                                                                                              \
+        .name = (name_), .help = (help_), .options = (own_), .shared = options, .run = run         \
+    }
+#define HIDDEN(name_, operands_, run_)                                                             \
+    &(const struct cli_command)                                                                    \
+    {                                                                                              \
+        .name = (name_), .help = "part of a measurement", .operands = (operands_), .run = (run_),  \
+        .is_hidden = true                                                                          \
+    }
+#define PAGES    LAYER("pages", NULL, "page mode: faults, fetches, locks")
+#define HIMENO   LAYER("himeno", NULL, "Himeno benchmark: entry mode, page mode, messages")
+#define DATAGRAM LAYER("datagram", NULL, "remote memory against datagrams, over the network")
+
+const struct cli_command cli_bench = {
+    .name = "bench",
+    .help = "measure remote memory, messages and the network against the machine's own limits",
+    .commands = (const struct cli_command *const[]){
+        LAYER("rma", NULL, "remote memory"), LAYER("msg", msg_options, "messages"),
+        LAYER("ofi", NULL, "the network, by the NIC ofi"),
+        LAYER("dsm", dsm_options, "distributed shared memory"), PAGES, HIMENO, DATAGRAM,
+        HIDDEN(".rank", "FD", be_rank), HIDDEN(".join", NULL, join_and_leave),
+        HIDDEN(".nothing", NULL, do_nothing), NULL}};
+
+static const struct cli_command dsm_bench = {
+    .name = "bench",
+    .help = "the same as `rhinet bench dsm`, and more",
+    .options = dsm_options,
+    .shared = options,
+    .commands = (const struct cli_command *const[]){PAGES, HIMENO, DATAGRAM, NULL},
+    .run = run_dsm};
+
+const struct cli_command cli_dsm = {
+    .name = "dsm",
+    .help = "measure distributed shared memory",
+    .commands = (const struct cli_command *const[]){&dsm_bench, NULL}};

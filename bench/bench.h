@@ -77,9 +77,7 @@ struct bench_layer {
     const char *name;
     const struct bench_case *cases;
     int case_count;
-    bool has_peers;
     const char *nic; /* NULL: as RHINET_NIC says */
-    bool takes_nic;  /* --nic: measures any NIC whose ranks are on one machine */
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */

@@ -136,7 +136,8 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                             .initial = "auto",
                             .choices = "auto|async|sigbus|mprotect",
                             .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
-                                    "auto: the fastest that this kernel has"},
+                                    "auto: async where the kernel has it and there are 8192 "
+                                    "pages or fewer, else sigbus, else mprotect"},
     [SETTING_DSM_BULK] = {.name = "RHINET_DSM_BULK",
                           .kind = SETTING_CHOICE,
                           .initial = "rdma",

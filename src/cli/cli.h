@@ -1,60 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The program `rhinet`: one table of subcommands, one file each.
+ * The program `rhinet` is a tree of commands. A command is a struct in the file that does its work:
+ * name, one line of help, what it takes, its options, and what it runs or what stands below it.
+ * From the tree and the tables come, once for all commands:
+ *
+ *   command.c     the way from the words to the command
+ *   say.c         messages that begin with its words
+ *   option.c      reading the options, with ranges, units, abbreviations and hints
+ *   help.c        --help at every level, and `rhinet help WORDS`
+ *   completion.c  completion of commands, options and values in bash, zsh and fish
+ *
+ * An option is a line of a table: CLI_NUMBER("ports", "N", 1, 64, &wishes.ports, "ports of a
+ * switch", .standard = "8"). It names the place where the value goes, a static variable, because a
+ * process runs one command. The standard value is read by the same parser as a given one, and help
+ * shows it: it stands nowhere else. A kind decides what is allowed, what an error says, and what
+ * completes; what is none of the kinds is a CLI_CALL. When a command runs, its options have been
+ * read and its words counted: `operands` is the grammar ("FABRIC", "[JOB]", "PATH...").
+ *
+ * The manual is written by hand; tests/cli/options_test.py compares its lists with --help.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include <stdbool.h>
+#include "cli/option.h"
+
 #include <stdio.h>
 
 struct cli_command {
     const char *name;
-    /* argv[0] is the subcommand's name. Returns the exit status: 0, 1 (it failed), 2 (usage). */
-    int (*run)(int argc, char **argv);
-    const char *help;    /* one line */
-    const char *usage;   /* what follows `rhinet NAME`, for --help */
-    const char *options; /* option lines for --help, completion reads them too; may be NULL */
+    const char *help;                          /* one line, small letter, no full stop */
+    const char *operands;                      /* words that are no options; NULL: none */
+    const struct cli_option *options;          /* each table ends with a name of NULL, or is NULL */
+    const struct cli_option *shared;           /* a second one, that other commands have, too */
+    const struct cli_command *const *commands; /* what its first word may be; ends with NULL */
+    const char *const *choices;                /* what operands may be; ends with NULL */
+    const char *(*suggest)(size_t index);      /* what completion offers for them; then NULL */
+    bool takes_files;                          /* completion offers files for operands */
+    bool stops;     /* no option behind the first operand: what follows is another program's */
+    bool is_hidden; /* this program calls itself so */
+    /* Operands, then NULL. Returns the exit status: 0, 1 (it failed), 2 (usage). NULL: one of
+     * `commands` must follow. */
+    int (*run)(int count, char **words);
 };
 
-/* Ends with an entry whose name is NULL. */
-extern const struct cli_command cli_commands[];
+extern const struct cli_command cli_root; /* the program itself, main.c */
+extern const struct cli_command cli_run, cli_node, cli_top, cli_doctor, cli_info, cli_bench,
+    cli_dsm, cli_route, cli_sim, cli_cache, cli_help, cli_completion;
 
-int cli_run(int argc, char **argv);
-int cli_node(int argc, char **argv);
-int cli_top(int argc, char **argv);
-int cli_doctor(int argc, char **argv);
-int cli_route(int argc, char **argv);
-int cli_sim(int argc, char **argv);
-int cli_cache(int argc, char **argv);
-int cli_info(int argc, char **argv);
-int cli_bench(int argc, char **argv);
-int cli_dsm(int argc, char **argv);
-int cli_help(int argc, char **argv);
-int cli_completion(int argc, char **argv);
+/* ---- command.c ------------------------------------------------------------------------------ */
 
-/* The entry with this name, or NULL. */
-const struct cli_command *cli_find(const char *name);
+/* Find the command that the words name, read its options, run it. */
+int cli_call(int argc, char **argv);
 
-/* "rhinet NAME: text; `rhinet help NAME` shows the usage" on stderr; returns 2. */
-int cli_usage_error(const char *command, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The command of this name below another, or NULL. */
+const struct cli_command *cli_below(const struct cli_command *command, const char *name);
 
-/* Says that there is no such subcommand, and the nearest one there is; returns 2. */
-int cli_unknown(const char *name);
+/* The command that is running. */
+const struct cli_command *cli_current(void);
 
-/* What a subcommand can be told to do; a table of these ends with an entry whose name is NULL. */
-struct cli_action {
-    const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] is its name */
-};
+/* Says that there is no such word below the command, and what comes near it; returns 2. */
+int cli_unknown(const struct cli_command *command, const char *word);
 
-/* Do what argv[1] says, or say what there is: `choice`, in words. Returns the exit status. */
-int cli_act(const char *command, const struct cli_action *actions, const char *choice, int argc,
-            char **argv);
+/* ---- say.c ---------------------------------------------------------------------------------- */
 
-/* What `rhinet help` and `rhinet help NAME` print. */
-void cli_help_all(FILE *out);
-void cli_help_one(FILE *out, const struct cli_command *command);
+/* "rhinet route compute": the command that is running. */
+const char *cli_path(void);
+void cli_path_add(const char *name);
+
+/* The path, a colon and the text on stderr. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with the text of the last error; returns 1. */
+int cli_fail(void);
+
+/* The same with a hint to the help; returns 2. */
+int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- help.c --------------------------------------------------------------------------------- */
+
+/* path: "rhinet route compute". */
+void cli_help_print(FILE *out, const struct cli_command *command, const char *path);
 
 #endif

@@ -1,161 +1,185 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shell completion, printed from the table of subcommands: a new subcommand or option completes
- * without anyone having to remember it here.
+ * Shell completion. The scripts ask this program what may come next, so a new command, option or
+ * value completes without anyone having to remember it here: `rhinet completion .words -- WORD...`
+ * prints what the last word may become, a line each, with an explanation behind a tab. A first line
+ * of ":files" says that it may be a file.
  */
 #include "cli/cli.h"
 
 #include <string.h>
 
-typedef void (*option_visitor)(const struct cli_command *command, const char *word, int length);
+static const char bash_script[] =
+    "# rhinet completion for bash\n"
+    "_rhinet() {\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} line\n"
+    "    [[ $word == = ]] && word=\n"
+    "    COMPREPLY=()\n"
+    "    while IFS= read -r line; do\n"
+    "        if [[ $line == :files ]]; then\n"
+    "            mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+    "            compopt -o filenames 2>/dev/null\n"
+    "        else\n"
+    "            COMPREPLY+=(\"${line%%$'\\t'*}\")\n"
+    "        fi\n"
+    "    done < <(\"${COMP_WORDS[0]/#\\~/$HOME}\" completion .words -- \\\n"
+    "        \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "}\n"
+    "complete -F _rhinet rhinet\n";
 
-/* Calls visit for each option word ("-n", "--ranks") of a command's option lines. An option line is
- * indented and begins with '-'; the words end where the help text begins, after two spaces. */
-static void each_option(const struct cli_command *command, option_visitor visit)
+static const char zsh_script[] =
+    "#compdef rhinet\n"
+    "_rhinet() {\n"
+    "    local -a found\n"
+    "    found=(\"${(@f)$(${~words[1]} completion .words -- \"${(@)words[2,CURRENT]}\" "
+    "2>/dev/null)}\")\n"
+    "    if [[ $found[1] == :files ]]; then\n"
+    "        shift found\n"
+    "        _files\n"
+    "    fi\n"
+    "    found=(\"${(@)found//:/\\\\:}\")\n"
+    "    found=(\"${(@)found//$'\\t'/:}\")\n"
+    "    _describe rhinet found\n"
+    "}\n"
+    "_rhinet \"$@\"\n";
+
+static const char fish_script[] =
+    "# rhinet completion for fish\n"
+    "function __rhinet_words\n"
+    "    set -l words (commandline -opc) (commandline -ct)\n"
+    "    set -l found ($words[1] completion .words -- $words[2..] 2>/dev/null)\n"
+    "    if test \"$found[1]\" = :files\n"
+    "        set -e found[1]\n"
+    "        __fish_complete_path (commandline -ct)\n"
+    "    end\n"
+    "    printf '%s\\n' $found\n"
+    "end\n"
+    "complete -c rhinet -f -a '(__rhinet_words)'\n";
+
+/* ---- What may come next --------------------------------------------------------------------- */
+
+static void offer(const char *begun, const char *dashes, const char *word, const char *help)
 {
-    for (const char *line = command->options; line && *line;) {
-        size_t length = strcspn(line, "\n");
-        const char *end = line + length;
-        const char *at = line + strspn(line, " ");
-        while (at < end && *at == '-') {
-            int word = (int)strcspn(at, " ,\n");
-            visit(command, at, word);
-            at += word;
-            if (at < end && *at == ',')
-                at += 1 + strspn(at + 1, " ");
-        }
-        line = *end ? end + 1 : end;
+    char whole[128];
+    snprintf(whole, sizeof(whole), "%s%s", dashes, word);
+    if (strncmp(whole, begun, strlen(begun)) == 0)
+        printf("%s%s%s\n", whole, help ? "\t" : "", help ? help : "");
+}
+
+static void offer_list(const char *begun, const char *const *words,
+                       const char *(*suggest)(size_t index))
+{
+    for (size_t i = 0; words && words[i]; i++)
+        offer(begun, "", words[i], NULL);
+    const char *word;
+    for (size_t i = 0; suggest && (word = suggest(i)); i++)
+        offer(begun, "", word, NULL);
+}
+
+static void offer_values(const struct cli_option *option, const char *begun)
+{
+    if (option->kind == CLI_KIND_FILE || option->takes_file)
+        puts(":files");
+    offer_list(begun, option->choices, option->suggest);
+}
+
+static void offer_options(const struct cli_command *command, const char *begun)
+{
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+        char letter[2] = {option->letter, '\0'};
+        offer(begun, "--", option->name, option->help);
+        if (option->letter && strncmp(begun, "--", 2) != 0)
+            offer(begun, "-", letter, option->help);
     }
 }
 
-static void print_word(const struct cli_command *command, const char *word, int length)
+static void offer_operands(const struct cli_command *command, const char *begun)
 {
-    (void)command;
-    printf(" %.*s", length, word);
-}
-
-static void print_fish_option(const struct cli_command *command, const char *word, int length)
-{
-    bool is_long = length > 2 && word[1] == '-';
-    int dashes = is_long ? 2 : 1;
-    printf("complete -c rhinet -n '__fish_seen_subcommand_from %s' -%c %.*s\n", command->name,
-           is_long ? 'l' : 's', length - dashes, word + dashes);
-}
-
-/* In single quotes, for all three shells. */
-static void print_quoted(const char *text)
-{
-    putchar('\'');
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*text);
+    if (command->takes_files)
+        puts(":files");
+    for (size_t i = 0; command->commands && command->commands[i]; i++) {
+        if (!command->commands[i]->is_hidden)
+            offer(begun, "", command->commands[i]->name, command->commands[i]->help);
     }
-    putchar('\'');
+    offer_list(begun, command->choices, command->suggest);
+    if (!command->operands && !command->commands)
+        offer_options(command, begun);
 }
 
-static void print_names(void)
-{
-    for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("%s%s", command == cli_commands ? "" : " ", command->name);
-}
+/* Where the words have led so far. */
+struct place {
+    const struct cli_command *command;
+    const struct cli_option *open; /* its value comes next; NULL: none */
+    bool has_operand;
+};
 
-/* The words that may follow a subcommand besides its options. */
-static const char *plain_words(const struct cli_command *command)
+static void step(struct place *place, char *word)
 {
-    if (strcmp(command->name, "completion") == 0)
-        return "bash zsh fish";
-    if (strcmp(command->name, "bench") == 0)
-        return "rma msg ofi";
-    return "";
-}
-
-static void print_bash(void)
-{
-    printf("# rhinet completion for bash\n"
-           "_rhinet() {\n"
-           "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
-           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-           "        words='");
-    print_names();
-    printf(" --version --help'\n"
-           "    else\n"
-           "        case ${COMP_WORDS[1]} in\n");
-    for (const struct cli_command *command = cli_commands; command->name; command++) {
-        printf("        %s) words='%s", command->name, plain_words(command));
-        if (strcmp(command->name, "help") == 0)
-            print_names();
-        each_option(command, print_word);
-        printf(" --help' ;;\n");
+    const struct cli_command *command = place->command;
+    const struct cli_command *below = place->has_operand ? NULL : cli_below(command, word);
+    if (place->open) {
+        place->open = NULL;
+    } else if (word[0] == '-' && word[1]) {
+        struct cli_option_match match = cli_option_find(command, word);
+        bool is_open = match.option && match.option->kind != CLI_KIND_FLAG && !match.value;
+        place->open = is_open ? match.option : NULL;
+    } else if (below) {
+        place->command = below;
+    } else {
+        place->has_operand = true;
     }
-    printf("        esac\n"
-           "    fi\n"
-           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-           "}\n"
-           "complete -o default -F _rhinet rhinet\n");
 }
 
-static void print_zsh(void)
+static int words_offer(int count, char **words)
 {
-    printf("#compdef rhinet\n"
-           "_rhinet() {\n"
-           "    if (( CURRENT == 2 )); then\n"
-           "        local -a subcommands=(\n");
-    for (const struct cli_command *command = cli_commands; command->name; command++) {
-        printf("            %s:", command->name);
-        print_quoted(command->help);
-        putchar('\n');
+    struct place place = {.command = &cli_root};
+    char *begun = words[count - 1];
+    /* Its operands are commands. */
+    if (count > 1 && strcmp(words[0], "help") == 0 && begun[0] != '-') {
+        words++;
+        count--;
     }
-    printf("        )\n"
-           "        _describe subcommand subcommands\n"
-           "        return\n"
-           "    fi\n"
-           "    case $words[2] in\n");
-    for (const struct cli_command *command = cli_commands; command->name; command++) {
-        printf("    %s) compadd -- %s", command->name, plain_words(command));
-        if (strcmp(command->name, "help") == 0)
-            print_names();
-        each_option(command, print_word);
-        printf(" --help%s ;;\n", strcmp(command->name, "run") == 0 ? "; _files" : "");
+    for (int i = 0; i < count - 1; i++) {
+        if (strcmp(words[i], "=") != 0) /* bash makes three words of --name=value */
+            step(&place, words[i]);
     }
-    printf("    esac\n"
-           "}\n"
-           "_rhinet \"$@\"\n");
+    if (strcmp(begun, "=") == 0)
+        begun++;
+    if (place.has_operand && place.command->stops)
+        puts(":files"); /* a program's own arguments */
+    else if (place.open)
+        offer_values(place.open, begun);
+    else if (begun[0] == '-')
+        offer_options(place.command, begun);
+    else
+        offer_operands(place.command, begun);
+    return 0;
 }
 
-static void print_fish(void)
+static const struct cli_command words_command = {.name = ".words",
+                                                 .help = "what may come next",
+                                                 .operands = "WORD...",
+                                                 .is_hidden = true,
+                                                 .run = words_offer};
+
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+static int completion(int count, char **words)
 {
-    printf("# rhinet completion for fish\n"
-           "complete -c rhinet -n __fish_use_subcommand -f -l version\n");
-    for (const struct cli_command *command = cli_commands; command->name; command++) {
-        const char *name = command->name;
-        printf("complete -c rhinet -n __fish_use_subcommand -f -a %s -d ", name);
-        print_quoted(command->help);
-        printf("\ncomplete -c rhinet -n '__fish_seen_subcommand_from %s' -l help\n", name);
-        each_option(command, print_fish_option);
-        if (plain_words(command)[0])
-            printf("complete -c rhinet -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", name,
-                   plain_words(command));
-    }
-    printf("complete -c rhinet -n '__fish_seen_subcommand_from help' -f -a '");
-    print_names();
-    printf("'\n");
+    (void)count;
+    const char *const scripts[] = {bash_script, zsh_script, fish_script};
+    size_t i = 0;
+    while (strcmp(words[0], shells[i]) != 0)
+        i++;
+    fputs(scripts[i], stdout);
+    return 0;
 }
 
-int cli_completion(int argc, char **argv)
-{
-    static const struct {
-        const char *shell;
-        void (*print)(void);
-    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-    if (argc != 2)
-        return cli_usage_error(argv[0], "which shell: bash, zsh or fish?");
-    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-        if (strcmp(argv[1], shells[i].shell) == 0) {
-            shells[i].print();
-            return 0;
-        }
-    }
-    return cli_usage_error(argv[0], "unknown shell '%s': bash, zsh or fish", argv[1]);
-}
+const struct cli_command cli_completion = {
+    .name = "completion",
+    .help = "print shell completion",
+    .operands = "bash|zsh|fish",
+    .choices = shells,
+    .commands = (const struct cli_command *const[]){&words_command, NULL},
+    .run = completion};

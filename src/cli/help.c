@@ -1,73 +1,92 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Help, and what is said to those who need it, all from the table of subcommands.
+ * Help at every level, from the tree of commands and the tables of options.
  */
-#include "base/text.h"
 #include "cli/cli.h"
+#include "cli/table.h"
 
 #include <ctype.h>
-#include <stdarg.h>
+#include <string.h>
 
-#define COMMANDS_MAX 64
+static const struct table_column columns[] = {{.title = NULL}, {.title = NULL}};
 
-void cli_help_all(FILE *out)
+/* Returns how many there are. */
+static size_t commands_print(FILE *out, const struct cli_command *command)
 {
-    fputs("Usage: rhinet SUBCOMMAND [ARGUMENT...]\n"
-          "Remote memory for clusters: start jobs, watch them, measure them.\n\n",
-          out);
-    for (const struct cli_command *command = cli_commands; command->name; command++)
-        fprintf(out, "  %-12s %s\n", command->name, command->help);
-    fputs("\n  --version    print the version\n"
-          "\n`rhinet help SUBCOMMAND` says more, `man rhinet-SUBCOMMAND` says all.\n",
-          out);
-}
-
-void cli_help_one(FILE *out, const struct cli_command *command)
-{
-    fprintf(out, "Usage: rhinet %s %s\n", command->name, command->usage);
-    fprintf(out, "%c%s.\n", toupper((unsigned char)command->help[0]), command->help + 1);
-    if (command->options)
-        fprintf(out, "\n%s", command->options);
-    fprintf(out, "\nSee man rhinet-%s.\n", command->name);
-}
-
-int cli_help(int argc, char **argv)
-{
-    if (argc > 2)
-        return cli_usage_error(argv[0], "one subcommand at a time");
-    if (argc < 2) {
-        cli_help_all(stdout);
-        return 0;
+    struct table *table = table_create(columns, 2);
+    size_t shown = 0;
+    for (size_t i = 0; command->commands && command->commands[i]; i++) {
+        if (command->commands[i]->is_hidden)
+            continue;
+        table_cell(table, "  %s", command->commands[i]->name);
+        table_cell(table, "%s", command->commands[i]->help);
+        shown++;
     }
-    const struct cli_command *command = cli_find(argv[1]);
-    if (!command)
-        return cli_unknown(argv[1]);
-    cli_help_one(stdout, command);
+    table_print(table, out, terminal_width());
+    table_destroy(table);
+    fputs(shown > 0 ? "\n" : "", out);
+    return shown;
+}
+
+static void option_cell(struct table *table, const struct cli_option *option)
+{
+    char letter[8] = "    ", value[128] = "";
+    if (option->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+    if (option->value)
+        snprintf(value, sizeof(value), " %s", option->value);
+    for (size_t i = 0; !option->value && option->choices && option->choices[i]; i++)
+        snprintf(value + strlen(value), sizeof(value) - strlen(value), "%c%s", i ? '|' : ' ',
+                 option->choices[i]);
+    table_cell(table, "  %s--%s%s", letter, option->name, value);
+}
+
+static void options_print(FILE *out, const struct cli_command *command)
+{
+    const struct cli_option *option;
+    struct table *table = table_create(columns, 2);
+    for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+        option_cell(table, option);
+        if (option->standard)
+            table_cell(table, "%s; %s unless given", option->help, option->standard);
+        else
+            table_cell(table, "%s", option->help);
+    }
+    table_print(table, out, terminal_width());
+    table_destroy(table);
+}
+
+void cli_help_print(FILE *out, const struct cli_command *command, const char *path)
+{
+    const char *operands = command->run ? command->operands : "SUBCOMMAND [ARGUMENT...]";
+    const char *below = path + strcspn(path, " ");
+    char last = command->help[strlen(command->help) - 1];
+    fprintf(out, "Usage: %s%s%s%s\n", path, command->run ? " [OPTION...]" : "", operands ? " " : "",
+            operands ? operands : "");
+    fprintf(out, "%c%s%s\n\n", toupper((unsigned char)command->help[0]), command->help + 1,
+            last == '?' ? "" : ".");
+    size_t shown = commands_print(out, command);
+    options_print(out, command);
+    if (shown > 0)
+        fprintf(out, "\n`rhinet help%s SUBCOMMAND` says more.\n", below);
+    fprintf(out, "\nSee man rhinet%s%.*s.\n", *below ? "-" : "",
+            *below ? (int)strcspn(below + 1, " ") : 0, *below ? below + 1 : "");
+}
+
+static int help(int count, char **words)
+{
+    const struct cli_command *command = &cli_root;
+    char path[256] = "rhinet";
+    for (int i = 0; i < count; i++) {
+        const struct cli_command *below = cli_below(command, words[i]);
+        if (!below)
+            return cli_unknown(command, words[i]);
+        command = below;
+        snprintf(path + strlen(path), sizeof(path) - strlen(path), " %s", command->name);
+    }
+    cli_help_print(stdout, command, path);
     return 0;
 }
 
-int cli_unknown(const char *name)
-{
-    const char *names[COMMANDS_MAX];
-    size_t name_count = 0;
-    for (const struct cli_command *command = cli_commands;
-         command->name && name_count < COMMANDS_MAX; command++)
-        names[name_count++] = command->name;
-    const char *nearest = text_nearest(name, names, name_count);
-    if (nearest)
-        fprintf(stderr, "rhinet: no subcommand '%s'; did you mean '%s'?\n", name, nearest);
-    else
-        fprintf(stderr, "rhinet: no subcommand '%s'; `rhinet help` lists them\n", name);
-    return 2;
-}
-
-int cli_usage_error(const char *command, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "rhinet %s: %s; `rhinet help %s` shows the usage\n", command, text, command);
-    return 2;
-}
+const struct cli_command cli_help = {
+    .name = "help", .help = "explain a subcommand", .operands = "[SUBCOMMAND...]", .run = help};

@@ -4,7 +4,7 @@
  */
 #include "cli/plot.h"
 
-#include "cli/route.h"
+#include "cli/route/route.h"
 
 #include <math.h>
 #include <stdio.h>

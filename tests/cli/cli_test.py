@@ -62,10 +62,10 @@ class Help(unittest.TestCase):
     def test_nearest(self):
         self.assertIn("did you mean 'info'?", rhinet("infos", status=2).stderr)
         self.assertIn("did you mean 'bench'?", rhinet("help", "benhc", status=2).stderr)
-        self.assertIn("`rhinet help` lists them", rhinet("frobnicate", status=2).stderr)
+        self.assertIn("`rhinet help` shows the usage", rhinet("frobnicate", status=2).stderr)
 
     def test_wrong_usage(self):
-        for arguments in (("help", "a", "b"), ("info", "--bogus"), ("info", "a", "b"),
+        for arguments in (("help", "a"), ("info", "--bogus"), ("info", "a", "b"),
                           ("info", "--settings", "job"), ("top", "--interval"),
                           ("top", "--interval", "soon"), ("top", "--interval", "1ms"),
                           ("top", "a", "b"), ("top", "--bogus"), ("completion",),
@@ -136,16 +136,15 @@ class Completion(unittest.TestCase):
     def complete(self, *words):
         script = rhinet("completion", "bash").stdout + \
             'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _rhinet; printf "%s\\n" "${COMPREPLY[@]}"'
-        run = subprocess.run(["bash", "-c", script, "bash", "rhinet", *words], text=True,
+        run = subprocess.run(["bash", "-c", script, "bash", RHINET, *words], text=True,
                              capture_output=True, timeout=HANG_S, check=True)
         return run.stdout.split()
 
     def test_bash(self):
         self.assertEqual(self.complete("to"), ["top"])
-        self.assertEqual(set(self.complete("")), {*COMMANDS, "--version", "--help"})
+        self.assertEqual(set(self.complete("")), set(COMMANDS))
+        self.assertEqual(set(self.complete("--")), {"--version", "--help"})
         self.assertEqual(self.complete("top", "--o"), ["--once"])
-        self.assertEqual(self.complete("run", "--sur"), ["--survive"])
-        self.assertIn("-n", self.complete("run", "-"))
         self.assertEqual(self.complete("help", "inf"), ["info"])
         self.assertEqual(self.complete("completion", "z"), ["zsh"])
 
@@ -256,6 +255,7 @@ class Live(unittest.TestCase):
         self.assertGreater(len({rank["pid"] for rank in state["ranks"]}), 2)
         by_id = json.loads(rhinet("info", state["job"], "--json").stdout)
         self.assertEqual(by_id["launcher_pid"], self.job.pid)
+        self.assertIn(state["job"], rhinet("completion", ".words", "--", "top", "").stdout.split())
         text = rhinet("info", self.pid).stdout
         self.assertRegex(text, r"(?m)^denied_bounds +3 +0 +3 ")
 

@@ -237,7 +237,7 @@ class Thesis(unittest.TestCase):
 
     def test_one(self):
         self.assertEqual([row["id"] for row in self.rows("P1")], ["P1"])
-        self.assertIn("not understand", run("sim", "thesis", "--nonsense", status=2).stderr)
+        self.assertIn("--nonsense", run("sim", "thesis", "--nonsense", status=2).stderr)
         self.assertIn("nonsense", run("sim", "thesis", "nonsense", status=2).stderr)
 
     def test_what_if(self):

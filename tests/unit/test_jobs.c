@@ -3,7 +3,7 @@
  * Finding jobs through /proc: a proper one is found and read, a forged, short or shrinking one is
  * passed over, and no descriptor is left behind.
  */
-#include "cli/jobs.h"
+#include "cli/job/jobs.h"
 #include "unit.h"
 
 #include <dirent.h>
@@ -218,7 +218,7 @@ static void test_select(void **state)
     const char *const ways[] = {pid, "7e57ab1e00000300", "7E57AB1E00000300"};
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
         struct live_job job;
-        assert_int_equal(jobs_select("test", ways[i], &job), 0);
+        assert_int_equal(jobs_select(ways[i], &job), 0);
         assert_true(job.id == id);
         jobs_close(&job, 1);
     }

@@ -213,7 +213,7 @@ class Mount(harness.CacheTest):
         self.assertIn("none", err)
         status, _, err = self.finish(self.start_plain(harness.RHINET, "cache", "mount", self.data))
         self.assertEqual(status, 2)
-        self.assertIn("where to show it", err)
+        self.assertIn("PLACE", err)
 
 
 class Gluster(harness.CacheTest):

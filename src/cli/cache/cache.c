@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet cache`: one file cache for all nodes of a cluster.
+ */
+#include "cli/cache/cache.h"
+
+const struct cli_command cli_cache = {.name = "cache",
+                                      .help = "read a slow shared file system once for all nodes",
+                                      .commands = (const struct cli_command *const[]){
+                                          &cli_cache_run, &cli_cache_stat, &cli_cache_warm,
+                                          &cli_cache_mount, &cli_cache_bench, &cli_cache_trial,
+                                          &cli_cache_node, NULL}};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of `rhinet cache` share.
+ *
+ *   cache.c         their list
+ *   run.c     run, and node: what it starts on each node
+ *   stat.c    stat: what the caches of this host hold and have done
+ *   find.c    finding their memory
+ *   warm.c    warm: reading files into the cache before they are wanted
+ *   mount.c   mount: a folder shown again, for programs without the library
+ *   bench.c   bench: the experiments
+ */
+#ifndef CLI_CACHE_CACHE_H
+#define CLI_CACHE_CACHE_H
+
+#include "cli/cli.h"
+
+extern const struct cli_command cli_cache_run, cli_cache_stat, cli_cache_warm, cli_cache_mount,
+    cli_cache_bench;
+extern const struct cli_command cli_cache_trial; /* what `bench` starts */
+extern const struct cli_command cli_cache_node;  /* what `run` starts on each node */
+
+/* The path of this program. 0, or -1: it cannot be found. */
+int cache_own_path(char *path, size_t room);
+
+/* The first of these files that is there, each seen from this program's folder, or NULL. */
+const char *cache_find_beside(const char *const *places, size_t count, char *path, size_t room);
+
+/* The library that programs are started with, or NULL if there is none; path is room for its
+ * name. */
+struct settings;
+const char *cache_find_preload(const struct settings *settings, char *path, size_t room);
+
+#endif

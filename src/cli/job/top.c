@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet top`: looks at a running job again and again. Costs the job nothing: its processes count
+ * in memory that we read.
+ */
+#include "cli/job/top.h"
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/table.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define INTERVAL_LEAST_NS (10 * NS_PER_MS)
+#define INTERVAL_MOST_NS  (3600 * NS_PER_S)
+
+#define SCREEN_CLEAR "\033[H\033[J"
+
+static struct {
+    bool once, json;
+    int64_t interval_ns;
+} wishes;
+
+static const struct cli_option options[] = {
+    CLI_FLAG("once", &wishes.once, "print one table and end"),
+    CLI_FLAG("json", &wishes.json, "print one JSON object per sample"),
+    CLI_TIME("interval", "S", INTERVAL_LEAST_NS, INTERVAL_MOST_NS, &wishes.interval_ns,
+             "time between samples", .standard = "1s"),
+    CLI_OPTIONS_END,
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+enum pause_end { PAUSE_OVER, PAUSE_QUIT, PAUSE_JOB_ENDED };
+
+/* Waits for the next sample, for `q`, Ctrl-C or the end of the job. */
+static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns, bool keys)
+{
+    int64_t deadline = clock_deadline_ns(interval_ns);
+    for (;;) {
+        int64_t left_ns = deadline - clock_now_ns();
+        if (interrupted)
+            return PAUSE_QUIT;
+        if (left_ns <= 0)
+            return PAUSE_OVER;
+        struct pollfd events[] = {{.fd = job->launcher_fd, .events = POLLIN},
+                                  {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
+        struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+        if (ppoll(events, 2, &left, NULL) <= 0)
+            continue;
+        if (events[0].revents)
+            return PAUSE_JOB_ENDED;
+        char key = 0;
+        if (read(STDIN_FILENO, &key, 1) <= 0)
+            keys = false; /* no more keys: do not spin on the end of the file */
+        else if (key == 'q' || key == 'Q')
+            return PAUSE_QUIT;
+    }
+}
+
+static bool show(const struct top_sample *sample, bool screen)
+{
+    if (wishes.json)
+        return top_print_json(stdout, sample) == 0;
+    if (screen)
+        fputs(SCREEN_CLEAR, stdout);
+    top_print(stdout, sample, terminal_width(), screen ? terminal_height() : 0);
+    if (!screen && !wishes.once)
+        putchar('\n');
+    return fflush(stdout) == 0;
+}
+
+/* Samples until told to stop. Returns the exit status. */
+static int watch(const struct live_job *job, bool screen)
+{
+    struct job_snapshot *before = job_snapshot_take(job);
+    int64_t before_ns = clock_now_ns();
+    int status = before ? 0 : 1;
+    for (bool more = before != NULL; more;) {
+        enum pause_end end = pause_for(job, wishes.interval_ns, screen);
+        if (end == PAUSE_QUIT)
+            break;
+        struct job_snapshot *now = job_snapshot_take(job);
+        int64_t now_ns = clock_now_ns();
+        /* The size of a job never changes; if it does, the memory is not a job's. */
+        if (!now || now->size != before->size) {
+            free(now);
+            status = 1;
+            break;
+        }
+        struct top_sample sample = {before, now, (double)(now_ns - before_ns) / 1e9};
+        more = show(&sample, screen) && !wishes.once && end != PAUSE_JOB_ENDED;
+        free(before);
+        before = now;
+        before_ns = now_ns;
+    }
+    free(before);
+    return status;
+}
+
+/* On a terminal: keys come at once and are not echoed. Puts everything back. */
+static int watch_on_screen(const struct live_job *job)
+{
+    struct termios saved, keys;
+    struct sigaction action = {.sa_handler = note_interrupt};
+    if (tcgetattr(STDIN_FILENO, &saved) < 0)
+        return watch(job, false);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    keys = saved;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+    int status = watch(job, true);
+    tcsetattr(STDIN_FILENO, TCSANOW, &saved);
+    return status;
+}
+
+static int top(int count, char **words)
+{
+    struct live_job job;
+    int status = jobs_select(count > 0 ? words[0] : NULL, &job);
+    if (status != 0)
+        return status;
+    bool screen = !wishes.once && !wishes.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    status = screen ? watch_on_screen(&job) : watch(&job, false);
+    if (status != 0)
+        cli_say("the job's memory makes no sense any more");
+    jobs_close(&job, 1);
+    return status;
+}
+
+const struct cli_command cli_top = {.name = "top",
+                                    .help = "watch the processes of a running job",
+                                    .operands = "[JOB]",
+                                    .options = options,
+                                    .suggest = jobs_suggest,
+                                    .run = top};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * rhinet node: the launcher of another host; see job/launch/node.c.
+ */
+#include "cli/cli.h"
+#include "job/launch/launch.h"
+
+static int node(int count, char **words)
+{
+    (void)count;
+    (void)words;
+    return launch_node(); /* takes its orders on standard input */
+}
+
+const struct cli_command cli_node = {
+    .name = "node",
+    .help = "be the launcher of another host; `rhinet run --hosts` calls it",
+    .run = node};

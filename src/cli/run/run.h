@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet run`, and what is like it: the same options and some more, and a program of ours around
+ * the user's.
+ */
+#ifndef CLI_RUN_RUN_H
+#define CLI_RUN_RUN_H
+
+#include "cli/option.h"
+#include "job/launch/launch.h"
+
+extern const struct cli_option run_options[];
+
+/* Set a variable for the ranks. 0, or an exit status after it has said what is wrong. */
+int run_variable_set(const char *name, const char *value);
+
+struct run_kind {
+    enum launch_bind bind; /* unless the user says otherwise */
+    /* The command line of each rank, from the user's: itself, or one to be freed. NULL: no memory.
+     * remote_rhinet: this program on the other hosts, or NULL. */
+    char **(*wrap)(char **argv, const char *remote_rhinet);
+};
+
+/* The options are read; argv is the program with its arguments. */
+int run_job(const struct run_kind *kind, char **argv);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The options of `rhinet sim run`.
+ */
+#ifndef CLI_SIM_OPTIONS_H
+#define CLI_SIM_OPTIONS_H
+
+#include "cli/option.h"
+#include "cli/sim/traffic.h"
+#include "sim/switch/switch.h"
+
+struct sim_options {
+    const char *topology, *routing, *paths, *traffic, *trace, *hot, *links;
+    const char *json, *plot, *log;
+    struct sim_loads loads;
+    struct workload_spec spec;
+    struct network_options network;
+    struct sim_constants constants;
+    int lanes; /* enum sim_plan_lanes */
+    int64_t warm_ns, measure_ns;
+    uint64_t seed, link_rows;
+    struct cli_list set;
+};
+
+/* Names of enum network_kind. */
+extern const char *const sim_network_names[];
+
+extern const struct cli_option sim_run_options[];
+
+/* What they say, checked together; NULL after it has said what is wrong, and *status is that of the
+ * exit. */
+struct sim_options *sim_options_get(int *status);
+
+#endif

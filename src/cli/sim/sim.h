@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the subcommands of `rhinet sim` share.
+ */
+#ifndef CLI_SIM_SIM_H
+#define CLI_SIM_SIM_H
+
+#include "cli/cli.h"
+#include "sim/workload/workload.h"
+
+#include <stdio.h>
+
+/* --set NAME=VALUE, one after the other. 0, or the exit status. */
+int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants);
+
+/* One measured load of a run. */
+struct sim_point {
+    double load;
+    struct workload_report report;
+    double seconds; /* of the processor */
+};
+
+/* All that a run was asked for, and what came out. */
+struct sim_result {
+    const char *topology, *routing, *traffic, *network;
+    uint32_t switch_count, host_count, lane_count, bytes;
+    uint64_t seed;
+    sim_time latency_least; /* of the shortest way, by the closed formula */
+    struct sim_point *points;
+    size_t point_count;
+};
+
+void sim_result_text(const struct sim_result *result, FILE *out);
+/* Each returns 0, or 1 after it has said what is wrong. path "-": stdout. */
+int sim_result_json(const struct sim_result *result, const struct network *network,
+                    const char *path);
+int sim_result_plot(const struct sim_result *result, const char *path);
+
+/* The loads of links, busiest first, as many as asked for. */
+void sim_links_text(const struct network *network, sim_time span, uint32_t most, FILE *out);
+
+extern const struct cli_command cli_sim_run, cli_sim_thesis, cli_sim_constants, cli_sim_bench;
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See traffic.h.
+ */
+#include "cli/sim/traffic.h"
+
+#include "base/error.h"
+#include "base/lines.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int load_add(struct sim_loads *loads, double value)
+{
+    if (loads->count == SIM_LOADS_MAX)
+        return error_set(-EINVAL, ERROR_NO_RANK, "more than %d loads", SIM_LOADS_MAX);
+    loads->values[loads->count++] = value;
+    return 0;
+}
+
+static int range_add(struct sim_loads *loads, const double part[3])
+{
+    int result = 0;
+    if (part[2] <= 0 || part[1] < part[0])
+        return error_set(-EINVAL, ERROR_NO_RANK, "loads from %g to %g in steps of %g do not end",
+                         part[0], part[1], part[2]);
+    /* half a step more, lest rounding lose the last */
+    for (int i = 0; result == 0 && part[0] + i * part[2] <= part[1] + part[2] / 2; i++)
+        result = load_add(loads, part[0] + i * part[2]);
+    return result;
+}
+
+int sim_loads_parse(struct sim_loads *loads, const char *text)
+{
+    char copy[512], *rest = copy;
+    double part[3];
+    int count = 0, result = 0;
+    char separator = strchr(text, ':') ? ':' : ',';
+    loads->count = 0;
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (char *word; result == 0 && (word = strsep(&rest, separator == ':' ? ":" : ",")) != NULL;) {
+        double value;
+        if (!text_to_real(word, &value) || value <= 0 || value > 100)
+            return error_set(-EINVAL, ERROR_NO_RANK,
+                             "'%s' is no load: a number above 0, 1 is all "
+                             "that a link carries",
+                             word);
+        if (separator == ',')
+            result = load_add(loads, value);
+        else if (count < 3)
+            part[count++] = value;
+        else
+            count++;
+    }
+    if (result < 0 || separator == ',')
+        return result;
+    if (count != 3)
+        return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is not of the form FROM:TO:STEP", text);
+    return range_add(loads, part);
+}
+
+int sim_host_find(const struct net *net, const char *text, uint32_t *host)
+{
+    uint64_t number;
+    uint32_t node = text ? fabric_node_find(net->fabric, text) : FABRIC_NONE;
+    for (uint32_t i = 0; node != FABRIC_NONE && i < net->host_count; i++) {
+        if (net->target_node[i] == node) {
+            *host = i;
+            return 0;
+        }
+    }
+    if (text && text_to_u64(text, &number) && number < net->host_count) {
+        *host = (uint32_t)number;
+        return 0;
+    }
+    return error_set(-EINVAL, ERROR_NO_RANK, "no host has the name or number '%s'",
+                     text ? text : "");
+}
+
+struct reading {
+    struct sim_trace *trace;
+    const struct net *net;
+    size_t capacity;
+};
+
+static int message_add(struct reading *reading, const struct workload_message *message)
+{
+    struct sim_trace *trace = reading->trace;
+    if (trace->count == reading->capacity) {
+        size_t capacity = reading->capacity ? reading->capacity * 2 : 256;
+        void *messages = realloc(trace->messages, capacity * sizeof(*trace->messages));
+        if (!messages)
+            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu messages", capacity);
+        trace->messages = messages;
+        reading->capacity = capacity;
+    }
+    trace->messages[trace->count++] = *message;
+    return 0;
+}
+
+static int message_take(void *context, const struct lines_place *place, char *line)
+{
+    struct reading *reading = context;
+    const struct sim_trace *trace = reading->trace;
+    char *rest = NULL, *words[4];
+    double ns;
+    uint64_t bytes;
+    struct workload_message message;
+    for (int i = 0; i < 4; i++) {
+        words[i] = strtok_r(i ? NULL : line, " \t", &rest);
+        if (!words[i])
+            return lines_wrong(place, "a line has time, source, target and bytes, no more than",
+                               words[0]);
+    }
+    if (!text_to_real(words[0], &ns) || ns < 0 || ns > 1e12)
+        return lines_wrong(place, "no time in nanoseconds:", words[0]);
+    if (!text_to_u64(words[3], &bytes) || bytes > 1 << 30)
+        return lines_wrong(place, "no number of bytes:", words[3]);
+    if (sim_host_find(reading->net, words[1], &message.source) < 0)
+        return lines_wrong(place, "no host:", words[1]);
+    if (sim_host_find(reading->net, words[2], &message.target) < 0)
+        return lines_wrong(place, "no host:", words[2]);
+    message.when = (sim_time)(ns * (double)SIM_NS);
+    message.bytes = (uint32_t)bytes;
+    if (trace->count > 0 && trace->messages[trace->count - 1].when > message.when)
+        return lines_wrong(place, "earlier than the line before:", words[0]);
+    return message_add(reading, &message);
+}
+
+int sim_trace_read(struct sim_trace *trace, const struct net *net, const char *path)
+{
+    struct reading reading = {trace, net, 0};
+    return lines_read(path, &reading, message_take);
+}

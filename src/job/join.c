@@ -166,6 +166,8 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
 
 int rh_leave(struct rh_job *job)
 {
+    if (job->mailbox.state)
+        job->mailbox.close(job->mailbox.state);
     job->nic->ops->close(job->nic);
     say_goodbye(job);
     starter_release(&job->starter, true);

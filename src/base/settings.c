@@ -143,6 +143,13 @@ static const struct setting_spec specs[SETTING_COUNT] = {
                           .choices = "rdma|datagram",
                           .help = "how the data of shared variables travels: by remote memory, or "
                                   "in datagrams of 2048 bytes, to compare; the same on all"},
+    [SETTING_GRACE] = {.name = "RHINET_GRACE",
+                       .kind = SETTING_DURATION,
+                       .initial = "300ms",
+                       .most = 3600000000000,
+                       .help =
+                           "ranks that the launcher has asked to end (SIGTERM) are killed after "
+                           "that"},
     [SETTING_HOST_TIMEOUT] = {.name = "RHINET_HOST_TIMEOUT",
                               .kind = SETTING_DURATION,
                               .initial = "5s",

@@ -6,6 +6,7 @@
  * number (cross-memory attach), so that number must not be given to somebody else meanwhile.
  */
 #include "base/clock.h"
+#include "base/settings.h"
 #include "job/launch_parts.h"
 
 #include <errno.h>
@@ -13,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KILL_AFTER_NS   (300 * NS_PER_MS) /* to tidy up after SIGTERM; all are gone within 1 s */
-#define OUTPUT_AFTER_NS (600 * NS_PER_MS)
-#define HOSTS_AFTER_NS  (900 * NS_PER_MS)
+/* When ranks have been killed: so that, with the usual grace, all are gone within a second. */
+#define OUTPUT_AFTER_NS (300 * NS_PER_MS)
+#define HOSTS_AFTER_NS  (600 * NS_PER_MS)
 
 static void close_if_open(int fd)
 {
@@ -146,9 +147,10 @@ void launch_ranks_end(struct launcher *launcher, int signal, int status)
     launcher->is_ending = true;
     if (launcher->status == 0)
         launcher->status = status;
-    launcher->kill_ns = clock_deadline_ns(KILL_AFTER_NS);
-    launcher->output_end_ns = clock_deadline_ns(OUTPUT_AFTER_NS);
-    launcher->hosts_end_ns = clock_deadline_ns(HOSTS_AFTER_NS);
+    int64_t grace_ns = (int64_t)setting_number(launcher->options->settings, SETTING_GRACE);
+    launcher->kill_ns = clock_deadline_ns(grace_ns);
+    launcher->output_end_ns = clock_deadline_ns(grace_ns + OUTPUT_AFTER_NS);
+    launcher->hosts_end_ns = clock_deadline_ns(grace_ns + HOSTS_AFTER_NS);
 }
 
 void launch_ranks_reap(struct launcher *launcher)

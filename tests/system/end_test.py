@@ -44,7 +44,8 @@ class Interrupted(harness.SystemTest):
 
     def test_ranks_may_tidy_up(self):
         job = self.start("-n", 2, "sh", "-c", "trap 'echo tidy; exit 0' TERM; echo up; "
-                                              "while :; do sleep 0.01; done")
+                                              "while :; do sleep 0.01; done",
+                         environment={"RHINET_GRACE": "30s"})
         for _ in range(2):
             job.process.stdout.readline()
         os.kill(job.pid, signal.SIGTERM)

@@ -10,6 +10,7 @@
 #ifndef RHINET_JOB_H
 #define RHINET_JOB_H
 
+#include <rhinet/version.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -119,6 +119,7 @@ struct rh_set_spec {
                            one root; NULL: a shape that suits the NIC */
 };
 
+/* spec may be NULL: all ranks; a process has one such set at a time. */
 int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **set);
 int rh_set_destroy(struct rh_set *set);
 
@@ -128,6 +129,10 @@ int rh_set_size(const struct rh_set *set);
 
 /* Nobody leaves before all have entered. RH_EDEAD, on all survivors, if a member died. */
 int rh_barrier(struct rh_set *set, int64_t timeout_ns);
+
+/* The barrier of all ranks of the job, with the default timeout, for programs that need nothing
+ * else of this header: no mailbox and no set have to be made, and none is in the way. */
+int rh_barrier_all(struct rh_job *job);
 
 enum rh_type {
     RH_INT8,

@@ -23,6 +23,12 @@ struct manager_line {
     pthread_cond_t is_free;
 };
 
+/* What a layer above keeps with the job for the program; closed when the program leaves. */
+struct job_guest {
+    void *state;
+    void (*close)(void *state);
+};
+
 struct rh_job {
     struct nic *nic; /* first: every operation starts here */
     struct counters *counters;
@@ -33,6 +39,7 @@ struct rh_job {
     struct settings settings;
     struct job_memory memory;
     struct manager_line line;
+    struct job_guest mailbox;
     struct starter starter; /* ops is NULL unless there still is one */
 };
 

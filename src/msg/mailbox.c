@@ -83,7 +83,25 @@ void mail_close(struct rh_msg *msg)
     free(mail);
 }
 
-int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
+static void close_all(struct rh_msg *msg)
+{
+    msg->job->mailbox = (struct job_guest){0};
+    mail_close(msg);
+    sets_close(msg);
+    locks_close(msg);
+    free(msg);
+}
+
+/* The program leaves the job. A mailbox that it has not closed goes with the job's memory, since
+ * its requests may still be looked at. */
+static void close_ours(void *state)
+{
+    struct rh_msg *msg = state;
+    if (!msg->is_lent)
+        close_all(msg);
+}
+
+int mailbox_open(struct rh_msg **msg, struct rh_job *job)
 {
     struct rh_msg *made = calloc(1, sizeof(*made));
     if (!made)
@@ -98,6 +116,7 @@ int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
     result = mail_open(made);
     if (result < 0)
         goto close_sets;
+    job->mailbox = (struct job_guest){.state = made, .close = close_ours};
     *msg = made;
     return 0;
 close_sets:
@@ -109,11 +128,24 @@ free_made:
     return result;
 }
 
+int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
+{
+    struct rh_msg *kept = job->mailbox.state;
+    if (kept && kept->is_lent)
+        return error_set(RH_EEXIST, ERROR_NO_RANK, "the mailbox of this job is open already");
+    int result = kept ? 0 : mailbox_open(&kept, job);
+    if (result < 0)
+        return result;
+    kept->is_lent = true;
+    *msg = kept;
+    return 0;
+}
+
 int rh_msg_close(struct rh_msg *msg)
 {
-    mail_close(msg);
-    sets_close(msg);
-    locks_close(msg);
-    free(msg);
+    if (msg->all)
+        msg->is_lent = false; /* rh_barrier_all() needs it as long as the job */
+    else
+        close_all(msg);
     return 0;
 }

@@ -53,10 +53,15 @@ struct set_hub; /* set.c */
 
 struct rh_msg {
     struct rh_job *job;
+    bool is_lent;       /* to the program, which closes it */
+    struct rh_set *all; /* of rh_barrier_all(), or NULL */
     struct mail *mail;
     struct locks *locks;
     struct set_hub *sets;
 };
+
+/* Open the mailbox for ourselves; rh_msg_open() lends it to the program. */
+int mailbox_open(struct rh_msg **msg, struct rh_job *job);
 
 /* Each part opens and closes its own memory; mailbox.c calls them in this order and back. */
 int mail_open(struct rh_msg *msg);

@@ -14,7 +14,6 @@
 #define STAGE_LENGTH     (64u << 10)
 #define STAGE_PER_MEMBER 64u /* a block has at least that for each */
 #define TREE_WIDTH       4
-#define ID_COUNT         65536u
 
 /* ---- The hub -------------------------------------------------------------------------------- */
 
@@ -234,18 +233,15 @@ static int check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec)
     if (spec->struct_size < sizeof(*spec))
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "set spec.struct_size to sizeof(struct rh_set_spec)");
-    if (spec->id >= ID_COUNT)
-        return refuse(spec->id, "numbers of sets are below", (int)ID_COUNT);
+    if (spec->id >= SET_ID_COUNT)
+        return refuse(spec->id, "numbers of sets are below", (int)SET_ID_COUNT);
     if (spec->ranks && (spec->rank_count == 0 || spec->rank_count > (size_t)rh_size(msg->job)))
         return refuse(spec->id, "a set has 1 to size members", (int)spec->rank_count);
     return 0;
 }
 
-int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
+static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
 {
-    int result = check_spec(msg, spec);
-    if (result < 0)
-        return result;
     struct rh_set *set = calloc(1, sizeof(*set));
     if (!set)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set");
@@ -253,7 +249,7 @@ int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
     set->job = msg->job;
     set->id = spec->id;
     set->size = spec->ranks ? (int)spec->rank_count : rh_size(msg->job);
-    result = allocate(set);
+    int result = allocate(set);
     if (result == 0)
         result = copy_ranks(set, spec);
     if (result == 0)
@@ -272,6 +268,20 @@ int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
     set->board = board_set_open(set->job->world.board, set->id, (uint32_t)set->size);
     *made = set;
     return 0;
+}
+
+int set_create_all(struct rh_msg *msg, uint32_t id, struct rh_set **made)
+{
+    struct rh_set_spec spec = {.id = id};
+    return create(msg, &spec, made);
+}
+
+int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
+{
+    if (!spec)
+        return set_create_all(msg, SET_ID_ALL, made);
+    int result = check_spec(msg, spec);
+    return result < 0 ? result : create(msg, spec, made);
 }
 
 /* Find all members while they can be found. */

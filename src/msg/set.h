@@ -165,7 +165,15 @@ struct rh_set {
     struct board_set *board; /* tells people how far we are */
 };
 
+/* Numbers of sets of ours, above those of programs. */
+#define SET_ID_COUNT   65536u
+#define SET_ID_ALL     (SET_ID_COUNT + 0) /* of a program that has no wishes */
+#define SET_ID_BARRIER (SET_ID_COUNT + 1)
+
 /* ---- set.c ---------------------------------------------------------------------------------- */
+
+/* The set of all ranks, under a number of ours. */
+int set_create_all(struct rh_msg *msg, uint32_t id, struct rh_set **set);
 
 /* Another member's memory. Waits until that has made the set. RH_EDEAD, RH_ETIMEOUT. */
 int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,

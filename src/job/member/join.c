@@ -195,6 +195,8 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
 
 int rh_leave(struct rh_job *job)
 {
+    if (job->mailbox.state)
+        job->mailbox.close(job->mailbox.state);
     job->nic->ops->close(job->nic);
     say_goodbye(job);
     starter_release(&job->starter, true);

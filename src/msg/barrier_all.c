@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A barrier over all ranks for programs that need nothing else: mailbox and set come along with the
+ * first call and stay as long as the job.
+ */
+#include "msg/set.h"
+
+/* Threads that come here at once, though only one of them may: let one open the mailbox. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_all(struct rh_job *job, struct rh_set **all)
+{
+    struct rh_msg *msg = job->mailbox.state;
+    int result = msg ? 0 : mailbox_open(&msg, job);
+    if (result == 0 && !msg->all)
+        result = set_create_all(msg, SET_ID_BARRIER, &msg->all);
+    *all = result == 0 ? msg->all : NULL;
+    return result;
+}
+
+int rh_barrier_all(struct rh_job *job)
+{
+    struct rh_set *all;
+    pthread_mutex_lock(&opening);
+    int result = open_all(job, &all);
+    pthread_mutex_unlock(&opening);
+    return result < 0 ? result : rh_barrier(all, RH_TIMEOUT_DEFAULT);
+}

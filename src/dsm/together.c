@@ -109,10 +109,11 @@ static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t se
                            .from = RH_ANY_RANK,
                            .timeout_ns = timeout_ns};
     int result = rh_wait_word(dsm->job, &wait);
-    if (strike_out(dsm, variable, result == 0))
-        return 0;
-    if (result != RH_ETIMEOUT)
-        return result;
+    return strike_out(dsm, variable, result == 0) ? 0 : result;
+}
+
+static int nobody_signalled(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
+{
     return error_set(RH_ETIMEOUT, RH_ANY_RANK,
                      "waited %.3g s for somebody to signal variable %u; rh_dsm_signal() and "
                      "rh_dsm_broadcast() do",
@@ -137,7 +138,10 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
         return waited;
     result = rh_dsm_acquire(dsm, variable, held & WORD_WRITER ? RH_DSM_WRITE : RH_DSM_READ,
                             RH_TIMEOUT_DEFAULT);
-    return result < 0 ? result : waited;
+    if (result < 0)
+        return result;
+    /* only now: acquiring waits, and its waits have texts of their own */
+    return waited == RH_ETIMEOUT ? nobody_signalled(dsm, variable, timeout_ns) : waited;
 }
 
 static int post_event(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)

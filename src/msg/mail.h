@@ -399,8 +399,10 @@ bool post_once(struct mail *mail, struct rh_remote target, uint64_t value);
 
 /* Whether all of these have come, or the peer is gone. */
 bool post_tellings(struct mail *mail, int rank);
-/* Tell a sender how far we are. False if it must be tried again. */
-bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count);
+/* Tell a sender how far we are if it is behind by so many, one count at a time. Returns how far it
+ * is known to know. */
+uint64_t post_count(struct mail *mail, int rank, enum return_field field, uint64_t count,
+                    uint64_t behind);
 /* What was taken for sent gets its chance; the rest is withdrawn. */
 void post_close(struct mail *mail);
 

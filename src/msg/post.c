@@ -123,6 +123,8 @@ static bool post_start(struct mail *mail, struct posted_word *word, struct rh_re
 {
     int result = rh_push_start(mail->job, target, &word->value, sizeof(word->value), &word->done);
     word->is_underway = result == 0;
+    if (is_gone_code(result))
+        word->known = word->value;
     return is_gone_code(result);
 }
 
@@ -152,12 +154,18 @@ bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote tar
     return word->is_underway && post_look(mail, word) && word->known == value;
 }
 
-bool post_count(struct mail *mail, int rank, enum return_field field, uint64_t count)
+/* A count that is still under way is not followed by the next one: while messages come one by one
+ * each of them would be, and every message cost a push. */
+uint64_t post_count(struct mail *mail, int rank, enum return_field field, uint64_t count,
+                    uint64_t behind)
 {
+    struct posted_word *word = &mail->peer[rank].posted[field];
     uint64_t at = offsetof(struct returns, peer) +
                   (uint64_t)mail->rank * sizeof(mail->returns->peer[0]) + field * sizeof(uint64_t);
-    return post_word(mail, &mail->peer[rank].posted[field], rh_at(rank, MSG_SID_RETURNS, at),
-                     count);
+    bool is_free = !word->is_underway || post_look(mail, word);
+    if (is_free && count - word->known >= behind)
+        post_word(mail, word, rh_at(rank, MSG_SID_RETURNS, at), count);
+    return word->known;
 }
 
 void post_withdraw(struct mail *mail, struct posted_word *word)

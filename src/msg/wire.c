@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define RETURN_EVERY (LANE_SLOTS / 2)
+#define CREDIT_EVERY (INBOX_CREDIT / 4)
 /* For a message that is about to come, before anything else is done. */
 #define EAGER_LOOKS         1024
 #define EAGER_LOOKS_CROWDED 16
@@ -222,14 +223,12 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
 
 static void return_lane(struct mail *mail, struct lane_in *lane)
 {
-    if (post_count(mail, lane->source, RETURN_LANE, lane->next))
-        lane->returned = lane->next;
+    lane->returned = post_count(mail, lane->source, RETURN_LANE, lane->next, RETURN_EVERY);
 }
 
 static void return_blocks(struct mail *mail, struct lane_in *lane)
 {
-    if (post_count(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken))
-        lane->blocks_returned = lane->blocks_taken;
+    lane->blocks_returned = post_count(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken, 1);
 }
 
 static bool take_from_lane(struct mail *mail, int index)
@@ -351,18 +350,16 @@ static void poll_inbox(struct mail *mail)
     }
 }
 
+static bool is_owed(const struct peer *peer)
+{
+    return peer->inbox_done - peer->inbox_returned >= CREDIT_EVERY;
+}
+
 static void return_credit(struct mail *mail, int source)
 {
     struct peer *peer = &mail->peer[source];
-    if (post_count(mail, source, RETURN_INBOX, peer->inbox_done))
-        peer->inbox_returned = peer->inbox_done;
-    else
-        mail->owes_credit = true;
-}
-
-static bool is_owed(const struct peer *peer)
-{
-    return peer->inbox_done - peer->inbox_returned >= INBOX_CREDIT / 4;
+    peer->inbox_returned = post_count(mail, source, RETURN_INBOX, peer->inbox_done, CREDIT_EVERY);
+    mail->owes_credit |= is_owed(peer);
 }
 
 static void return_owed(struct mail *mail)

@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t *group_hosts_count(const struct traffic *traffic)
-{
-    uint32_t *count = calloc(traffic->group_count, sizeof(*count));
-    for (uint32_t t = 0; count && t < traffic->net->host_count; t++)
-        count[traffic->group[t]]++;
-    return count;
-}
-
 /* Cables that leave each group. */
 static void group_exits_count(const struct traffic *traffic, uint32_t *exits)
 {
@@ -32,13 +24,10 @@ static void group_exits_count(const struct traffic *traffic, uint32_t *exits)
 static int rates_fill(struct traffic *traffic)
 {
     uint32_t groups = traffic->group_count;
-    uint32_t *hosts = group_hosts_count(traffic);
+    const uint32_t *hosts = traffic->group_hosts;
     uint32_t *exits = calloc(groups, sizeof(*exits));
-    if (!hosts || !exits) {
-        free(hosts);
-        free(exits);
+    if (!exits)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u groups", groups);
-    }
     group_exits_count(traffic, exits);
     for (uint32_t g = 0; g < groups; g++) {
         uint32_t others = traffic->net->host_count - hosts[g];
@@ -48,7 +37,6 @@ static int rates_fill(struct traffic *traffic)
             traffic->between_rate[g * groups + h] = h != g && others ? sent / others : 0;
         }
     }
-    free(hosts);
     free(exits);
     return 0;
 }
@@ -59,14 +47,16 @@ static bool arrays_allocate(struct traffic *traffic)
     uint32_t groups = traffic->group_count;
     traffic->group = calloc(net->target_count + 1, sizeof(*traffic->group));
     traffic->group_of_switch = calloc(net->switch_count, sizeof(*traffic->group_of_switch));
+    traffic->group_hosts = calloc(groups, sizeof(*traffic->group_hosts));
     traffic->switch_hosts = calloc((size_t)net->switch_count * groups,
                                    sizeof(*traffic->switch_hosts));
     traffic->inside_rate = calloc(groups, sizeof(*traffic->inside_rate));
     traffic->between_rate = calloc((size_t)groups * groups, sizeof(*traffic->between_rate));
     traffic->group_source = calloc((size_t)traffic->class_count * groups * net->switch_count,
                                    sizeof(*traffic->group_source));
-    return traffic->group && traffic->group_of_switch && traffic->switch_hosts &&
-           traffic->inside_rate && traffic->between_rate && traffic->group_source;
+    return traffic->group && traffic->group_of_switch && traffic->group_hosts &&
+           traffic->switch_hosts && traffic->inside_rate && traffic->between_rate &&
+           traffic->group_source;
 }
 
 /* What a switch's hosts send to one host of a group. */
@@ -112,6 +102,7 @@ static int traffic_make(struct traffic **out, const struct net *net, uint32_t gr
     for (uint32_t t = 0; t < net->host_count; t++) {
         if (group_count > 1)
             traffic->group[t] = nodes[net->target_node[t]].group;
+        traffic->group_hosts[traffic->group[t]]++;
         traffic->switch_hosts[net->target_switch[t] * group_count + traffic->group[t]]++;
     }
     int result = rates_fill(traffic);
@@ -144,6 +135,7 @@ void traffic_destroy(struct traffic *traffic)
         return;
     free(traffic->group);
     free(traffic->group_of_switch);
+    free(traffic->group_hosts);
     free(traffic->switch_hosts);
     free(traffic->inside_rate);
     free(traffic->between_rate);
@@ -208,14 +200,13 @@ double traffic_host_load(const struct traffic *traffic, uint32_t class)
     if (traffic->matrix || traffic->out_share)
         return class == 0; /* scaled to that when it was read */
     uint32_t groups = traffic->group_count;
-    uint32_t *hosts = group_hosts_count(traffic);
-    for (uint32_t g = 0; hosts && g < groups; g++) {
+    const uint32_t *hosts = traffic->group_hosts;
+    for (uint32_t g = 0; g < groups; g++) {
         double out = class == 0 ? traffic->inside_rate[g] * (hosts[g] - 1.0) : 0;
         for (uint32_t h = 0; class == 1 && h < groups; h++)
             out += traffic->between_rate[g * groups + h] * hosts[h];
         if (out > most)
             most = out;
     }
-    free(hosts);
     return most;
 }

@@ -24,6 +24,7 @@ struct traffic {
     double between_weight; /* of one pair between groups; a pair inside one weighs 1 */
     uint32_t *group;       /* target -> group; hosts only */
     uint32_t *group_of_switch;
+    uint32_t *group_hosts;  /* [group]: its hosts */
     uint32_t *switch_hosts; /* [switch * group_count + group]: hosts of that group there */
     double *inside_rate;    /* [group]: from one host to one host inside */
     double *between_rate;   /* [source group * group_count + target group] */

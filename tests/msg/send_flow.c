@@ -171,6 +171,28 @@ static void credit(struct mail_test *test)
     }
 }
 
+/* Room is given back for many messages at a time, also where that takes longer than a message. */
+static void room_is_given_back_rarely(struct mail_test *test)
+{
+    const int count = 2000;
+    uint64_t pushes = mail_counter(test, "push");
+    for (int i = 0; i < count; i++) {
+        int got = -1;
+        if (test->rank % 2 == 0 && test->rank + 1 < test->size)
+            CHECK_OK(rh_send(test->msg, test->rank + 1, i, &i, sizeof(i)));
+        if (test->rank % 2 == 0 && test->rank + 1 < test->size)
+            CHECK_OK(rh_recv(test->msg, test->rank + 1, i, &got, sizeof(got), NULL));
+        if (test->rank % 2 == 1) {
+            CHECK_OK(rh_recv(test->msg, test->rank - 1, i, &got, sizeof(got), NULL));
+            CHECK_OK(rh_send(test->msg, test->rank - 1, i, &i, sizeof(i)));
+        }
+    }
+    if (!getenv("RHINET_FAULT"))
+        CHECK(mail_counter(test, "push") - pushes <
+              (uint64_t)count * 5 / 4); /* its own, one each */
+    mail_meet(test);
+}
+
 /* Rank 1 has sent more than rank 0 will keep; rank 0 meanwhile sends it something large. The word
  * that the large one may come must not stand behind all that. */
 static void control_passes(struct mail_test *test)
@@ -354,6 +376,7 @@ const struct mail_case send_flow_cases[] = {
     {.name = "flow-flood-large", .run = flood_large, .least_size = 2},
     {.name = "flow-told-at-once", .run = told_at_once, .least_size = RECEIVERS + 1},
     {.name = "flow-credit", .run = credit},
+    {.name = "flow-room-is-given-back-rarely", .run = room_is_given_back_rarely, .least_size = 2},
     {.name = "flow-control-passes", .run = control_passes, .least_size = 2},
     {.name = "flow-storm-small", .run = storm_small},
     {.name = "flow-storm-mixed", .run = storm_mixed},

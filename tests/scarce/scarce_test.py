@@ -139,6 +139,10 @@ class Route(Scarce):
         self.check("route", "check", "net", "--paths", "paths")
         self.check("route", "repair", "net", "table", "other", "--lft", "mended", "--full")
 
+    def test_paper(self):
+        for part in ("table-2", "fig-21", "fig-24"):
+            self.check("route", "paper", part, "--ports", 4)
+
 
 class Sim(Scarce):
     TIME = ["--load", 0.2, "--warm", "2us", "--time", "10us"]
@@ -167,6 +171,9 @@ class Sim(Scarce):
         self.check("sim", "thesis", "table-6.2", "--timeline", "line", "--packets", "packets",
                    "--pcap", "pcap")
         self.check("sim", "constants")
+
+    def test_messages(self):
+        self.check("sim", "thesis", "pm")
 
 
 # A remote shell that stays on this machine.

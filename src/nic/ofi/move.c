@@ -16,9 +16,10 @@
 #include <string.h>
 
 #define SMALL_LENGTH 512
-#define LARGE_LENGTH (64 * 1024)
-#define LARGE_MOST   64 /* pieces, of all moves together */
-#define DEPTH        8  /* pieces of one move */
+#define LARGE_LENGTH                                                                               \
+    (256 * 1024)      /* shorter ones cost a trip each, longer ones wait for their copy */
+#define LARGE_MOST 32 /* pieces, of all moves together */
+#define DEPTH      4  /* pieces of one move */
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
 

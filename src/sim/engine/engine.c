@@ -71,7 +71,7 @@ sim_ticket sim_post(struct sim *sim, sim_time when, struct sim_event event)
     assert(event.actor < sim->actor_count);
     sim_ticket ticket = queue_push(&sim->queue, when, event);
     if (ticket == 0)
-        sim->failure = -ENOMEM;
+        sim_starve(sim);
     return ticket;
 }
 
@@ -143,7 +143,7 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
     for (;;) {
         sim_time when = queue_peek(&sim->queue);
         if (sim->failure < 0 || (when == SIM_NEVER && sim->queue.pending > 0))
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the simulation's events");
+            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the simulation");
         if (when > until) {
             sim->now = until;
             return SIM_TIME;
@@ -161,6 +161,11 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
 void sim_stop(struct sim *sim)
 {
     sim->is_stopped = true;
+}
+
+void sim_starve(struct sim *sim)
+{
+    sim->failure = -ENOMEM;
 }
 
 sim_time sim_now(const struct sim *sim)

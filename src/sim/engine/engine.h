@@ -81,6 +81,9 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit);
 /* Ends sim_run() after the event that is happening now. */
 void sim_stop(struct sim *sim);
 
+/* The same, because something of the simulated world has no memory: sim_run() returns -ENOMEM. */
+void sim_starve(struct sim *sim);
+
 sim_time sim_now(const struct sim *sim);
 uint64_t sim_seed(const struct sim *sim);
 uint64_t sim_event_count(const struct sim *sim); /* that have happened */

@@ -20,7 +20,7 @@ struct sim {
     struct sim_actor *actors;
     uint32_t actor_count, actor_capacity;
     bool is_stopped;
-    int failure; /* 0, or why no event could be posted */
+    int failure; /* 0, or why it cannot go on */
     FILE *log;
 
     /* fiber.c's */

@@ -48,8 +48,10 @@ sim_time host_read_cost(struct host *host, uint64_t physical)
 {
     const struct sim_constants *c = host->constants;
     struct cache *cache = host->cache ? host->cache : calloc(1, sizeof(*cache));
-    if (!cache)
-        return c->memory_ps; /* a cache that has nothing */
+    if (!cache) {
+        sim_starve(host->sim);
+        return c->memory_ps;
+    }
     host->cache = cache;
     uint64_t page = physical >> PAGE_SHIFT;
     uint32_t line = (uint32_t)(physical >> LINE_SHIFT), tag = line + 1;

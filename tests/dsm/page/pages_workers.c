@@ -88,13 +88,14 @@ static bool add_one(struct program *program, uint32_t lock, bool for_reading)
                  "lock"))
         return false;
     unsigned char value = *cell(program, lock, 0);
-    for (size_t i = 0; i < CELLS; i++) {
-        if (!is_right(program, *cell(program, lock, i), value, lock))
-            return false;
-        if (!for_reading)
+    bool goes_on = true;
+    for (size_t i = 0; i < CELLS && goes_on; i++) {
+        goes_on = is_right(program, *cell(program, lock, i), value, lock);
+        if (goes_on && !for_reading)
             *cell(program, lock, i) = (unsigned char)(value + 1);
     }
-    return is_well(program, rh_dsm_pages_unlock(me->pages, lock), "unlock");
+    /* also after a death in the middle of it: others wait for the lock */
+    return is_well(program, rh_dsm_pages_unlock(me->pages, lock), "unlock") && goes_on;
 }
 
 static void *work(void *argument)

@@ -187,6 +187,8 @@ class Completion(unittest.TestCase):
                               (("route", "compute", "-a", "up"), ["up-down"]),
                               (("route", "generate", "drag"), ["dragonfly"]),
                               (("route", "paper", "t"), ["table-2"]),
+                              (("route", "compute", "--l", "--al"), ["--algorithm"]),
+                              (("route", "paper", "--", "fig-24"), ["fig-24"]),
                               (("completion", "z"), ["zsh"]),
                               (("help", "cache", "w"), ["warm"]),
                               (("cache", "bench", "--quick", "str"), ["stride"])):
@@ -201,7 +203,8 @@ class Completion(unittest.TestCase):
             open(os.path.join(folder, "fabric"), "w", encoding="ascii").close()
             for words in (("route", "compute", "fab"), ("route", "compute", "--lft", "fab"),
                           ("run", "--hostfile", "fab"), ("run", "-n", "2", "fab"),
-                          ("run", "-n", "2", "prog", "fab"), ("sim", "run", "--routing", "fab")):
+                          ("run", "-n", "2", "prog", "fab"), ("run", "-n", "2", "--", "fab"),
+                          ("run", "--", "prog", "fab"), ("sim", "run", "--routing", "fab")):
                 self.assertIn("fabric", self.complete(*words, cwd=folder), words)
             for words in (("top", ""), ("run", "--bind", "fab"), ("cache", ""), ("run", "-n", "")):
                 self.assertNotIn("fabric", self.complete(*words, cwd=folder), words)

@@ -82,6 +82,12 @@ class Tree(unittest.TestCase):
                 self.assertTrue(said.startswith(f"Usage: {' '.join(('rhinet', *path))} "), said)
                 self.assertIn("--help", said)
 
+    def test_help_names_what_operands_may_be(self):
+        for words, name in ((("route", "paper"), "PART"), (("cache", "bench"), "EXPERIMENT")):
+            wrong = rhinet(*words, "frob", status=2).stderr
+            choices = re.search(r": (.*) is expected, not 'frob'", wrong)[1]
+            self.assertIn(f"\n{name} is {choices}; all unless given.\n", TREE[words])
+
     def test_help_wins_over_what_is_missing(self):
         for words in (("run", "-n", "3", "--help"), ("route", "compute", "x", "y", "--help"),
                       ("sim", "run", "--size", "3", "--help")):

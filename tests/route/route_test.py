@@ -81,7 +81,8 @@ class Check(Case):
 
     def test_the_last_size_counts(self):
         once = route("generate", "torus", "--size", "3x3").stdout
-        self.assertEqual(route("generate", "torus", "--size", "2x2x2", "--size", "3x3").stdout, once)
+        twice = route("generate", "torus", "--size", "2x2x2", "--size", "3x3").stdout
+        self.assertEqual(twice, once)
 
     def test_lanes_within_limit(self):
         route("generate", "ring", "--switches", 9, "--hosts", 1, "-o", self.net)

@@ -214,6 +214,27 @@ static int take(const struct cli_option *option, char *text)
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
+static bool has_option(const struct cli_command *command, const char *name)
+{
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+        if (strcmp(option->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The name of a command beside the running one that has the option; or NULL. */
+static const char *beside_find(const char *name)
+{
+    const struct cli_command *above = cli_above(), *beside;
+    for (size_t i = 0; above && above->run == NULL && (beside = above->commands[i]); i++) {
+        if (!beside->is_hidden && has_option(beside, name))
+            return beside->name;
+    }
+    return NULL;
+}
+
 static int refuse_name(const struct cli_command *command, const char *word)
 {
     const char *names[OPTIONS_MAX];
@@ -223,6 +244,9 @@ static int refuse_name(const struct cli_command *command, const char *word)
          count < OPTIONS_MAX && (option = cli_option_at(command, count));)
         names[count++] = option->name;
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    const char *beside = strncmp(name, "--", 2) == 0 ? beside_find(name + 2) : NULL;
+    if (beside)
+        return cli_usage_error("unknown option %s; `%s` has it", name, beside);
     const char *nearest = text_nearest(name + strspn(name, "-"), names, count);
     return cli_usage_error("unknown option %s%s%s%s", name, nearest ? "; did you mean --" : "",
                            nearest ? nearest : "", nearest ? "?" : "");

@@ -52,6 +52,18 @@ static const struct cli_option shared[] = {
 static const struct cli_command command = {.name = "test", .options = own, .shared = shared};
 static const struct cli_command stopping = {.name = "test", .options = own, .stops = true};
 
+/* What the command stands below, with one that has another option. */
+static const struct cli_option other_options[] = {CLI_FLAG("loud", &wishes.all, "x"),
+                                                  CLI_OPTIONS_END};
+static const struct cli_command other = {.name = "other", .options = other_options};
+static const struct cli_command parent = {
+    .name = "parent", .commands = (const struct cli_command *const[]){&command, &other, NULL}};
+
+const struct cli_command *cli_above(void)
+{
+    return &parent;
+}
+
 struct words {
     const struct cli_command *command;
     int count;
@@ -185,6 +197,7 @@ static void test_refused(void **state)
         {"--fi x", "--fi may be --file or --files"},
         {"--qiet", "unknown option --qiet; did you mean --quiet?"},
         {"--colou=red --frob=1", "unknown option --frob; `"},
+        {"--loud", "unknown option --loud; `other` has it"},
         {"-x", "unknown option -x"},
         {"-qx", "unknown option -x"},
     };

@@ -62,18 +62,16 @@ _Static_assert(SLOT_WITHDRAWN < 1 << KIND_BITS, "a kind and a number share 16 bi
 
 struct announcement {
     uint64_t length;
-    uint32_t send_id;  /* the sender's name for it, which is not used again for a long time */
+    uint64_t send_id;  /* the sender's name for it, which is never used again */
     uint32_t pull_sid; /* where to pull it from, or 0: it must be streamed */
     uint32_t is_joint; /* and the sender helps, if it is told where to push */
-    uint32_t reserved;
 };
 
 struct go_ahead {
-    uint32_t send_id;
-    uint32_t stream;
+    uint64_t send_id;
     uint64_t first_chunk; /* chunks are numbered on from here */
-    uint32_t is_joint;    /* through MSG_SID_JOINT + stream; else through the stream's blocks */
-    uint32_t reserved;
+    uint32_t stream;
+    uint32_t is_joint; /* through MSG_SID_JOINT + stream; else through the stream's blocks */
 };
 
 /* ---- Memory that peers write ---------------------------------------------------------------- */
@@ -89,7 +87,7 @@ struct lanes {
 
 /* What receivers give back to this sender. */
 struct returns {
-    uint64_t chunks_done[SENDS_MOST]; /* of announced messages, by their number */
+    uint64_t chunks_done[SENDS_MOST]; /* of announced messages, by their place: see done_word() */
     struct {
         alignas(64) uint64_t lane_done;
         uint64_t inbox_done;
@@ -113,13 +111,30 @@ struct list {
 /* Which word of struct returns a receiver gives back. */
 enum return_field { RETURN_LANE, RETURN_INBOX, RETURN_BLOCKS, RETURN_FIELDS };
 
-/* A count on its way to a peer. */
+/* A word on its way to a peer: a count that only grows, in a word that is ours for good, or what is
+ * told of one message, in a word that is another message's once its sender has heard. */
 struct posted_word {
     uint64_t value; /* what travels */
     uint64_t known; /* what the peer has */
     struct rh_done done;
     bool is_underway;
+    bool is_of_message;
+    bool is_in_doubt;         /* of a message: its push timed out, so it is not pushed again */
+    struct nic_ticket ticket; /* of the swap that follows, see post.c */
 };
+
+/* What a receiver tells of a message: which one, and how many chunks it has done. The sender writes
+ * the word without any chunk when it announces the message. A name is a place and a count; after
+ * 2^32 messages the word could be mistaken, if one of the first was still being told. */
+static inline uint64_t done_word(uint64_t send_id, uint32_t chunks)
+{
+    return send_id / SENDS_MOST << 32 | chunks;
+}
+
+static inline bool is_same_message(uint64_t word, uint64_t other)
+{
+    return word >> 32 == other >> 32;
+}
 
 /* A rank we exchange messages with. */
 struct peer {
@@ -197,7 +212,7 @@ struct rh_request {
     int result;
     struct rh_status status;
     bool has_send_id;
-    uint32_t send_id;
+    uint64_t send_id;
     struct announcement announced; /* receive: what was matched */
     uint64_t arrival;              /* receive: the message's number, see struct unexpected */
     struct unexpected *record;     /* receive: of the announced message, to put it back */
@@ -265,10 +280,10 @@ struct mail {
     uint32_t pending_count;             /* sends and controls, over all peers */
     uint32_t active_in;                 /* streams in use */
     uint64_t send_ids[SENDS_MOST / 64]; /* set: in use */
-    uint32_t send_count;                /* announced so far: makes the numbers differ */
+    uint64_t send_count;                /* announced so far: makes the names differ */
     struct {
         int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
-        uint32_t send_id;
+        uint64_t send_id;
         bool is_untold; /* there was no memory to tell it */
     } withdrawn[SENDS_MOST];
     uint32_t untold_count;
@@ -386,16 +401,16 @@ void post_taken(struct mail *mail, int source, uint16_t number);
 bool post_settle(struct mail *mail, int rank);
 /* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */
 int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length);
-/* Write a peer's word, from memory that stays; once, however long that takes. False if it must be
- * asked for again. */
+/* Write a peer's word, from memory that stays. False if it must be asked for again. */
 bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote target,
                uint64_t value);
 /* The word's memory goes away. */
 void post_withdraw(struct mail *mail, struct posted_word *word);
 
-/* Write a word of a peer's once, whenever that is; it needs no room there, nor this process to look
- * after it. False: not now, and nothing was begun. */
-bool post_once(struct mail *mail, struct rh_remote target, uint64_t value);
+/* Make a message's word, which is `before` now, `value`, whenever that is; it needs no room there,
+ * nor this process to look after it unless the network loses it. False: not now, and nothing was
+ * begun. */
+bool post_once(struct mail *mail, struct rh_remote target, uint64_t before, uint64_t value);
 
 /* Whether all of these have come, or the peer is gone. */
 bool post_tellings(struct mail *mail, int rank);
@@ -457,8 +472,8 @@ void stream_abandon(struct mail *mail, struct rh_request *receive);
 
 /* News for an announced send, or for its receiver. False: not now, there is no memory to answer. */
 bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
-void stream_finished(struct mail *mail, int source, uint32_t send_id);
-bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
+void stream_finished(struct mail *mail, int source, uint64_t send_id);
+bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);

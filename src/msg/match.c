@@ -106,7 +106,7 @@ static bool is_well_formed(const struct arrived *arrived)
         return arrived->length >= sizeof(struct go_ahead);
     case SLOT_FINISHED:
     case SLOT_WITHDRAWN:
-        return arrived->length >= sizeof(uint32_t);
+        return arrived->length >= sizeof(uint64_t);
     }
     return false; /* a broken peer's; there is nobody to tell */
 }
@@ -114,7 +114,7 @@ static bool is_well_formed(const struct arrived *arrived)
 static bool take_control(struct mail *mail, const struct arrived *arrived)
 {
     struct go_ahead go_ahead;
-    uint32_t send_id;
+    uint64_t send_id;
     if (arrived->head->kind == SLOT_PROCEED) {
         memcpy(&go_ahead, arrived->data, sizeof(go_ahead));
         return stream_proceed(mail, arrived->source, &go_ahead);

@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PULLED UINT64_MAX /* in chunks_done: the receiver has the whole message */
+#define PULLED UINT32_MAX /* in a done_word(): the receiver has the whole message */
+_Static_assert((uint64_t)PULLED *STREAM_BLOCK > 1ULL << 46, "no message has that many chunks");
 
 static uint64_t chunk_count(uint64_t length)
 {
@@ -31,7 +32,7 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
 }
 
 /* False: there is no memory to remember it until it can be told. */
-static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send_id)
+static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint64_t send_id)
 {
     struct slot_head head = {.kind = (uint16_t)kind, .length = sizeof(send_id)};
     return progress_control(mail, rank, &head, &send_id);
@@ -41,9 +42,9 @@ static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send
 
 /* A number is a place, which is used again soon, and a count, so that news of an earlier message in
  * the same place are not taken for news of this. */
-static uint32_t place_of(uint32_t send_id)
+static uint32_t place_of(uint64_t send_id)
 {
-    return send_id % SENDS_MOST;
+    return (uint32_t)(send_id % SENDS_MOST);
 }
 
 static void give_place(struct mail *mail, uint32_t place)
@@ -54,29 +55,32 @@ static void give_place(struct mail *mail, uint32_t place)
     mail->send_ids[place / 64] &= ~(1ULL << place % 64);
 }
 
-static uint64_t chunks_done(const struct mail *mail, uint32_t send_id)
+static uint64_t chunks_done(const struct mail *mail, uint64_t send_id)
 {
     /* acquire: the receiver is done with that memory; pairs with its push of the word */
-    return __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)], __ATOMIC_ACQUIRE);
+    uint64_t word = __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)],
+                                    __ATOMIC_ACQUIRE);
+    return is_same_message(word, done_word(send_id, 0)) ? (uint32_t)word : 0;
 }
 
 /* Numbers of messages that were pulled just when their sender gave up. */
 static void reclaim_send_ids(struct mail *mail)
 {
     for (uint32_t place = 0; place < SENDS_MOST; place++) {
-        if (mail->withdrawn[place].rank != 0 && chunks_done(mail, place) == PULLED)
+        if (mail->withdrawn[place].rank != 0 &&
+            chunks_done(mail, mail->withdrawn[place].send_id) == PULLED)
             give_place(mail, place);
     }
 }
 
-static int take_send_id(struct mail *mail, uint32_t *send_id)
+static int take_send_id(struct mail *mail, uint64_t *send_id)
 {
     for (uint32_t word = 0; word < SENDS_MOST / 64; word++) {
         if (~mail->send_ids[word] == 0)
             continue;
         uint32_t bit = (uint32_t)__builtin_ctzll(~mail->send_ids[word]);
         mail->send_ids[word] |= 1ULL << bit;
-        *send_id = mail->send_count++ * SENDS_MOST + word * 64 + bit;
+        *send_id = mail->send_count++ * SENDS_MOST + word * 64ULL + bit;
         return 0;
     }
     reclaim_send_ids(mail);
@@ -115,7 +119,8 @@ int stream_announce(struct mail *mail, struct rh_request *send)
         offer(mail, send);
     send->chunk = 0;
     send->is_joint = false;
-    __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)],
+                     done_word(send->send_id, 0), __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -167,7 +172,7 @@ static void tell_untold(struct mail *mail)
     }
 }
 
-static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_id)
+static struct rh_request *find_send(struct mail *mail, int rank, uint64_t send_id)
 {
     struct rh_request *send = mail->sending.first;
     while (send && (send->rank != rank || send->send_id != send_id || send->rank == mail->rank))
@@ -175,7 +180,7 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_i
     return send;
 }
 
-static bool is_withdrawn(const struct mail *mail, int rank, uint32_t send_id)
+static bool is_withdrawn(const struct mail *mail, int rank, uint64_t send_id)
 {
     uint32_t place = place_of(send_id);
     return mail->withdrawn[place].rank == rank + 1 && mail->withdrawn[place].send_id == send_id;
@@ -205,7 +210,7 @@ void stream_end_send(struct mail *mail, struct rh_request *send, enum counter wa
 }
 
 /* The receiver has heard that a message was withdrawn. */
-void stream_finished(struct mail *mail, int source, uint32_t send_id)
+void stream_finished(struct mail *mail, int source, uint64_t send_id)
 {
     if (is_withdrawn(mail, source, send_id))
         give_place(mail, place_of(send_id));
@@ -285,24 +290,18 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
     request_complete(receive, result);
 }
 
-/* The sender's word for a message: other messages use it later, so nothing may be written there
- * twice. */
-static struct rh_remote done_at(int source, uint32_t send_id)
+/* The sender's word for a message; other messages use it later. */
+static struct rh_remote done_at(int source, uint64_t send_id)
 {
     return rh_at(source, MSG_SID_RETURNS, (uint64_t)place_of(send_id) * sizeof(uint64_t));
 }
 
 /* The whole message is here. False: not now. The sender must hear that without our help: the
- * program may not call us again for long. Where memory is in reach the word is written at once;
- * elsewhere a push that timed out might still come, long after, so it is started and never
- * repeated. */
-static bool tell_pulled(struct mail *mail, int source, uint32_t send_id)
+ * program may not call us again for long. */
+static bool tell_pulled(struct mail *mail, int source, uint64_t send_id)
 {
-    uint64_t done = PULLED;
-    if (wire_meet(mail, source) < 0 || !mail->peer[source].is_direct)
-        return post_once(mail, done_at(source, send_id), done);
-    int result = rh_push(mail->job, done_at(source, send_id), &done, sizeof(done));
-    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+    return post_once(mail, done_at(source, send_id), done_word(send_id, 0),
+                     done_word(send_id, PULLED));
 }
 
 /* The sender gives the memory another message once it has heard that this one is here, and it may
@@ -325,7 +324,7 @@ static bool pull_once(struct mail *mail, struct rh_request *receive)
 /* False: not now. */
 static bool pull_whole(struct mail *mail, struct rh_request *receive)
 {
-    uint32_t send_id = receive->announced.send_id;
+    uint64_t send_id = receive->announced.send_id;
     int source = receive->status.source;
     if (!pull_once(mail, receive))
         return false;
@@ -349,12 +348,14 @@ struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uin
     if (index == STREAM_COUNT)
         return NULL;
     struct stream_in *stream = &mail->stream_in[index];
-    *stream = (struct stream_in){.is_used = true,
-                                 .receive = receive,
-                                 .source = receive->status.source,
-                                 .announced = receive->announced,
-                                 .first_chunk = stream->next_chunk,
-                                 .next_chunk = stream->next_chunk + chunk_count};
+    *stream = (struct stream_in){
+        .is_used = true,
+        .receive = receive,
+        .source = receive->status.source,
+        .announced = receive->announced,
+        .first_chunk = stream->next_chunk,
+        .next_chunk = stream->next_chunk + chunk_count,
+        .told = {.is_of_message = true, .known = done_word(receive->announced.send_id, 0)}};
     mail->active_in++;
     receive->stream = index;
     return stream;
@@ -453,7 +454,7 @@ void stream_abandon(struct mail *mail, struct rh_request *receive)
         close_stream(mail, stream, 0);
 }
 
-bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
+bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id)
 {
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
@@ -474,13 +475,19 @@ static void take_chunk(struct stream_in *stream, const char *block)
     stream->chunk++;
 }
 
+static bool tell_chunks(struct mail *mail, struct stream_in *stream)
+{
+    uint64_t send_id = stream->announced.send_id;
+    return post_word(mail, &stream->told, done_at(stream->source, send_id),
+                     done_word(send_id, (uint32_t)stream->chunk));
+}
+
 static void progress_in(struct mail *mail, uint32_t index)
 {
     struct stream_memory *memory = &mail->streams[index];
     struct stream_in *stream = &mail->stream_in[index];
     uint64_t total = chunk_count(stream->announced.length);
-    struct rh_remote word = done_at(stream->source, stream->announced.send_id);
-    bool is_told = post_word(mail, &stream->told, word, stream->chunk);
+    bool is_told = tell_chunks(mail, stream);
     while (stream->chunk < total) {
         uint64_t number = stream->first_chunk + stream->chunk;
         uint64_t block = number % STREAM_BLOCKS;
@@ -488,7 +495,7 @@ static void progress_in(struct mail *mail, uint32_t index)
         if (__atomic_load_n(&memory->arrived[block], __ATOMIC_ACQUIRE) != number + 1)
             return;
         take_chunk(stream, memory->block[block]);
-        is_told = post_word(mail, &stream->told, word, stream->chunk);
+        is_told = tell_chunks(mail, stream);
     }
     if (is_told)
         close_stream(mail, stream, 0);

@@ -5,6 +5,7 @@
  */
 #include "experiment/mpi_measure.h"
 
+#include "experiment/failure.h"
 #include "sim/cluster/cluster.h"
 #include "sim/host/host.h"
 #include "simulated/simulated.h"
@@ -24,6 +25,7 @@ struct exchange {
     const struct pm_setup *setup;
     struct simulated *simulated;
     int64_t begin_ns, end_ns; /* rank 0's */
+    struct failure failure;   /* a rank is gone: nobody waits for it */
 };
 
 /* One rank. */
@@ -106,7 +108,8 @@ static int round_run(struct turn *turn)
     int result = 0;
     turn->to_send = turn->total;
     turn->to_take += (int64_t)turn->total;
-    while ((turn->to_send > 0 || turn->to_take > 0) && result == 0) {
+    while ((turn->to_send > 0 || turn->to_take > 0) && result == 0 &&
+           turn->exchange->failure.code == 0) {
         int sent = step_send(turn);
         int taken = sent < 0 || turn->to_take <= 0 ? 0 : step_take(turn);
         result = sent < 0 ? sent : taken < 0 ? taken : 0;
@@ -122,7 +125,8 @@ static int rounds_run(struct turn *turn)
     struct exchange *exchange = turn->exchange;
     uint32_t warm = 1 + RING_SLOTS / (1 + exchange->setup->size / turn->most);
     int result = 0;
-    for (uint32_t i = 0; i < warm + exchange->setup->rounds && result == 0; i++) {
+    uint32_t rounds = warm + exchange->setup->rounds;
+    for (uint32_t i = 0; i < rounds && result == 0 && exchange->failure.code == 0; i++) {
         if (rh_rank(turn->job) == 0 && i == warm)
             exchange->begin_ns = rh_clock_ns(turn->job);
         result = round_run(turn);
@@ -144,11 +148,12 @@ static int rank_main(struct rh_job *job, void *context)
                         .give_up_ns = rh_clock_ns(job) + LIMIT_NS};
     pm_options_of(setup, &options);
     int result = pmOpenContext(&turn.pm, job, &options);
-    if (result < 0)
-        return result;
-    result = rounds_run(&turn);
+    if (result == 0)
+        result = rounds_run(&turn);
+    failure_note(&exchange->failure, result);
     pm_linger(job);
-    int closed = pmCloseContext(turn.pm);
+    int closed = turn.pm ? pmCloseContext(turn.pm) : 0;
+    failure_note(&exchange->failure, closed);
     return result < 0 ? result : closed;
 }
 
@@ -162,5 +167,5 @@ int mpi_exchange(const struct pm_setup *setup, double *us)
                                         .handle = &exchange.simulated};
     int result = simulated_run(&options, NULL);
     *us = (double)(exchange.end_ns - exchange.begin_ns) / 1000 / setup->rounds;
-    return result;
+    return failure_result(&exchange.failure, result);
 }

@@ -4,6 +4,7 @@
  */
 #include "experiment/pm_measure.h"
 
+#include "experiment/failure.h"
 #include "simulated/simulated.h"
 
 #include <rhinet/pm.h>
@@ -20,6 +21,7 @@ struct measurement {
     int (*program)(struct measurement *measurement, struct pm_context *pm, int side);
     struct rh_job *job[2];
     int64_t begin_ns, end_ns;
+    struct failure failure;
     struct pm_memory memory;
     uint64_t is_open, is_over; /* what the sides tell each other outside of the network */
     char data[2][BUFFER];
@@ -158,11 +160,14 @@ static int rank_main(struct rh_job *job, void *context)
     pm_options_of(measurement->setup, &options);
     measurement->job[side] = job;
     int result = pmOpenContext(&pm, job, &options);
+    failure_note(&measurement->failure, result);
     if (result < 0)
         return result;
     result = measurement->program(measurement, pm, side);
+    failure_note(&measurement->failure, result);
     pm_linger(job);
     int closed = pmCloseContext(pm);
+    failure_note(&measurement->failure, closed);
     return result < 0 ? result : closed;
 }
 
@@ -176,10 +181,11 @@ static int measure(const struct pm_setup *setup,
                                         .rank_main = rank_main,
                                         .context = measurement};
     if (!measurement)
-        return RH_ENOSPACE;
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a measurement");
     measurement->setup = setup;
     measurement->program = program;
     int result = simulated_run(&options, &report);
+    result = failure_result(&measurement->failure, result);
     *us = (double)(measurement->end_ns - measurement->begin_ns) / 1000 / setup->rounds;
     free(measurement);
     return result;

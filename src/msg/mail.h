@@ -35,9 +35,13 @@ enum slot_kind {
     SLOT_BLOCK,       /* in the lane's block, or behind the head in the inbox */
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
-    SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED, /* to a sender: its withdrawal is known */
-    SLOT_WITHDRAWN /* to a receiver: the sender has given up */
+    SLOT_PROCEED,   /* to a sender: stream it, see struct go_ahead */
+    SLOT_FINISHED,  /* to a sender: its withdrawal is known */
+    SLOT_WITHDRAWN, /* to a receiver: the sender has given up */
+    /* A push of its timed out, and it must make it again, see tests/model/hold.pml: */
+    SLOT_HOLD,  /* to a receiver: keep the stream */
+    SLOT_HELD,  /* to a sender: it is kept, push */
+    SLOT_LET_GO /* to a receiver: all that was pushed is there */
 };
 
 /* Without the slot's number this is also what is appended to an inbox; there the kind has a number
@@ -58,7 +62,7 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
 #define KIND_BITS   4
 #define NUMBER_MASK (UINT16_MAX >> KIND_BITS)
-_Static_assert(SLOT_WITHDRAWN < 1 << KIND_BITS, "a kind and a number share 16 bits");
+_Static_assert(SLOT_LET_GO < 1 << KIND_BITS, "a kind and a number share 16 bits");
 
 struct announcement {
     uint64_t length;
@@ -201,6 +205,9 @@ enum request_state {
     STATE_COMPLETE
 };
 
+/* Whether the receiver keeps a stream until we let go of it. */
+enum hold { HOLD_NONE, HOLD_ASKED, HOLD_GIVEN };
+
 struct rh_request {
     struct rh_msg *msg;
     enum request_kind kind_of;
@@ -223,6 +230,8 @@ struct rh_request {
     uint64_t chunk;       /* send: next to push */
     bool is_pushing;      /* send: that one is under way */
     struct rh_done push;  /* send: and this says when it is there */
+    bool is_in_doubt;     /* send: the push of the chunk timed out */
+    enum hold hold;       /* send: of the stream */
     bool is_joint;        /* send: the receiver has told us where to push */
     struct rh_request *next, *previous;
     union {
@@ -253,6 +262,8 @@ struct stream_in {
     uint64_t chunk;          /* next to copy out */
     uint64_t next_chunk;     /* numbers used so far */
     struct posted_word told; /* chunks that the sender knows to be copied out */
+    bool is_held; /* the sender may push something again, and will say when it does not */
+    bool is_over; /* the message is, but not that */
     bool is_joint;
     bool is_attached;  /* joint: the buffer is open to the sender */
     bool is_withdrawn; /* joint: the sender has given up, and will say so */
@@ -474,6 +485,9 @@ void stream_abandon(struct mail *mail, struct rh_request *receive);
 bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
 void stream_finished(struct mail *mail, int source, uint64_t send_id);
 bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id);
+bool stream_hold(struct mail *mail, int source, uint64_t send_id);
+bool stream_held(struct mail *mail, int source, uint64_t send_id);
+void stream_let_go(struct mail *mail, int source, uint64_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
@@ -482,7 +496,9 @@ uint64_t stream_moved(const struct mail *mail, const struct rh_request *request)
 /* End what hangs on peers that are gone. */
 void stream_end_gone(struct mail *mail);
 
-/* For joint.c: a free stream for this receive, NULL if there is none. */
+/* For joint.c: whether a chunk whose push timed out may be pushed again; if not, ask again. */
+bool stream_may_repeat(struct mail *mail, struct rh_request *send);
+/* A free stream for this receive, NULL if there is none. */
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
 bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);

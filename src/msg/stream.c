@@ -10,6 +10,10 @@
  * the stream is free again only when its sender has no more to write. A sender that does says so
  * when the receiver counts on it, and keeps the message's number out of use until the receiver has
  * heard.
+ *
+ * A push that timed out may have landed, and whose memory it then is we do not know; it may be
+ * lost, too, and must be made again. So the receiver is asked to keep the stream until the sender
+ * lets go of it. Model: tests/model/hold.pml.
  */
 #include "msg/mail.h"
 #include "rma/rma.h"
@@ -119,6 +123,8 @@ int stream_announce(struct mail *mail, struct rh_request *send)
         offer(mail, send);
     send->chunk = 0;
     send->is_joint = false;
+    send->is_in_doubt = false;
+    send->hold = HOLD_NONE;
     __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)],
                      done_word(send->send_id, 0), __ATOMIC_RELAXED);
     return 0;
@@ -216,8 +222,33 @@ void stream_finished(struct mail *mail, int source, uint64_t send_id)
         give_place(mail, place_of(send_id));
 }
 
-/* Begin with the next chunk. One that may be there already must not come again: the block may be
- * another message's by then. So it is gone on with, however long that takes. */
+bool stream_may_repeat(struct mail *mail, struct rh_request *send)
+{
+    if (send->hold == HOLD_NONE && tell(mail, send->rank, SLOT_HOLD, send->send_id))
+        send->hold = HOLD_ASKED;
+    return send->hold == HOLD_GIVEN;
+}
+
+/* The receiver keeps a stream. Our message may be over without that. */
+bool stream_held(struct mail *mail, int source, uint64_t send_id)
+{
+    struct rh_request *send = find_send(mail, source, send_id);
+    if (!send)
+        return tell(mail, source, SLOT_LET_GO, send_id);
+    send->hold = HOLD_GIVEN;
+    return true;
+}
+
+/* All is there that was pushed of this message. False: that cannot be told now. */
+static bool let_go(struct mail *mail, struct rh_request *send)
+{
+    if (send->hold == HOLD_GIVEN && !tell(mail, send->rank, SLOT_LET_GO, send->send_id))
+        return false;
+    send->hold = HOLD_NONE;
+    return true;
+}
+
+/* Begin with the next chunk. However long it takes, it is gone on with. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     uint64_t number = send->first_chunk + send->chunk;
@@ -235,9 +266,25 @@ static int push_chunk(struct mail *mail, struct rh_request *send)
     return result;
 }
 
-/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it. */
+/* Whether the next chunk is not to be pushed now. One that was pushed once and is counted has
+ * come; with a second on its way that says nothing about the block. */
+static bool is_kept_back(struct mail *mail, struct rh_request *send)
+{
+    if (likely(!send->is_in_doubt))
+        return false;
+    if (send->hold != HOLD_GIVEN && chunks_done(mail, send->send_id) > send->chunk) {
+        send->is_in_doubt = false;
+        send->chunk++;
+        return true;
+    }
+    return !stream_may_repeat(mail, send);
+}
+
+/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it, or that is not known. */
 static int move_chunk(struct mail *mail, struct rh_request *send)
 {
+    if (!send->is_pushing && is_kept_back(mail, send))
+        return RH_EAGAIN;
     int result = send->is_pushing ? 0 : push_chunk(mail, send);
     if (result == 0)
         result = rh_test_done(mail->job, &send->push);
@@ -247,6 +294,7 @@ static int move_chunk(struct mail *mail, struct rh_request *send)
         rh_withdraw(mail->job, &send->push);
     send->is_pushing = false;
     send->chunk += result == 0;
+    send->is_in_doubt = result != 0 && (send->is_in_doubt || result == RH_ETIMEOUT);
     return result;
 }
 
@@ -265,7 +313,7 @@ static void progress_out(struct mail *mail, struct rh_request *send)
         }
         done = chunks_done(mail, send->send_id);
     }
-    if (send->chunk < total || done < total)
+    if (send->chunk < total || done < total || !let_go(mail, send))
         return;
     stream_end_send(mail, send, COUNTER_MSG_RING);
 }
@@ -273,7 +321,8 @@ static void progress_out(struct mail *mail, struct rh_request *send)
 /* True if the receiver has it all, which it may have done alone. */
 static bool check_pulled(struct mail *mail, struct rh_request *send)
 {
-    if (chunks_done(mail, send->send_id) != PULLED)
+    bool may_come = send->hold == HOLD_GIVEN && send->is_in_doubt;
+    if (chunks_done(mail, send->send_id) != PULLED || may_come || !let_go(mail, send))
         return false;
     stream_end_send(mail, send, send->announced.is_joint ? COUNTER_MSG_JOINT : COUNTER_MSG_PULL);
     return true;
@@ -396,9 +445,49 @@ static bool open_stream(struct mail *mail, struct rh_request *receive)
 static void close_stream(struct mail *mail, struct stream_in *stream, int result)
 {
     struct rh_request *receive = stream->receive;
-    stream_give_back(mail, stream);
+    stream->receive = NULL;
+    stream->is_over = true;
+    if (likely(!stream->is_held))
+        stream_give_back(mail, stream);
     if (receive)
         end_receive(mail, receive, result);
+}
+
+/* The sender writes no more, or has nothing more to say. */
+static void free_stream(struct mail *mail, struct stream_in *stream, int result)
+{
+    stream->is_held = false;
+    close_stream(mail, stream, result);
+}
+
+static struct stream_in *find_stream(struct mail *mail, int source, uint64_t send_id)
+{
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        struct stream_in *stream = &mail->stream_in[i];
+        if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
+            return stream;
+    }
+    return NULL;
+}
+
+/* Who asks when the stream is closed needs no answer: all has come, and is told. */
+bool stream_hold(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return true;
+    stream->is_held = tell(mail, source, SLOT_HELD, send_id);
+    return stream->is_held;
+}
+
+void stream_let_go(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return;
+    stream->is_held = false;
+    if (stream->is_over)
+        stream_give_back(mail, stream);
 }
 
 bool stream_finish(struct mail *mail, struct stream_in *stream)
@@ -451,16 +540,14 @@ void stream_abandon(struct mail *mail, struct rh_request *receive)
     stream->receive = NULL;
     joint_detach(mail, stream);
     if (mail->peer[stream->source].is_gone)
-        close_stream(mail, stream, 0);
+        free_stream(mail, stream, 0);
 }
 
 bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id)
 {
-    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        struct stream_in *stream = &mail->stream_in[i];
-        if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
-            close_stream(mail, stream, RH_ECANCELED);
-    }
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (stream)
+        free_stream(mail, stream, RH_ECANCELED);
     return tell(mail, source, SLOT_FINISHED, send_id);
 }
 
@@ -525,9 +612,11 @@ void stream_progress(struct mail *mail)
     }
     for (uint32_t i = 0; mail->active_in > 0 && i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
-        if (stream->is_used && stream->is_joint)
+        if (!stream->is_used || stream->is_over)
+            continue;
+        if (stream->is_joint)
             joint_progress_in(mail, stream);
-        else if (stream->is_used)
+        else
             progress_in(mail, i);
     }
     if (unlikely(mail->matched.first != NULL))
@@ -553,7 +642,7 @@ void stream_end_gone(struct mail *mail)
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
         if (stream->is_used && mail->peer[stream->source].is_gone)
-            close_stream(mail, stream, RH_EDEAD);
+            free_stream(mail, stream, RH_EDEAD);
     }
     for (uint32_t place = 0; place < SENDS_MOST; place++) {
         int rank = mail->withdrawn[place].rank - 1;

@@ -107,7 +107,6 @@ void agent_end(struct agent *agent)
 static void serve_all(struct agent *agent)
 {
     int64_t reap_ns = 0, mounts_ns = clock_deadline_ns(MOUNTS_NS);
-    bool has_told = false;
     for (;;) {
         agent_serve(agent, SERVE_MS);
         if (clock_now_ns() >= reap_ns) {
@@ -120,10 +119,8 @@ static void serve_all(struct agent *agent)
         }
         if (!atomic_load_explicit(&agent->card->stop, memory_order_acquire))
             continue;
-        if (!has_told)
-            directory_tell_done(&agent->node.directory);
-        has_told = true;
-        if (directory_all_done(&agent->node.directory))
+        if (directory_tell_done(&agent->node.directory) &&
+            directory_all_done(&agent->node.directory))
             return;
     }
 }

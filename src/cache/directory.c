@@ -338,16 +338,16 @@ int directory_shape(struct directory *directory, int rank, struct cache_shape *s
     return 0;
 }
 
-void directory_tell_done(struct directory *directory)
+bool directory_tell_done(struct directory *directory)
 {
-    uint64_t yes = 1;
-    for (int rank = 0; rank < directory->size; rank++) {
-        if (directory_is_alive(directory, rank))
-            rh_push(directory->job,
-                    rh_at(rank, CACHE_SID_DIRECTORY,
-                          directory->done_offset + (uint64_t)directory->rank * 8),
-                    &yes, sizeof(yes));
+    uint64_t yes = 1, at = directory->done_offset + (uint64_t)directory->rank * 8;
+    for (; directory->told < directory->size; directory->told++) {
+        int rank = directory->told;
+        if (directory_is_alive(directory, rank) &&
+            rh_push(directory->job, rh_at(rank, CACHE_SID_DIRECTORY, at), &yes, sizeof(yes)) < 0)
+            return false;
     }
+    return true;
 }
 
 bool directory_all_done(const struct directory *directory)

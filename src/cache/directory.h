@@ -48,6 +48,7 @@ struct directory {
     _Atomic uint32_t claim;          /* the last number */
     struct cache_shape *shapes;      /* of the peers' arenas */
     _Atomic uint8_t *is_shape_known; /* one for each rank */
+    int told;                        /* ranks below know that our program has ended */
     struct cache_control *control;
 };
 
@@ -117,8 +118,8 @@ int directory_alternate_drop(struct directory *directory, const uint64_t id[2], 
 /* The shape of a peer's arena; asked once. */
 int directory_shape(struct directory *directory, int rank, struct cache_shape *shape);
 
-/* Say that this node's program has ended, to all. */
-void directory_tell_done(struct directory *directory);
+/* Say that this node's program has ended, to all. False: some do not know yet; again later. */
+bool directory_tell_done(struct directory *directory);
 
 /* Whether all others have said so, or are gone. */
 bool directory_all_done(const struct directory *directory);

@@ -280,6 +280,12 @@ class Faults(Case):
                   RHINET_FAULT="seed=3,drop=push%0.02,drop=pull%0.02,drop=atomic%0.02")
         self.check_good(job, 3)
 
+    def test_lost_ends(self):
+        """That a node needs no more is told again until everybody knows."""
+        job = run(3, SMALL[:1], "--cache", "5M", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=3,drop=push%0.3")
+        self.check_good(job, 3)
+
     def test_checksums_notice(self):
         """Flipped bits in blocks, headers and directory: never in what is read."""
         job = run(3, [LARGE, *FILES], "--cache", "64M", "--checksum", "--nic", "fault(shm)",

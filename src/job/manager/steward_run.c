@@ -229,7 +229,8 @@ static void serve(struct steward *steward)
         let_in(steward);
 }
 
-static noreturn void run(const struct steward_plan *plan, int report_fd)
+/* The attribute, not the word: clang compares it with the pointer's. */
+__attribute__((__noreturn__)) static void run(const struct steward_plan *plan, int report_fd)
 {
     struct steward steward = {.plan = plan, .kill_ns = INT64_MAX};
     set_up(&steward, report_fd);

@@ -20,7 +20,7 @@
 #include <sys/uio.h>
 
 #define LENGTH  (1u << 20)
-#define WAIT_NS RH_MILLISECONDS(15000)
+#define WAIT_NS RH_MILLISECONDS(60000)
 
 enum { SID_GOING = 10, SID_STAYING = 11, SID_WORDS = 12 };
 enum { TAG_PID = 1, TAG_LARGE, TAG_DONE };
@@ -127,7 +127,7 @@ static void attach_both(void)
 
 static void wait_for_both(void)
 {
-    MEMBER_OK(&member, rh_segment_wait(member.job, 0, SID_STAYING, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&member, rh_segment_wait(member.job, 0, SID_STAYING, WAIT_NS));
     memset(memory[0], 'P', LENGTH);
 }
 
@@ -171,6 +171,8 @@ static void test_late(void)
     if (member.rank == 0) {
         MEMBER_OK(&member, rh_segment_attach(member.job, SID_GOING, memory[0], LENGTH));
         wait_for_word(&words[1]);
+        wait_for_word(&words[2]); /* it has seen the segment, which nobody finds from now on */
+        __atomic_store_n(&words[2], 0, __ATOMIC_RELAXED);
         MEMBER_CODE(&member, rh_segment_detach(member.job, SID_GOING), RH_ETIMEOUT);
         MEMBER_CHECK(&member, rh_error_rank() == 1 && strstr(rh_error_text(), "detach again"));
         MEMBER_CODE(&member, rh_segment_attach(member.job, SID_GOING, memory[1], LENGTH),
@@ -184,7 +186,7 @@ static void test_late(void)
         MEMBER_OK(&member, rh_segment_attach(member.job, SID_GOING, memory[1], LENGTH));
         return;
     }
-    MEMBER_OK(&member, rh_segment_wait(member.job, 0, SID_GOING, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(&member, rh_segment_wait(member.job, 0, SID_GOING, WAIT_NS));
     memset(memory[0], 'P', LENGTH);
     if (member.rank == 1) {
         struct nic_view view;
@@ -195,6 +197,7 @@ static void test_late(void)
         MEMBER_OK(&member, rh_push(member.job, rh_at(0, SID_GOING, 0), memory[0], LENGTH));
         return;
     }
+    tell(0, 2);
     wait_for_word(&words[0]);
     MEMBER_CODE(&member, rh_push(member.job, rh_at(0, SID_GOING, 0), memory[0], 8), RH_ESTALE);
     tell(0, 2);
@@ -250,7 +253,7 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     member_start(&member, seed);
     MEMBER_OK(&member, rh_segment_alloc(member.job, SID_WORDS, 24, (void **)&words));
     for (int rank = 0; rank < member.size; rank++)
-        MEMBER_OK(&member, rh_segment_wait(member.job, rank, SID_WORDS, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(&member, rh_segment_wait(member.job, rank, SID_WORDS, WAIT_NS));
     exchange_pids();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (strcmp(name, cases[i].name) == 0)

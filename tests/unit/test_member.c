@@ -14,6 +14,7 @@
 #include <rhinet/error.h>
 #include <rhinet/job.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -105,7 +106,7 @@ static void test_hello_is_refused(void **state)
     (void)state;
     struct reply reply = good_reply(1);
     reply.code = RH_EREFUSED;
-    strcpy(reply.text, "this job is full");
+    snprintf(reply.text, sizeof(reply.text), "this job is full");
     check_hello(&reply, 0, RH_EREFUSED, "task manager: this job is full");
     check_hello(&reply, 2, RH_EREFUSED, "task manager: this job is full");
     memset(reply.text, 'x', sizeof(reply.text)); /* without an end */
@@ -120,7 +121,7 @@ static void test_other_version(void **state)
     reply.version = PROTOCOL_VERSION + 1;
     check_hello(&reply, 2, RH_EUNSUP, "another version");
     reply.code = RH_EREFUSED;
-    strcpy(reply.text, "use rhinet 9");
+    snprintf(reply.text, sizeof(reply.text), "use rhinet 9");
     check_hello(&reply, 0, RH_EREFUSED, "use rhinet 9");
 }
 

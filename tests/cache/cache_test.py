@@ -563,6 +563,62 @@ class Commands(Case):
         self.assertEqual(job.status, 0, job.err)
         self.assertEqual(job.out.count(" 0 blocks or files could not be brought"), 2, job.out)
 
+    def started(self, nodes):
+        """A job whose readers wait, and its number."""
+        job = Run(nodes, [FILES[0]], "--cache", "32M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == nodes, "the readers")
+        known = [json.loads(line) for line in self.command("stat", "--json").split("\n") if line]
+        number, = {node["job"] for node in known if node["agent_pid"] in agents_of(job.process.pid)}
+        return job, number
+
+    def refused(self, said, *words, **options):
+        done = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
+                              timeout=HANG_S, check=False, **options)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stdout + done.stderr, said)
+
+    def test_warm_in_parts(self):
+        """More blocks than a thread takes at a time, folders, and what there is nothing of."""
+        job, number = self.started(2)
+        folder = os.path.join(DATA.folder, "some")
+        os.mkdir(folder)
+        os.symlink(LARGE, os.path.join(folder, "link"))
+        DATA.add("some/empty", 0)
+        DATA.add("some/new", 100)
+        time.sleep(1.1)  # RHINET_CACHE_SETTLE
+        said = self.command("warm", "--all", "--job", number, LARGE, folder)
+        self.assertRegex(said, r"^2 files, .* 0 blocks or files could not be brought")
+        self.assertRegex(self.command("warm", "--job", number, LARGE), "24.* were here already")
+        said = self.command("stat", "--job", number, "--files", "1")
+        self.assertIn(LARGE, said)
+        self.assertNotIn("some/new", said)
+        self.assertNotIn(LARGE, self.command("stat", "--job", number, "--files", "0"))
+        self.refused("1 blocks or files could not", "warm", "--job", number, "/proc/self/status",
+                     "/etc/passwd")
+        environment = {**os.environ, "RHINET_CACHE_SOCKET": "nobody"}
+        self.refused("no job 0 has a cache", "warm", "--job", "0", LARGE, env=environment)
+        self.check_good(job.finish(), 2)
+
+    def test_warm_on_a_terminal(self):
+        job, number = self.started(1)
+        ours, theirs = os.openpty()
+        done = subprocess.run([RHINET, "cache", "warm", "--job", number, LARGE], stderr=theirs,
+                              stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+        os.close(theirs)
+        said = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        self.assertEqual(done.returncode, 0, said)
+        self.assertTrue(said.endswith("\r\033[K"), said)  # nothing of it is left to be seen
+        self.assertIn("1 files", done.stdout)
+        self.check_good(job.finish(), 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_no_cache_of_mine(self):
+        job, number = self.started(1)
+        self.refused("no cache of yours runs here", "stat", user=STRANGER)
+        self.refused("no cache of yours runs here", "warm", "--job", number, LARGE, user=STRANGER)
+        self.check_good(job.finish(), 1)
+
     def test_warm_what_is_not_there(self):
         job = Run(1, [], "--cache", "8M", program=[RHINET, "cache", "warm", "/does/not/exist"])
         job.finish()
@@ -626,11 +682,77 @@ class Commands(Case):
         for words in ([], ["nothing"], ["bench", "nothing"], ["bench", "--simulate", "speed"],
                       ["bench", "--nodes", "1,2"], ["bench", "--simulate", "--nodes", "129"],
                       ["bench", "--simulate", "--seed", "x"], ["warm"], ["stat", "--nothing"],
-                      ["run", "true"], ["run", "-n", "1", "--cache", "much", "true"]):
+                      ["run", "true"], ["run", "-n", "1", "--cache", "much", "true"],
+                      ["run", "-n", "1", "--groups", "x", "true"],
+                      ["mount", "nothing"], ["mount"]):
             run = subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
                                  timeout=HANG_S, check=False)
             self.assertEqual(run.returncode, 2, words)
             self.assertIn("rhinet help", run.stderr)
+
+
+class Found(Case):
+    """Memory that calls itself a cache's: what makes no sense in itself is not there, and what a
+    program wrote into the rest does no harm to people's terminals."""
+
+    MAGIC, VERSION, RANK, JOB, SHAPE, PROGRAM, SOCKET, STATE = 0, 8, 12, 24, 40, 112, 176, 240
+
+    def memory_of(self, job):
+        """A copy of a node's."""
+        pid, = agents_of(job.process.pid)
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{name}"
+            if os.readlink(path) == "/memfd:rhinet-cache (deleted)":
+                with open(path, "rb") as file:
+                    return file.read()
+        self.fail("the agent has no memory")
+
+    def show(self, number, memory, *changes):
+        """Hold a memory like that one with other contents, as job `number`."""
+        copy = bytearray(memory)
+        for offset, kind, value in [(self.JOB, "<Q", number), *changes]:
+            struct.pack_into(kind, copy, offset, value)
+        fd = os.memfd_create("rhinet-cache")
+        self.addCleanup(os.close, fd)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(copy)
+        return fd
+
+    def call(self, *words):
+        return subprocess.run([RHINET, "cache", *words], capture_output=True, text=True,
+                              timeout=HANG_S, check=False)
+
+    def test_only_what_makes_sense(self):
+        job = Run(1, [FILES[0]], "--cache", "8M")
+        wait_for(lambda: len(readers_of(job.process.pid)) == 1, "the reader")
+        memory, first = self.memory_of(job), os.getpid() << 16
+        self.show(first, memory)
+        self.show(first + 1, memory, (self.PROGRAM, "3s", b"a\033b"), (self.STATE, "<I", 7),
+                  (self.SOCKET, "8s", b"nobody\0"))
+        for i, change in enumerate([(self.MAGIC, "<Q", 1), (self.VERSION, "<I", 3),
+                                    (self.RANK, "<i", -1), (self.RANK, "<i", 1),
+                                    (self.SHAPE, "<I", 3), (self.STATE, "<I", 0)]):
+            self.show(first + 2 + i, memory, change)
+        os.ftruncate(self.show(first + 8, memory), len(memory) - 1)
+        os.ftruncate(self.show(first + 9, memory), 100)
+        known = [json.loads(line) for line in self.call("stat", "--json").stdout.split("\n")
+                 if line]
+        found = {int(node["job"], 16): node for node in known if
+                 first <= int(node["job"], 16) < first + 10}
+        self.assertEqual(found.keys(), {first, first + 1})
+        self.assertEqual((found[first + 1]["program"][:3], found[first + 1]["agent"]),
+                         ("a?b", "gone"))
+        said = self.call("stat", "--job", f"{first + 1:X}")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn(" gone ", said.stdout)
+        said = self.call("warm", "--job", f"{first + 1:x}", LARGE)
+        self.assertEqual((said.returncode, said.stdout), (1, ""))
+        self.assertIn("the agents of this job do not answer", said.stderr)
+        for words in (["warm", LARGE], ["warm", "--job", "x", LARGE], ["stat", "--job", "x"]):
+            said = self.call(*words)
+            self.assertEqual((said.returncode, said.stdout), (1, ""))
+            self.assertRegex(said.stderr, "several caches run here|no job x has a cache here")
+        self.check_good(job.finish(), 1)
 
 
 if __name__ == "__main__":

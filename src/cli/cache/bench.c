@@ -111,10 +111,11 @@ static int make_folder(void)
         return 1;
     if (bench.folder || bench.is_simulated)
         return 0;
-    snprintf(bench.own_folder, sizeof(bench.own_folder), "%s/rhinet-bench-XXXXXX",
-             top && strlen(top) < 40 ? top : "/tmp");
-    if (!mkdtemp(bench.own_folder)) {
-        cli_say("no folder for data: %s", strerror(errno));
+    if (!top || !top[0])
+        top = "/tmp";
+    snprintf(bench.own_folder, sizeof(bench.own_folder), "%s/rhinet-bench-XXXXXX", top);
+    if (!mkdtemp(bench.own_folder)) { /* also if it was too long for all of the name */
+        cli_say("no folder for data in %s (TMPDIR): %s", top, strerror(errno));
         bench.own_folder[0] = '\0';
         return 1;
     }

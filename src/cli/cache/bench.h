@@ -24,6 +24,7 @@
 #define BENCH_NODES_MOST  128
 #define BENCH_COUNTS_MOST 5 /* numbers of nodes of a simulated experiment */
 #define BENCH_POINTS_MOST 8
+#define BENCH_PATH_MOST   1000 /* with a file's number it fits into trial.h's */
 #define BENCH_LINES_MOST  PLOT_LINES_MAX
 
 struct cache_bench {
@@ -35,13 +36,14 @@ struct cache_bench {
     int node_count_count;
     FILE *json; /* NULL: none */
     const char *json_path;
-    const char *plot;    /* folder for pictures, or NULL */
-    const char *folder;  /* of the data, on the file system to measure */
-    char own_folder[64]; /* one of ours, removed at the end; "" if the user named one */
+    const char *plot;   /* folder for pictures, or NULL */
+    const char *folder; /* of the data, on the file system to measure */
+    char
+        own_folder[BENCH_PATH_MOST]; /* one of ours, removed at the end; "" if the user named one */
     const char *pretend; /* bytes per second of the pretended file system; "": the real one */
     char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
     int run_word_count;
-    char data[300]; /* the file or folder that was made last */
+    char data[BENCH_PATH_MOST]; /* the file or folder that was made last */
     uint64_t data_size;
 };
 

@@ -43,7 +43,7 @@ static int write_file(const char *path, uint64_t size)
 
 void bench_data_remove(struct cache_bench *bench)
 {
-    char path[400];
+    char path[BENCH_PATH_MOST + 24];
     struct stat status;
     if (!bench->data[0] || stat(bench->data, &status) < 0)
         return;
@@ -56,26 +56,39 @@ void bench_data_remove(struct cache_bench *bench)
     bench->data[0] = '\0';
 }
 
-int bench_data_file(struct cache_bench *bench, uint64_t size)
+/* What was made before goes; 0, or an exit status. */
+static int name_data(struct cache_bench *bench, const char *name)
 {
     bench_data_remove(bench);
-    snprintf(bench->data, sizeof(bench->data), "%.200s/rhinet-bench-file", bench->folder);
+    int length = snprintf(bench->data, sizeof(bench->data), "%s/%s", bench->folder, name);
+    if (length < (int)sizeof(bench->data))
+        return 0;
+    cli_say("the path %s is too long", bench->folder);
+    bench->data[0] = '\0';
+    return 1;
+}
+
+int bench_data_file(struct cache_bench *bench, uint64_t size)
+{
+    if (name_data(bench, "rhinet-bench-file") != 0)
+        return 1;
     bench->data_size = size;
     return write_file(bench->data, size);
 }
 
 int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size)
 {
-    bench_data_remove(bench);
-    snprintf(bench->data, sizeof(bench->data), "%.200s/rhinet-bench-files", bench->folder);
+    if (name_data(bench, "rhinet-bench-files") != 0)
+        return 1;
     bench->data_size = count * size;
     if (mkdir(bench->data, 0777) < 0) {
         cli_say("cannot make %s: %s", bench->data, strerror(errno));
+        bench->data[0] = '\0'; /* whose is it? */
         return 1;
     }
     int status = 0;
     for (uint64_t i = 0; i < count && status == 0; i++) {
-        char path[400];
+        char path[BENCH_PATH_MOST + 24];
         snprintf(path, sizeof(path), "%s/%llu", bench->data, (unsigned long long)i);
         status = write_file(path, size);
     }
@@ -166,8 +179,10 @@ static void write_json(struct cache_bench *bench, const struct bench_trial *tria
 json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *trial)
 {
     int ends[2], status = 0;
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        cli_say("no pipe for a trial: %s", strerror(errno));
         return NULL;
+    }
     fflush(NULL);
     int pid = fork();
     if (pid == 0)
@@ -177,6 +192,8 @@ json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *tri
     json_t *result = in && pid > 0 ? read_result(in) : NULL;
     if (in)
         fclose(in);
+    else
+        close(ends[0]); /* the trial does not wait for us to read */
     if (pid > 0)
         waitpid(pid, &status, 0);
     if (!result || status != 0) {

@@ -107,7 +107,7 @@ int bench_overhead(struct cache_bench *bench)
     struct settings settings;
     char path[PATH_MAX + 64];
     if (settings_load(&settings, environ) < 0)
-        return 1;
+        return cli_fail();
     const char *preload = cache_find_preload(&settings, path, sizeof(path));
     if (!preload) {
         cli_say("librhinet_cache.so is not there");

@@ -26,8 +26,10 @@ static int start_helper(bool read_only, int argc, char **argv)
         return 1;
     }
     char **words = calloc((size_t)argc + 3, sizeof(*words));
-    if (!words)
+    if (!words) {
+        cli_say("no memory for the words of a command");
         return 1;
+    }
     words[0] = helper;
     words[1] = flag;
     memcpy(words + 2, argv, (size_t)argc * sizeof(*words));

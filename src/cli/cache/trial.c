@@ -42,6 +42,15 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
     return result;
 }
 
+int trial_pieces(const struct trial *trial, const struct trial_file *file, uint64_t *count)
+{
+    *count = file->size / trial->length;
+    if (*count > 0)
+        return 0;
+    cli_say("%s is shorter than a read", trial->path);
+    return -EINVAL;
+}
+
 void trial_file_close(struct trial_file *file)
 {
     cache_file_close(&file->file);
@@ -105,8 +114,8 @@ static int join(struct trial *trial, pthread_t *server)
         return result;
     trial->rank = rh_rank(trial->job);
     trial->size = rh_size(trial->job);
-    pthread_create(server, NULL, serve, trial);
-    return cache_client_attach(&trial->client, options.socket_name);
+    result = -pthread_create(server, NULL, serve, trial);
+    return result < 0 ? result : cache_client_attach(&trial->client, options.socket_name);
 }
 
 /* What each rank tells rank 0. */
@@ -154,7 +163,9 @@ static int measure(struct trial *trial, const struct trial_kind *kind)
 {
     struct outcome own = {0};
     struct outcome *all = calloc((size_t)trial->size, sizeof(*all));
-    int result = kind->prepare ? kind->prepare(trial) : 0;
+    int result = all ? 0 : -ENOMEM;
+    if (result == 0 && kind->prepare)
+        result = kind->prepare(trial);
     uint64_t before[CACHE_COUNTER_COUNT];
     trial->bytes = 0;
     if (result == 0)
@@ -197,7 +208,8 @@ static bool parse(struct trial *trial, char **words)
     snprintf(trial->kind, sizeof(trial->kind), "%s", words[0]);
     snprintf(trial->path, sizeof(trial->path), "%s", words[2]);
     trial->is_plain = strcmp(words[1], "plain") == 0;
-    return text_to_u64(words[3], &trial->length) && text_to_u64(words[4], &trial->reads);
+    return text_to_u64(words[3], &trial->length) && trial->length > 0 &&
+           text_to_u64(words[4], &trial->reads);
 }
 
 static int trial_run(int count, char **words)
@@ -206,7 +218,7 @@ static int trial_run(int count, char **words)
     pthread_t server;
     (void)count;
     if (!parse(&trial, words))
-        return cli_usage_error("LENGTH and READS are numbers");
+        return cli_usage_error("LENGTH, at least 1, and READS are numbers");
     const struct trial_kind *kind = find_kind(trial.kind);
     if (!kind)
         return cli_usage_error("there is no kind %s", trial.kind);

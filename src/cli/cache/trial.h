@@ -50,6 +50,9 @@ struct trial_file {
 int trial_file_open(struct trial *trial, const char *path, struct trial_file *file);
 void trial_file_close(struct trial_file *file);
 
+/* How many reads the file is long, where it must be one at least. */
+int trial_pieces(const struct trial *trial, const struct trial_file *file, uint64_t *count);
+
 /* Read by the cache or without it, as the trial says; counts bytes. */
 int trial_read(struct trial *trial, struct trial_file *file, uint64_t offset, uint64_t length);
 

@@ -35,12 +35,15 @@ static int run_stride(struct trial *trial)
 static int read_at_random(struct trial *trial, uint64_t seed)
 {
     struct trial_file file = {0};
+    uint64_t count = 0;
     int result = trial_file_open(trial, trial->path, &file);
-    cache_file_advise(&file.file, file.fd, 0, 0, POSIX_FADV_RANDOM);
+    if (result == 0)
+        result = trial_pieces(trial, &file, &count);
+    if (result == 0)
+        cache_file_advise(&file.file, file.fd, 0, 0, POSIX_FADV_RANDOM);
     for (uint64_t i = 0; result == 0 && i < trial->reads; i++) {
         uint64_t dice = cache_mix2(seed + (uint64_t)trial->rank, i);
-        uint64_t place = dice % (file.size / trial->length);
-        result = trial_read(trial, &file, place * trial->length, trial->length);
+        result = trial_read(trial, &file, dice % count * trial->length, trial->length);
     }
     trial_file_close(&file);
     return result;

@@ -73,7 +73,10 @@ static int run_hits(struct trial *trial)
 {
     double ours[ROUNDS], kernels[ROUNDS], ratios[ROUNDS];
     struct trial_file file = {0};
+    uint64_t count;
     int result = trial_file_open(trial, trial->path, &file);
+    if (result == 0)
+        result = trial_pieces(trial, &file, &count);
     if (result < 0)
         return result;
     time_reads(trial, &file, true);
@@ -142,10 +145,12 @@ static int time_block(struct trial *trial, struct loader_file *file, uint64_t bl
 
 static int time_blocks(struct trial *trial, struct trial_file *file, struct loader_file *held)
 {
-    uint64_t count = file->size / trial->length;
+    uint64_t count;
+    int result = trial_pieces(trial, file, &count);
     double *ours = calloc(count, sizeof(double)), *raw = calloc(count, sizeof(double));
     double *ratios = calloc(count, sizeof(double));
-    int result = ours && raw && ratios ? 0 : -ENOMEM;
+    if (result == 0 && !(ours && raw && ratios))
+        result = -ENOMEM;
     for (uint64_t block = 0; block < count && result == 0; block++) {
         result = time_block(trial, held, block, &ours[block], &raw[block]);
         if (result == 0)

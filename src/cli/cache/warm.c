@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define THREADS_EACH 4  /* for each node */
+#define THREADS_MOST 64 /* for all */
 #define UNIT_BLOCKS  16 /* of a file that one thread takes at a time */
 #define PROGRESS_NS  (200 * NS_PER_MS)
 
@@ -65,8 +66,10 @@ static int list_files(struct warm *warm, char **paths)
 {
     int status = 0;
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    if (!tree)
+    if (!tree) {
+        cli_say("cannot look for files: %s", strerror(errno));
         return 1;
+    }
     for (FTSENT *entry; (entry = fts_read(tree));) {
         bool is_missing = entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR ||
                           entry->fts_info == FTS_ERR;
@@ -75,6 +78,7 @@ static int list_files(struct warm *warm, char **paths)
             status = 1;
         } else if (entry->fts_info == FTS_F && entry->fts_statp->st_size > 0 &&
                    !add_file(warm, entry->fts_path, (uint64_t)entry->fts_statp->st_size)) {
+            cli_say("%s: no memory to remember it", entry->fts_path);
             status = 1;
         }
     }
@@ -172,18 +176,36 @@ static void show_progress(struct warm *warm, int64_t start_ns)
             unit_bytes(speed, (double)bytes / (seconds > 0 ? seconds : 1)));
 }
 
+/* As many threads as there can be: fewer take longer. How many they are; 0 after it has said
+ * why. */
+static int start_threads(struct warm *warm, pthread_t threads[THREADS_MOST])
+{
+    int wanted = THREADS_EACH * warm->client_count;
+    int count = 0, failure = 0;
+    if (wanted > THREADS_MOST)
+        wanted = THREADS_MOST;
+    while (count < wanted && failure == 0) {
+        atomic_fetch_add(&warm->running, 1);
+        failure = pthread_create(&threads[count], NULL, work, warm);
+        if (failure == 0)
+            count++;
+        else
+            atomic_fetch_sub(&warm->running, 1);
+    }
+    if (count == 0)
+        cli_say("cannot start a thread: %s", strerror(failure));
+    return count;
+}
+
 static int warm_all(struct warm *warm)
 {
-    pthread_t threads[THREADS_EACH * 16];
-    int count = warm->client_count < 16 ? THREADS_EACH * warm->client_count : THREADS_EACH * 16;
+    pthread_t threads[THREADS_MOST];
     int64_t start_ns = clock_now_ns();
     bool is_terminal = isatty(STDERR_FILENO);
     struct timespec pause = {.tv_nsec = PROGRESS_NS / 10};
-    warm->running = count;
-    for (int i = 0; i < count; i++) {
-        if (pthread_create(&threads[i], NULL, work, warm) != 0)
-            return 1;
-    }
+    int count = start_threads(warm, threads);
+    if (count == 0)
+        return 1;
     for (int round = 0; warm->running > 0; round++) {
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         if (is_terminal && round % 10 == 0)

@@ -162,6 +162,11 @@ static int judge_answer(struct exchange *exchange, const struct descriptor_messa
     if (exchange->reply.code < 0)
         return error_set(exchange->reply.code, ERROR_NO_RANK, "task manager: %s",
                          exchange->reply.text);
+    if (exchange->reply.version != PROTOCOL_VERSION)
+        return error_set(RH_EUNSUP, ERROR_NO_RANK,
+                         "the task manager is of another version (it speaks %u, this library %u); "
+                         "use the same rhinet for both",
+                         exchange->reply.version, PROTOCOL_VERSION);
     if (answer->fd_count != exchange->fd_count)
         return error_set(RH_ECORRUPT, ERROR_NO_RANK,
                          "the task manager sent %d descriptors instead of %d", answer->fd_count,

@@ -219,6 +219,8 @@ const char *mesh_address(const struct mesh *mesh, int seat)
 int mesh_present_count(const struct mesh *mesh)
 {
     int count = 0;
+    if (mesh->is_cut)
+        return 1; /* whoever else is left is not with us, and may never have been there */
     for (int seat = 0; seat < mesh->seat_count; seat++)
         count += seat == mesh->seat || mesh->seats[seat].state <= SEAT_UP;
     return count;

@@ -109,7 +109,7 @@ void mesh_pause(struct mesh *mesh, bool yes);
 const struct address_list *mesh_own_addresses(const struct mesh *mesh);
 const char *mesh_address(const struct mesh *mesh, int seat);
 
-/* Seats that have neither left nor been lost, us included. */
+/* Seats that have neither left nor been lost, us included; only us if we have been cut off. */
 int mesh_present_count(const struct mesh *mesh);
 
 #endif

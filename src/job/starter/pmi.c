@@ -25,6 +25,7 @@
 struct pmi {
     int fd;
     int version;
+    bool is_broken;  /* an exchange has failed: it is not asked again */
     char space[256]; /* PMI-1: name of the key-value space; PMI-2: of the job */
     char answer[LINE_BYTES];
 };
@@ -161,6 +162,16 @@ static int check(const struct pmi *pmi, bool is_line, const char *command)
     return 0;
 }
 
+static int exchange(struct starter *starter, const char *request, size_t length, bool is_line)
+{
+    struct pmi *pmi = starter->context;
+    int result = write_all(pmi, request, length);
+    if (result == 0)
+        result = is_line ? read_line(starter) : read_counted(starter);
+    pmi->is_broken = result < 0;
+    return result;
+}
+
 /* A line, and the answer's command that it must bring. */
 static int ask_line(struct starter *starter, const char *expected, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -174,9 +185,7 @@ static int ask_line(struct starter *starter, const char *expected, const char *f
     int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
     va_end(arguments);
     line[length++] = '\n';
-    int result = write_all(pmi, line, (size_t)length);
-    if (result == 0)
-        result = read_line(starter);
+    int result = exchange(starter, line, (size_t)length, true);
     return result == 0 ? check(pmi, true, expected) : result;
 }
 
@@ -194,9 +203,7 @@ static int ask_counted(struct starter *starter, const char *expected, const char
     char digits[8];
     snprintf(digits, sizeof(digits), "%6d", length);
     memcpy(text, digits, 6);
-    int result = write_all(pmi, text, (size_t)length + 6);
-    if (result == 0)
-        result = read_counted(starter);
+    int result = exchange(starter, text, (size_t)length + 6, false);
     return result == 0 ? check(pmi, false, expected) : result;
 }
 
@@ -237,7 +244,8 @@ static void pmi1_finalize(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
     if (!starter->is_shared) {
-        ask_line(starter, "finalize_ack", "cmd=finalize");
+        if (!pmi->is_broken) /* or its failure would hide the first one */
+            ask_line(starter, "finalize_ack", "cmd=finalize");
         close(pmi->fd);
     }
     free(pmi);
@@ -280,7 +288,8 @@ static void pmi2_finalize(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
     if (!starter->is_shared) {
-        ask_counted(starter, "finalize-response", "cmd=finalize;");
+        if (!pmi->is_broken)
+            ask_counted(starter, "finalize-response", "cmd=finalize;");
         close(pmi->fd);
     }
     free(pmi);

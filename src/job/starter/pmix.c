@@ -130,7 +130,7 @@ static bool load(struct pmix *pmix)
     return true;
 }
 
-static int ask_size(struct pmix *pmix, int *size)
+static int ask_size(struct pmix *pmix, int rank, int *size)
 {
     pmix_proc_t all = pmix->self;
     pmix_value_t *boxed = NULL;
@@ -140,7 +140,11 @@ static int ask_size(struct pmix *pmix, int *size)
         return failed(pmix, "Get of the job's size", status);
     *size = boxed->type == PMIX_UINT32 ? (int)boxed->data.uint32 : 0;
     value_free(boxed);
-    return *size > 0 ? 0 : error_set(RH_ECORRUPT, ERROR_NO_RANK, "PMIx brings a strange job size");
+    if (*size < 1)
+        return error_set(RH_ECORRUPT, ERROR_NO_RANK, "PMIx brings a strange job size");
+    return rank >= 0 && rank < *size
+               ? 0
+               : error_set(RH_ECORRUPT, ERROR_NO_RANK, "PMIx says rank %d of %d", rank, *size);
 }
 
 int starter_pmix_open(struct starter *starter)
@@ -164,7 +168,7 @@ int starter_pmix_open(struct starter *starter)
     starter->ops = &ops;
     starter->context = pmix;
     starter->rank = (int)pmix->self.rank;
-    result = ask_size(pmix, &starter->size);
+    result = ask_size(pmix, starter->rank, &starter->size);
     if (result < 0)
         pmix_finalize(starter);
     return result;

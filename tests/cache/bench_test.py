@@ -118,7 +118,7 @@ class Overhead(Case):
                            PATH=self.programs(sh=None))
 
     def test_wrong_setting(self):
-        self.check_refused(1, "RHINET_CACHE_SIZE", "bench", "overhead", RHINET_CACHE_SIZE="much")
+        self.check_refused(1, "RHINET_TIMEOUT", "bench", "overhead", RHINET_TIMEOUT="much")
 
 
 class Refused(Case):

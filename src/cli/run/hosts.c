@@ -4,6 +4,7 @@
  */
 #include "cli/run/hosts.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -39,13 +40,11 @@ static int add_host(struct run_hosts *hosts, const char *name, int places)
         return 0;
     }
     struct launch_hosts *list = &hosts->launch;
-    host = reallocarray(list->host, (size_t)list->count + 1, sizeof(*host));
-    if (!host)
+    if (!array_grow(&list->host, &hosts->host_room, (size_t)list->count + 1))
         return no_memory();
-    list->host = host;
-    host[list->count] = (struct launch_host){.places = places};
-    snprintf(host[list->count].name, sizeof(host[0].name), "%s", name);
-    list->count++;
+    host = &list->host[list->count++];
+    *host = (struct launch_host){.places = places};
+    snprintf(host->name, sizeof(host->name), "%s", name);
     return 0;
 }
 
@@ -131,15 +130,13 @@ int run_hosts_export(struct run_hosts *hosts, const char *names)
     char *name;
     int status = copy ? 0 : no_memory();
     while (status == 0 && (name = strsep(&rest, ","))) {
-        size_t room = (size_t)hosts->exported_count + 1;
-        char **grown = reallocarray(hosts->exported, room, sizeof(grown[0]));
-        if (grown)
-            hosts->exported = grown;
-        char *kept = grown ? strdup(name) : NULL;
+        size_t needed = (size_t)hosts->exported_count + 1;
+        bool has_room = array_grow(&hosts->exported, &hosts->exported_room, needed);
+        char *kept = has_room ? strdup(name) : NULL;
         if (!kept)
             status = no_memory();
         else
-            grown[hosts->exported_count++] = kept;
+            hosts->exported[hosts->exported_count++] = kept;
     }
     free(copy);
     return status;

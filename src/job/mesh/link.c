@@ -9,6 +9,8 @@
  */
 #include "job/mesh/state.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -151,15 +153,7 @@ static bool make_room(struct mesh_link *link, size_t length)
         memmove(link->out, link->out + link->out_start, link->out_used);
         link->out_start = 0;
     }
-    if (need <= link->out_room)
-        return true;
-    size_t room = need * 2;
-    uint8_t *grown = realloc(link->out, room);
-    if (!grown)
-        return false;
-    link->out = grown;
-    link->out_room = room;
-    return true;
+    return array_grow(&link->out, &link->out_room, need);
 }
 
 static void put(struct mesh *mesh, struct mesh_link *link, const void *data, size_t length)

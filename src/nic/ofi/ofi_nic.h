@@ -244,7 +244,7 @@ struct ofi_nic {
     int cq_fd; /* the completion queue's, or -1; it must be armed */
     bool has_sockets;
     struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
-    nfds_t socket_count, socket_room;
+    size_t socket_count, socket_room;
     int listener;        /* the one of them on which connections come, or -1 */
     bool listener_rings; /* something came there when the agent slept last */
     int64_t sockets_young_ns, sockets_again_ns;

@@ -17,11 +17,11 @@
  */
 #include "sim/chip/parts.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
 int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
 {
@@ -31,10 +31,8 @@ int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
     while (number < firmware->ring_count && firmware->rings[number].shape.size > 0)
         number++;
     if (number == firmware->ring_count) {
-        struct ring *rings = realloc(firmware->rings, (number + 1) * sizeof(*rings));
-        if (!rings)
+        if (!array_grow(&firmware->rings, &firmware->ring_room, (size_t)number + 1))
             return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ring %u of a NIC", number);
-        firmware->rings = rings;
         firmware->ring_count++;
     }
     firmware->rings[number] = (struct ring){.shape = *ring};

@@ -2,6 +2,7 @@
  *
  * The world: its clock, its actors, and the loop that takes one event after the other.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
@@ -41,21 +42,10 @@ void sim_destroy(struct sim *sim)
     free(sim);
 }
 
-static bool actors_grow(struct sim *sim)
-{
-    uint32_t capacity = sim->actor_capacity ? sim->actor_capacity * 2 : 16;
-    struct sim_actor *actors = realloc(sim->actors, capacity * sizeof(*actors));
-    if (!actors)
-        return false;
-    sim->actors = actors;
-    sim->actor_capacity = capacity;
-    return true;
-}
-
 int sim_actor_add(struct sim *sim, const struct sim_actor *actor)
 {
     char *name = strdup(actor->name);
-    if (!name || (sim->actor_count == sim->actor_capacity && !actors_grow(sim))) {
+    if (!name || !array_grow(&sim->actors, &sim->actor_room, (size_t)sim->actor_count + 1)) {
         free(name);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated actor %s", actor->name);
     }

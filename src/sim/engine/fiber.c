@@ -3,6 +3,7 @@
  * Fibers: starting, sleeping, waiting, ending. A fiber is resumed by an event whose argument is its
  * number, so that fibers are part of the event log like everything else.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
@@ -133,14 +134,8 @@ static int number_take(struct sim *sim, uint32_t *number)
             return 0;
         }
     }
-    if (sim->table_count == sim->table_capacity) {
-        uint32_t capacity = sim->table_capacity ? sim->table_capacity * 2 : 16;
-        struct fiber **table = realloc(sim->table, capacity * sizeof(struct fiber *));
-        if (!table)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u fibers", capacity);
-        sim->table = table;
-        sim->table_capacity = capacity;
-    }
+    if (!array_grow(&sim->table, &sim->table_room, (size_t)sim->table_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u fibers", sim->table_count + 1);
     sim->table[sim->table_count] = NULL;
     *number = sim->table_count++;
     return 0;

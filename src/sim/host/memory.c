@@ -4,11 +4,11 @@
  */
 #include "sim/host/parts.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The attached range with this address in it; NULL if there is none. */
@@ -41,14 +41,9 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
 
 static int range_add(struct host *host, const struct attached *range)
 {
-    if (host->attached_count == host->attached_capacity) {
-        uint32_t capacity = host->attached_capacity ? host->attached_capacity * 2 : 8;
-        struct attached *attached = realloc(host->attached, capacity * sizeof(*attached));
-        if (!attached)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges", capacity);
-        host->attached = attached;
-        host->attached_capacity = capacity;
-    }
+    if (!array_grow(&host->attached, &host->attached_room, (size_t)host->attached_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges",
+                         host->attached_count + 1);
     host->attached[host->attached_count++] = *range;
     host->attach_next += range->length + (uint64_t)host->constants->page_bytes; /* a page apart */
     return 0;

@@ -12,6 +12,7 @@
 #define BASE_TURN_H
 
 #include "base/guard.h"
+#include "base/likely.h"
 
 enum turn_stage { TURN_OWNED, TURN_CHANGING, TURN_SHARED };
 
@@ -29,12 +30,11 @@ void turn_take_shared(struct turn *turn);
 
 static inline void turn_take(struct turn *turn)
 {
-    if (__builtin_expect(turn->owner == guard_mine, 1)) {
+    if (likely(turn->owner == guard_mine)) {
         atomic_store_explicit(&turn->is_inside, true, memory_order_relaxed);
         atomic_signal_fence(
             memory_order_seq_cst); /* the rest is the membarrier of the other side */
-        if (__builtin_expect(atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED,
-                             1))
+        if (likely(atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED))
             return;
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);
     }
@@ -43,9 +43,8 @@ static inline void turn_take(struct turn *turn)
 
 static inline void turn_give(struct turn *turn)
 {
-    if (__builtin_expect(turn->owner == guard_mine &&
-                             atomic_load_explicit(&turn->is_inside, memory_order_relaxed),
-                         1))
+    if (likely(turn->owner == guard_mine &&
+               atomic_load_explicit(&turn->is_inside, memory_order_relaxed)))
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);
     else
         atomic_store_explicit(&turn->is_taken, false, memory_order_release);

@@ -42,6 +42,8 @@
 #include "nic/ofi/wire.h"
 #include "nic/shm/shm.h"
 
+#include "base/likely.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -51,9 +53,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <sys/socket.h>
-
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define OFI_API           FI_VERSION(1, 17)
 #define OFI_RECEIVES      128  /* buffers posted for messages */

@@ -19,7 +19,7 @@ static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patienc
 {
     bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
     if (likely(is_near))
-        return INT64_MAX;
+        return DEADLINE_NEVER;
     if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
         return nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
     return dsm_deadline_ns(dsm, patience);

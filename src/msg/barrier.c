@@ -100,8 +100,7 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
         if (result != 0)
             break;
         int64_t now = nic_now_ns(set->job->nic);
-        int64_t left = passage->deadline_ns - now;
-        wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
+        wait->timeout_ns = deadline_slice_ns(passage->deadline_ns, now, SLICE_NS);
         nic_vigil_keep(&vigil, now);
         result = mail_wait_word(set->hub->msg, wait, &vigil);
     }

@@ -194,7 +194,7 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     int result = lock_last_swap(locks, lock, turn | locks->own_low, &step, &before);
     if (result < 0)
         return request_failed(locks, lock, result);
-    return judge(locks, lock, before, lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX));
+    return judge(locks, lock, before, nic_left_ns(nic, step.deadline_ns));
 }
 
 /* An earlier call gave up a request that may have happened: find out, and go on from there. */
@@ -211,7 +211,7 @@ static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
                               : lock_last_swap(locks, lock, name, &step, &before);
     if (result == RH_ETIMEOUT && mine->ticket.is_open)
         return result;
-    int64_t left_ns = lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX);
+    int64_t left_ns = nic_left_ns(nic, step.deadline_ns);
     /* Between two steps from here: a repairer waits, or has taken us out before. */
     lock_put(&node->state, turn | LOCK_REQUESTING);
     bool is_in = __atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,

@@ -174,7 +174,7 @@ static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t d
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
             int64_t now_ns = nic_now_ns(locks->job->nic);
-            int64_t slice_ns = lock_left_ns(deadline_ns, now_ns, SLICE_NS);
+            int64_t slice_ns = deadline_slice_ns(deadline_ns, now_ns, SLICE_NS);
             nic_vigil_keep(vigil, now_ns);
             result = wait_slice(locks, lock, slice_ns, vigil);
             continue;

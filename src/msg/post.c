@@ -243,11 +243,10 @@ void post_close(struct mail *mail)
     for (int rank = 0; rank < mail->size; rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
-        int64_t left_ns = deadline_ns - nic_now_ns(mail->job->nic);
         struct rh_until until = {.is_met = is_settled,
                                  .context = &settling,
                                  .from = rank,
-                                 .timeout_ns = left_ns > 0 ? left_ns : 0};
+                                 .timeout_ns = nic_left_ns(mail->job->nic, deadline_ns)};
         if (!is_settled(&settling))
             rh_wait_until(mail->job, &until);
         for (int i = 0; i < RETURN_FIELDS; i++)

@@ -76,14 +76,14 @@ static int manager_lost(const struct rh_job *job, int code)
 static int wait_for_answer(int fd, int64_t deadline_ns)
 {
     for (;;) {
-        int64_t left_ms = (deadline_ns - clock_now_ns()) / NS_PER_MS;
+        int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int result = poll(&ready, 1, left_ms < 0 ? 0 : left_ms > 1000 ? 1000 : (int)left_ms);
+        int result = poll(&ready, 1, left_ms);
         if (result > 0)
             return 0;
         if (result < 0 && errno != EINTR)
             return -errno;
-        if (left_ms <= 0)
+        if (left_ms == 0)
             return -ETIMEDOUT;
     }
 }

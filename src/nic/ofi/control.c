@@ -100,8 +100,7 @@ struct ofi_errand ofi_errand(const struct ofi_nic *ofi, int rank, const char *du
 
 static int64_t left_ns(const struct ofi_errand *errand)
 {
-    int64_t left = errand->deadline_ns - clock_now_ns();
-    return left > 0 ? left : 0;
+    return deadline_left_ns(errand->deadline_ns, clock_now_ns());
 }
 
 int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand)

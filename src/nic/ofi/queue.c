@@ -224,13 +224,12 @@ static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t 
         if (timeout_ns == 0 || now_ns >= deadline_ns)
             return refuse_full(append, timeout_ns);
         nic_vigil_keep(vigil, now_ns);
-        int64_t left_ns = deadline_ns - now_ns;
         struct nic_wait wait = {.is_met = has_space,
                                 .describe = describe_full,
                                 .context = space,
                                 .vigil = vigil,
                                 .from = append->queue.rank,
-                                .timeout_ns = left_ns < AGAIN_NS ? left_ns : AGAIN_NS};
+                                .timeout_ns = deadline_slice_ns(deadline_ns, now_ns, AGAIN_NS)};
         result = ofi->inner->ops->wait(ofi->inner, &wait);
         if (result < 0 && result != RH_ETIMEOUT)
             return result;

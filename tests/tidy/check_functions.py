@@ -18,10 +18,14 @@ BANNED = {
     "shm_open": "memfd_create: no names in the file system",
     "realloc": "array_grow or array_resize of base/array.h",
     "reallocarray": "array_grow or array_resize of base/array.h",
+    "assert": "ASSERT of base/assert.h: what users build does not end by it",
+    "abort": "an error for what others do wrong, ASSERT of base/assert.h for what we do",
     "__builtin_expect": "likely and unlikely of base/likely.h",
 }
 MAY_CALL = {  # the place behind which a call is hidden, and who cannot or must not hide it
     "realloc": ("src/base/array.c", "tests/", "examples/"),
+    "assert": ("tests/",),
+    "abort": ("src/base/assert.c", "tests/"),
     "__builtin_expect": ("src/base/likely.h", "src/pm/context.h"),
 }
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")

@@ -18,16 +18,16 @@
 #include "sim/chip/parts.h"
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <errno.h>
 
 int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
 {
     struct firmware *firmware = &chip->firmware;
     uint32_t number = 0;
-    assert(ring->size % CHIP_RING_SLOT == 0);
+    ASSERT(ring->size % CHIP_RING_SLOT == 0);
     while (number < firmware->ring_count && firmware->rings[number].shape.size > 0)
         number++;
     if (number == firmware->ring_count) {

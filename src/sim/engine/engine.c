@@ -3,10 +3,10 @@
  * The world: its clock, its actors, and the loop that takes one event after the other.
  */
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ int sim_actor_add(struct sim *sim, const struct sim_actor *actor)
 
 sim_ticket sim_post(struct sim *sim, sim_time when, struct sim_event event)
 {
-    assert(when >= sim->now);
-    assert(event.actor < sim->actor_count);
+    ASSERT(when >= sim->now);
+    ASSERT(event.actor < sim->actor_count);
     sim_ticket ticket = queue_push(&sim->queue, when, event);
     if (ticket == 0)
         sim_starve(sim);
@@ -114,7 +114,7 @@ static void event_happen(struct sim *sim, sim_time when)
 {
     struct sim_event event = queue_pop(&sim->queue);
     events_expect(sim);
-    assert(when >= sim->now); /* time never goes back */
+    ASSERT(when >= sim->now); /* time never goes back */
     sim->now = when;
     sim->event_count++;
     hash_add(sim, &event);
@@ -126,8 +126,8 @@ static void event_happen(struct sim *sim, sim_time when)
 
 int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
 {
-    assert(until >= sim->now);
-    assert(!sim->fiber); /* a fiber that wants time to pass sleeps or waits */
+    ASSERT(until >= sim->now);
+    ASSERT(!sim->fiber); /* a fiber that wants time to pass sleeps or waits */
     uint64_t count_end = event_limit ? sim->event_count + event_limit : UINT64_MAX;
     sim->is_stopped = false;
     for (;;) {
@@ -195,7 +195,7 @@ uint64_t sim_random(struct sim *sim)
 
 uint64_t sim_random_below(struct sim *sim, uint64_t limit)
 {
-    assert(limit > 0);
+    ASSERT(limit > 0);
     /* Scaling by the high half of a product; the bias is below limit / 2^64. */
     __extension__ unsigned __int128 product = (unsigned __int128)sim_random(sim) * limit;
     return (uint64_t)(product >> 64);

@@ -4,10 +4,10 @@
  * number, so that fibers are part of the event log like everything else.
  */
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void fiber_free(struct sim *sim, struct fiber *fiber)
 
 static void fiber_resume(struct sim *sim, struct fiber *fiber)
 {
-    assert(!sim->fiber);
+    ASSERT(!sim->fiber);
     sim->fiber = fiber;
     context_switch(&sim->main, &fiber->context, false);
     sim->fiber = NULL;
@@ -70,7 +70,7 @@ static void fibers_handle(void *context, uint32_t kind, uint64_t argument)
 {
     struct sim *sim = context;
     struct fiber *fiber = sim->table[argument];
-    assert(fiber);
+    ASSERT(fiber);
     if (kind == FIBER_TIMEOUT) {
         condition_leave(fiber);
         fiber->is_timed_out = true;
@@ -202,8 +202,8 @@ static void fiber_pause(struct fiber *fiber)
 void fiber_sleep(struct sim *sim, sim_time duration)
 {
     struct fiber *fiber = sim->fiber;
-    assert(fiber);
-    assert(duration >= 0);
+    ASSERT(fiber);
+    ASSERT(duration >= 0);
     sim_post(sim, sim->now + duration,
              (struct sim_event){sim->fiber_actor, FIBER_RESUME, fiber->number});
     fiber_pause(fiber);
@@ -212,7 +212,7 @@ void fiber_sleep(struct sim *sim, sim_time duration)
 int fiber_wait(struct sim *sim, struct sim_condition *condition, sim_time deadline)
 {
     struct fiber *fiber = sim->fiber;
-    assert(fiber);
+    ASSERT(fiber);
     if (deadline <= sim->now)
         return -ETIMEDOUT;
     fiber->condition = condition;

@@ -5,8 +5,8 @@
 #include "sim/engine/queue.h"
 
 #include "base/array.h"
+#include "base/assert.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,7 +282,7 @@ sim_time queue_peek(struct queue *queue)
 
 struct sim_event queue_pop(struct queue *queue)
 {
-    assert(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
+    ASSERT(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
     uint32_t index = run_is_first(queue) ? queue->run[queue->run_at].node
                                          : queue->near.entries[0].node;
     struct sim_event event = queue->nodes[index].event;

@@ -5,9 +5,9 @@
 #include "sim/host/parts.h"
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -29,13 +29,13 @@ static struct attached *attached_find(const struct host *host, uint64_t physical
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
 {
     if (physical < ATTACH_FIRST) {
-        assert(physical <= host->memory_size);
-        assert(length <= host->memory_size - physical);
+        ASSERT(physical <= host->memory_size);
+        ASSERT(length <= host->memory_size - physical);
         return host->memory + physical;
     }
     const struct attached *range = attached_find(host, physical);
-    assert(range);
-    assert(length <= range->length - (physical - range->physical));
+    ASSERT(range);
+    ASSERT(length <= range->length - (physical - range->physical));
     return range->base + (physical - range->physical);
 }
 

@@ -3,10 +3,10 @@
  * Items by number: packets, stays, requests, notices.
  */
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/switch/network.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ uint32_t pool_take(struct network *network, struct pool *pool)
 
 void pool_give(struct pool *pool, uint32_t index)
 {
-    assert(pool->next[index] == POOL_USED);
+    ASSERT(pool->next[index] == POOL_USED);
     pool->next[index] = pool->free;
     pool->free = index;
 }

@@ -5,10 +5,11 @@
 #include "cli/run/hosts.h"
 
 #include "base/array.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,35 +90,28 @@ int run_hosts_add(struct run_hosts *hosts, const char *list)
 }
 
 /* "name", "name:4", "name 4" or, as Open MPI writes it, "name slots=4". */
-static int add_line(struct run_hosts *hosts, char *line)
+static int add_line(void *context, const struct lines_place *place, char *line)
 {
-    static const char between[] = ": \t\r\n";
-    line[strcspn(line, "#")] = '\0';
-    char *rest = line + strspn(line, " \t\r\n");
-    if (rest[0] == '\0')
-        return 0;
+    static const char between[] = ": \t";
+    (void)place;
+    char *rest = line + strspn(line, " \t");
     char *name = strsep(&rest, between);
     while (rest && rest[0] && strchr(between, rest[0]))
         rest++;
     char *count = rest && rest[0] ? strsep(&rest, between) : NULL;
     if (count && strncmp(count, "slots=", 6) == 0)
         count += 6;
-    return add_one(hosts, "--hostfile", name, count);
+    return add_one(context, "--hostfile", name, count);
 }
 
 int run_hosts_read(struct run_hosts *hosts, const char *path)
 {
-    char line[1024];
-    int status = 0;
     int before = hosts->launch.count;
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        cli_say("cannot read --hostfile %s: %s", path, strerror(errno));
+    int status = lines_read(path, hosts, add_line);
+    if (status < 0) {
+        cli_say("--hostfile: %s", rh_error_text());
         return LAUNCH_STATUS_FAILED;
     }
-    while (status == 0 && fgets(line, sizeof(line), file))
-        status = add_line(hosts, line);
-    fclose(file);
     if (status == 0 && hosts->launch.count == before)
         status = cli_usage_error("--hostfile %s: there is no host in it", path);
     return status;

@@ -293,7 +293,7 @@ static bool adopt_lane(struct mail *mail, int index)
 {
     uint64_t owner = __atomic_load_n(&mail->lanes->info[index].owner, __ATOMIC_ACQUIRE);
     int source = (int)(uint32_t)owner - 1;
-    if (owner == 0 || source >= mail->size)
+    if ((unsigned)source >= (unsigned)mail->size) /* nobody's yet, or a broken peer's */
         return false;
     if ((uint32_t)mail->peer[source].inbox_taken != (uint32_t)(owner >> 32))
         return false;
@@ -321,8 +321,8 @@ static void poll_lane(struct mail *mail, int index)
 static bool take_append(struct mail *mail, const struct rh_arrival *arrival)
 {
     struct slot_head head;
-    if (arrival->length < sizeof(head))
-        return true;
+    if (arrival->length < sizeof(head) || (unsigned)arrival->source >= (unsigned)mail->size)
+        return true; /* a broken peer's; there is nobody to tell */
     memcpy(&head, arrival->data, sizeof(head));
     uint16_t number = head.kind >> KIND_BITS;
     if (unlikely(!post_is_next(mail, arrival->source, &head)))

@@ -11,6 +11,7 @@
 #ifndef BASE_TURN_H
 #define BASE_TURN_H
 
+#include "base/assert.h"
 #include "base/guard.h"
 #include "base/likely.h"
 
@@ -28,6 +29,14 @@ void turn_init(struct turn *turn);
 
 void turn_take_shared(struct turn *turn);
 
+/* For assertions: somebody has it, and while it has one owner only, that is the calling thread. */
+static inline bool turn_is_taken(const struct turn *turn)
+{
+    return (turn->owner == guard_mine &&
+            atomic_load_explicit(&turn->is_inside, memory_order_relaxed)) ||
+           atomic_load_explicit(&turn->is_taken, memory_order_relaxed);
+}
+
 static inline void turn_take(struct turn *turn)
 {
     if (likely(turn->owner == guard_mine)) {
@@ -43,6 +52,7 @@ static inline void turn_take(struct turn *turn)
 
 static inline void turn_give(struct turn *turn)
 {
+    ASSERT(turn_is_taken(turn));
     if (likely(turn->owner == guard_mine &&
                atomic_load_explicit(&turn->is_inside, memory_order_relaxed)))
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);

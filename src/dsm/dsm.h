@@ -39,6 +39,7 @@
 #ifndef DSM_DSM_H
 #define DSM_DSM_H
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/likely.h"
 #include "dsm/word.h"

@@ -18,6 +18,7 @@
 
 int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
+    ASSERT(patience->timeout_ns >= 0);
     if (patience->deadline_ns == 0)
         patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
     return patience->deadline_ns;

@@ -216,6 +216,9 @@ static int pass_pair(struct passage *passage)
     struct rh_set *set = passage->set;
     const struct set_exchange *exchange = passage->exchange;
     int other = 1 - set->me;
+    ASSERT(set->size == 2);
+    ASSERT(exchange->gift_length <= SET_GIFT_MAX);
+    ASSERT(exchange->result_length <= SET_RESULT_MAX);
     size_t turn = set->number % 2;
     struct set_slot *slot = &set->front->pair[turn];
     uint64_t slot_offset = offsetof(struct set_front, pair) + turn * sizeof(*slot);
@@ -409,6 +412,7 @@ static int pass_alone(struct passage *passage)
 
 static void enter(struct rh_set *set)
 {
+    ASSERT(!set->has_entered);
     set->number++;
     set->has_entered = true;
     set->has_arrived = false;

@@ -24,6 +24,7 @@
 #ifndef MSG_MSG_H
 #define MSG_MSG_H
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/likely.h"
 #include "job/job.h"

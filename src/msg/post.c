@@ -51,6 +51,7 @@ bool post_settle(struct mail *mail, int rank)
     int result = try_append(mail, rank, doubt, 0);
     if (result == RH_ETIMEOUT || result == RH_EAGAIN)
         return false;
+    ASSERT(mail->pending_count > 0);
     doubt->is_kept = false;
     mail->pending_count--;
     return true;
@@ -58,6 +59,8 @@ bool post_settle(struct mail *mail, int rank)
 
 int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
+    ASSERT(head->length <= INBOX_LENGTH);
+    ASSERT(head->kind < 1 << KIND_BITS); /* the number comes here */
     struct peer *peer = &mail->peer[rank];
     if (unlikely(!peer->doubt)) /* before there is something to be kept in it */
         peer->doubt = calloc(1, sizeof(*peer->doubt));
@@ -205,6 +208,7 @@ static void drop_telling(struct mail *mail, struct telling **at)
 {
     struct telling *telling = *at;
     *at = telling->next;
+    ASSERT(mail->pending_count > 0);
     post_withdraw(mail, &telling->word);
     mail->pending_count--;
     free(telling);

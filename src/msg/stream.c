@@ -48,6 +48,7 @@ static uint32_t place_of(uint32_t send_id)
 
 static void give_place(struct mail *mail, uint32_t place)
 {
+    ASSERT(mail->send_ids[place / 64] >> place % 64 & 1);
     mail->withdrawn[place].rank = 0;
     mail->untold_count -= mail->withdrawn[place].is_untold;
     mail->withdrawn[place].is_untold = false;
@@ -103,6 +104,8 @@ static void offer(struct mail *mail, struct rh_request *send)
 
 int stream_announce(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->state == STATE_PENDING);
+    ASSERT(send->rank != mail->rank);
     if (send->has_send_id) /* made before, but it could not be sent then */
         return 0;
     int result = take_send_id(mail, &send->send_id);
@@ -141,6 +144,7 @@ void stream_release(struct mail *mail, struct rh_request *send)
 
 void stream_withdraw(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->has_send_id);
     if (mail->peer[send->rank].is_gone) {
         stream_release(mail, send);
         return;
@@ -198,6 +202,7 @@ bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
 
 void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
 {
+    ASSERT(send->state == STATE_ANNOUNCED || send->state == STATE_STREAMING);
     counter_add(mail->counters, way, 1);
     list_remove(&mail->sending, send);
     stream_release(mail, send);
@@ -215,6 +220,8 @@ void stream_finished(struct mail *mail, int source, uint32_t send_id)
  * another message's by then. So it is gone on with, however long that takes. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(!send->is_pushing);
+    ASSERT(send->chunk < chunk_count(send->length));
     uint64_t number = send->first_chunk + send->chunk;
     uint64_t block = number % STREAM_BLOCKS;
     uint64_t base = (uint64_t)send->stream * sizeof(struct stream_memory);
@@ -362,6 +369,8 @@ struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uin
 
 void stream_give_back(struct mail *mail, struct stream_in *stream)
 {
+    ASSERT(stream->is_used);
+    ASSERT(mail->active_in > 0);
     joint_detach(mail, stream);
     post_withdraw(mail, &stream->told);
     stream->is_used = false;
@@ -432,6 +441,8 @@ static bool start_moving(struct mail *mail, struct rh_request *receive)
 
 void stream_receive(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_PENDING);
+    ASSERT(receive->record);
     int result = receive->announced.pull_sid != 0 ? 0 : make_streams(mail);
     if (result < 0) {
         match_put_back(mail, receive);
@@ -446,6 +457,8 @@ void stream_receive(struct mail *mail, struct rh_request *receive)
 
 void stream_abandon(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(mail->stream_in[receive->stream].is_used);
+    ASSERT(mail->stream_in[receive->stream].receive == receive);
     struct stream_in *stream = &mail->stream_in[receive->stream];
     stream->receive = NULL;
     joint_detach(mail, stream);

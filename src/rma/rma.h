@@ -5,6 +5,7 @@
 #ifndef RMA_RMA_H
 #define RMA_RMA_H
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/likely.h"
 #include "job/job.h"

@@ -10,6 +10,7 @@
  * A rank of which one thread waits and another computes counts as waiting, after a moment.
  */
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -112,6 +113,7 @@ static void channel_body(void *argument)
     for (;;) {
         while (!channel->is_busy || channel->is_new)
             fiber_wait(sim, &channel->wanted, SIM_NEVER);
+        ASSERT(channel->rank->station);
         call_serve(channel);
         channel->is_busy = false;
         channel->answered_ns = clock_now_ns();
@@ -153,6 +155,7 @@ static void rank_gone(struct server_rank *rank)
         return;
     close(rank->control);
     rank->control = -1;
+    ASSERT(server->live_count > 0);
     server->live_count--;
     martini_kill(server->world, rank->station->rank, false); /* does nothing if it has left */
     for (struct channel *at = rank->channels; at; at = at->next)

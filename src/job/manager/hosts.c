@@ -5,6 +5,7 @@
  * What concerns the launcher is left for it as events.
  */
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/cluster.h"
@@ -33,6 +34,7 @@ static struct manager_event *add_event(struct manager *manager, enum manager_eve
     if (!array_grow(&events->event, &events->room, events->start + events->count + 1))
         return NULL;
     struct manager_event *event = &events->event[events->start + events->count++];
+    ASSERT(events->start + events->count <= events->room);
     *event = (struct manager_event){.kind = kind, .node = -1, .rank = -1};
     return event;
 }

@@ -3,6 +3,7 @@
  * Waiting, and the calls by which everything is asked of the rank's station.
  */
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/martini/martini_nic.h"
 
 #include <time.h>
@@ -146,6 +147,7 @@ static int wait_long(struct nic *nic, const struct nic_wait *wait)
 
 int martini_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     if (is_met(nic, wait))
         return 0;
     if (wait->timeout_ns > 0)

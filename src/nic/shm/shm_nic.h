@@ -29,6 +29,7 @@
 #ifndef NIC_SHM_SHM_NIC_H
 #define NIC_SHM_SHM_NIC_H
 
+#include "base/assert.h"
 #include "base/fence.h"
 #include "base/guard.h"
 #include "base/likely.h"

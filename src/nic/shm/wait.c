@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -296,6 +297,7 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
 /* The wait for a word that will soon be there comes first and straight. */
 int shm_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     struct shm_nic *shm = shm_nic_of(nic);
     if (unlikely(!wait->word || wait->timeout_ns == 0 || shm->outside.progress))
         return wait_otherwise(nic, wait);

@@ -25,8 +25,8 @@ bool array_set_room(void *array, size_t count, size_t item_bytes)
 
 bool array_enlarge(void *array, size_t *room, size_t needed, size_t item_bytes)
 {
-    size_t wanted = *room < LEAST / 2 ? LEAST : *room <= SIZE_MAX / 2 ? 2 * *room : SIZE_MAX;
-    if (wanted < needed)
+    size_t wanted = *room < LEAST / 2 ? LEAST : 2 * *room;
+    if (wanted < needed) /* or the double did not fit a number */
         wanted = needed;
     if (!array_set_room(array, wanted, item_bytes))
         return false;

@@ -298,7 +298,7 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
 static bool adopt_lane(struct mail *mail, int index)
 {
     uint64_t owner = __atomic_load_n(&mail->lanes->info[index].owner, __ATOMIC_ACQUIRE);
-    int source = (int)(uint32_t)owner - 1;
+    int source = (int)((uint32_t)owner - 1);
     if ((unsigned)source >= (unsigned)mail->size) /* nobody's yet, or a broken peer's */
         return false;
     if ((uint32_t)mail->peer[source].inbox_taken != (uint32_t)(owner >> 32))

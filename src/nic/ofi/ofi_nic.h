@@ -42,6 +42,7 @@
 #include "nic/ofi/wire.h"
 #include "nic/shm/shm.h"
 
+#include "base/assert.h"
 #include "base/likely.h"
 
 #include <poll.h>

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/splitmix.h"
 #include "cache/node.h"
 #include "experiment/fat_tree.h"
 #include "simulated/simulated.h"

@@ -4,10 +4,10 @@
  * before to after, the machine was not the same meanwhile and the round says nothing; nor does it
  * if the two cores turn out to be one.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "bench.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static int take_figure(struct bench_run *run, enum bench_step step, double *figu
     double figures[REPEATS_MAX];
     unsigned count = run->bench_case->repeat_count > 0 ? (unsigned)run->bench_case->repeat_count
                                                        : 1;
-    assert(count <= REPEATS_MAX);
+    ASSERT(count <= REPEATS_MAX);
     for (unsigned i = 0; i < count; i++) {
         int result = bench_lead(run, step, &figures[i]);
         if (result < 0)

@@ -5,6 +5,8 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include "base/deadline.h"
+
 #include <stdint.h>
 #include <time.h>
 
@@ -19,11 +21,10 @@ static inline int64_t clock_now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* The moment timeout_ns from now; saturates, so that "for ever" works. */
+/* The moment timeout_ns from now; see deadline.h. */
 static inline int64_t clock_deadline_ns(int64_t timeout_ns)
 {
-    int64_t now = clock_now_ns();
-    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+    return deadline_after_ns(clock_now_ns(), timeout_ns);
 }
 
 /* Tell the core that we spin: saves power, and leaves the loop sooner when the line arrives. */

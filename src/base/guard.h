@@ -10,6 +10,8 @@
 #ifndef BASE_GUARD_H
 #define BASE_GUARD_H
 
+#include "base/likely.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +32,7 @@ struct guard_record *guard_register(void);
 static inline struct guard_record *guard_enter(void)
 {
     struct guard_record *mine = guard_mine;
-    if (__builtin_expect(!mine, 0))
+    if (unlikely(!mine))
         mine = guard_register();
     uint32_t depth = atomic_load_explicit(&mine->depth, memory_order_relaxed);
     atomic_store_explicit(&mine->depth, depth + 1, memory_order_relaxed);

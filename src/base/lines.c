@@ -27,12 +27,17 @@ int lines_read(const char *path, void *context,
     char *line = NULL;
     size_t room = 0;
     int result = 0;
-    while (result == 0 && getline(&line, &room, file) >= 0) {
+    ssize_t length;
+    while (result == 0 && (length = getline(&line, &room, file)) >= 0) {
         place.line++;
+        if (strlen(line) != (size_t)length)
+            result = lines_wrong(&place, "a byte 0; this is no text file, after", line);
         line[strcspn(line, "#\r\n")] = '\0';
-        if (line[strspn(line, " \t")] != '\0')
+        if (result == 0 && line[strspn(line, " \t")] != '\0')
             result = take(context, &place, line);
     }
+    if (result == 0 && !feof(file))
+        result = error_set(-errno, ERROR_NO_RANK, "cannot read %s: %s", path, strerror(errno));
     free(line);
     if (file != stdin)
         fclose(file);

@@ -11,8 +11,9 @@ struct lines_place {
     unsigned line;
 };
 
-/* Calls take for each line with something on it, which it may cut up; stops at the first that does
- * not return 0, and returns that. path "-": standard input. */
+/* Calls take for each line with something on it, however long, which it may cut up; stops at the
+ * first that does not return 0, and returns that. path "-": standard input. A negative errno, with
+ * its text, if the file cannot be read to its end or is no text. */
 int lines_read(const char *path, void *context,
                int (*take)(void *context, const struct lines_place *place, char *line));
 

@@ -11,7 +11,9 @@
 #ifndef BASE_TURN_H
 #define BASE_TURN_H
 
+#include "base/assert.h"
 #include "base/guard.h"
+#include "base/likely.h"
 
 enum turn_stage { TURN_OWNED, TURN_CHANGING, TURN_SHARED };
 
@@ -27,14 +29,21 @@ void turn_init(struct turn *turn);
 
 void turn_take_shared(struct turn *turn);
 
+/* For assertions: somebody has it, and while it has one owner only, that is the calling thread. */
+static inline bool turn_is_taken(const struct turn *turn)
+{
+    return (turn->owner == guard_mine &&
+            atomic_load_explicit(&turn->is_inside, memory_order_relaxed)) ||
+           atomic_load_explicit(&turn->is_taken, memory_order_relaxed);
+}
+
 static inline void turn_take(struct turn *turn)
 {
-    if (__builtin_expect(turn->owner == guard_mine, 1)) {
+    if (likely(turn->owner == guard_mine)) {
         atomic_store_explicit(&turn->is_inside, true, memory_order_relaxed);
         atomic_signal_fence(
             memory_order_seq_cst); /* the rest is the membarrier of the other side */
-        if (__builtin_expect(atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED,
-                             1))
+        if (likely(atomic_load_explicit(&turn->stage, memory_order_acquire) == TURN_OWNED))
             return;
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);
     }
@@ -43,9 +52,9 @@ static inline void turn_take(struct turn *turn)
 
 static inline void turn_give(struct turn *turn)
 {
-    if (__builtin_expect(turn->owner == guard_mine &&
-                             atomic_load_explicit(&turn->is_inside, memory_order_relaxed),
-                         1))
+    ASSERT(turn_is_taken(turn));
+    if (likely(turn->owner == guard_mine &&
+               atomic_load_explicit(&turn->is_inside, memory_order_relaxed)))
         atomic_store_explicit(&turn->is_inside, false, memory_order_release);
     else
         atomic_store_explicit(&turn->is_taken, false, memory_order_release);

@@ -6,6 +6,8 @@
 #include "cache/client_state.h"
 #include "cache/raw.h"
 
+#include "base/likely.h"
+
 #include <string.h>
 
 #define TRIES_MOST 4
@@ -64,7 +66,7 @@ enum cache_file_state cache_file_check(struct cache_file *file, int fd)
         return turn_off(file);
     if (!cache_client_is_alive(file->client))
         return not_now(file);
-    return __builtin_expect(word == __atomic_load_n(&file->seen, __ATOMIC_RELAXED), 1)
+    return likely(word == __atomic_load_n(&file->seen, __ATOMIC_RELAXED))
                ? CACHE_FILE_SAME
                : check_again(file, fd, word);
 }
@@ -165,7 +167,7 @@ static ssize_t read_parts(struct cache_file *file, int fd, char *buffer, size_t 
     size_t done = 0;
     while (done < length) {
         struct part part = part_at(file, offset + done, length - done);
-        if (__builtin_expect(!copy_part(file, &part, buffer + done), 0) &&
+        if (unlikely(!copy_part(file, &part, buffer + done)) &&
             !read_part_slow(file, fd, &part, buffer + done)) {
             cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
             ssize_t rest = fall_back(file, fd, buffer + done, length - done,

@@ -223,7 +223,7 @@ static int choose_copy(struct node *node, const struct directory_row *row)
     }
     if (found_count == 0)
         return -1;
-    uint64_t dice = cache_mix(atomic_fetch_add_explicit(&node->chance, 1, memory_order_relaxed));
+    uint64_t dice = splitmix_mix(atomic_fetch_add_explicit(&node->chance, 1, memory_order_relaxed));
     return found[dice % (unsigned)found_count];
 }
 

@@ -10,6 +10,8 @@
 #ifndef CACHE_KEY_H
 #define CACHE_KEY_H
 
+#include "base/splitmix.h"
+
 #include <stdint.h>
 
 /* What a file's contents depend on. ctime is part of it because mtime can be set back. */
@@ -20,16 +22,9 @@ struct cache_key {
     uint64_t size;
 };
 
-static inline uint64_t cache_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static inline uint64_t cache_mix2(uint64_t a, uint64_t b)
 {
-    return cache_mix(cache_mix(a) + 0x9e3779b97f4a7c15u + b);
+    return splitmix_mix(splitmix_mix(a) + SPLITMIX_STEP + b);
 }
 
 static inline void cache_key_id(const struct cache_key *key, uint64_t id[2])

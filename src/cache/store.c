@@ -4,9 +4,9 @@
  */
 #include "cache/store.h"
 
+#include "base/assert.h"
 #include "base/fence.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ uint32_t store_reserve(struct store *store, uint64_t length)
 void store_cancel(struct store *store, uint32_t slot)
 {
     pthread_mutex_lock(&store->lock);
-    assert(store->slots[slot].state == STORE_FILLING);
+    ASSERT(store->slots[slot].state == STORE_FILLING);
     give(store, slot);
     pthread_mutex_unlock(&store->lock);
 }
@@ -219,7 +219,7 @@ uint64_t store_publish(struct store *store, uint32_t slot, const uint64_t id[2],
 {
     struct cache_slot *header = &store->arena.slots[slot];
     pthread_mutex_lock(&store->lock);
-    assert(store->slots[slot].state == STORE_FILLING);
+    ASSERT(store->slots[slot].state == STORE_FILLING);
     uint64_t token = next_token(store);
     set_header(header, id, length, checksum);
     /* release: pairs with cache_index_find(); data and ID come before the token */
@@ -291,7 +291,7 @@ uint32_t store_victim(struct store *store, uint32_t units_most, bool *is_singlet
 void store_keep_singlet(struct store *store, uint32_t slot)
 {
     pthread_mutex_lock(&store->lock);
-    assert(store->slots[slot].state == STORE_LEAVING);
+    ASSERT(store->slots[slot].state == STORE_LEAVING);
     list_add(store, slot, STORE_SINGLET);
     show(store);
     pthread_mutex_unlock(&store->lock);
@@ -301,7 +301,7 @@ void store_return_singlet(struct store *store, uint32_t slot)
 {
     struct store_list *list = &store->singlet;
     pthread_mutex_lock(&store->lock);
-    assert(store->slots[slot].state == STORE_LEAVING);
+    ASSERT(store->slots[slot].state == STORE_LEAVING);
     store->slots[slot].state = STORE_SINGLET;
     store->slots[slot].next = CACHE_NO_SLOT;
     store->slots[slot].previous = list->last;
@@ -320,7 +320,7 @@ void store_release(struct store *store, uint32_t slot)
     struct cache_slot *header = &store->arena.slots[slot];
     uint64_t id[2];
     pthread_mutex_lock(&store->lock);
-    assert(store->slots[slot].state == STORE_LEAVING);
+    ASSERT(store->slots[slot].state == STORE_LEAVING);
     store_id(store, slot, id);
     cache_index_remove(&store->arena, id, slot);
     atomic_store_explicit(&header->token, 0, memory_order_relaxed);

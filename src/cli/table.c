@@ -4,6 +4,7 @@
  */
 #include "cli/table.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "cli/incomplete.h"
 
@@ -59,15 +60,9 @@ void table_cell(struct table *table, const char *format, ...)
 {
     if (!table)
         return;
-    if (table->cell_count == table->cell_room) {
-        size_t room = table->cell_room ? 2 * table->cell_room : 64;
-        char **cells = realloc(table->cells, room * sizeof(*cells));
-        if (!cells) {
-            incomplete_note();
-            return;
-        }
-        table->cells = cells;
-        table->cell_room = room;
+    if (!array_grow(&table->cells, &table->cell_room, table->cell_count + 1)) {
+        incomplete_note();
+        return;
     }
     char *cell = NULL;
     va_list arguments;

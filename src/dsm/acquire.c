@@ -98,6 +98,8 @@ static inline int acquire_to_write(struct rh_dsm *dsm, rh_dsm_variable variable,
 int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access access,
                 int64_t timeout_ns)
 {
+    ASSERT(variable < dsm->node_count);
+    ASSERT(access == RH_DSM_READ || access == RH_DSM_WRITE);
     return access == RH_DSM_READ ? acquire_to_read(dsm, variable, timeout_ns)
                                  : acquire_to_write(dsm, variable, timeout_ns);
 }
@@ -134,6 +136,7 @@ int rh_dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_acc
 static rare_path int end_read_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t word)
 {
     for (;;) {
+        ASSERT((word & WORD_READERS) != 0);
         bool is_last = (word & WORD_READERS) == WORD_READER_ONE;
         uint64_t next = word - WORD_READER_ONE;
         if (is_last && (word & WORD_WANTED) && (word & WORD_OWNER) && !(word & WORD_TAKEN))
@@ -172,6 +175,8 @@ void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (likely(!(word & WORD_WANTED))) {
+        ASSERT(word & WORD_OWNER);
+        ASSERT(word & WORD_WRITER);
         if (likely(dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WRITER)))
             return;
     }
@@ -180,6 +185,7 @@ void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
+    ASSERT(variable < dsm->node_count);
     uint64_t word = dsm_own_word(dsm, variable);
     if (!(word & WORD_WRITER))
         return end_read(dsm, variable, word);

@@ -39,7 +39,9 @@
 #ifndef DSM_DSM_H
 #define DSM_DSM_H
 
+#include "base/assert.h"
 #include "base/error.h"
+#include "base/likely.h"
 #include "dsm/word.h"
 #include "job/job.h"
 
@@ -47,10 +49,6 @@
 #include <rhinet/dsm.h>
 #include <stdalign.h>
 #include <stdatomic.h>
-
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#define rare_path   __attribute__((noinline))
 
 /* Reserved SIDs; those of src/msg/msg.h end below. */
 #define DSM_SID_CONTROL (RH_SID_RESERVED + 0xff00)

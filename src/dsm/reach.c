@@ -30,6 +30,8 @@ static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
 struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
                              size_t field)
 {
+    ASSERT((unsigned)rank < (unsigned)dsm->size);
+    ASSERT(variable < dsm->node_count);
     return rh_at(rank, DSM_SID_CONTROL,
                  dsm->nodes_offset + variable * sizeof(struct dsm_node) + field);
 }

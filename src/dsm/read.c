@@ -28,6 +28,7 @@ static uint64_t leave(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t nee
 static int fetch(struct rh_dsm *dsm, rh_dsm_variable variable, int owner,
                  struct dsm_patience *patience)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_FETCHING);
     int result = dsm_data_pull(dsm, variable, owner, patience);
     if (result < 0)
         return result == RH_EDEAD ? 0 : result;
@@ -83,6 +84,7 @@ static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
 static int ask(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                struct dsm_patience *patience)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_FETCHING);
     uint64_t old = 0;
     if (dsm_is_gone(dsm, search->target))
         return dsm_find_owner(dsm, variable, search, patience);
@@ -104,6 +106,7 @@ static int ask(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
 static int fetch_from_owner(struct rh_dsm *dsm, rh_dsm_variable variable,
                             struct dsm_patience *patience)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_FETCHING);
     struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
     int result = 0;
     while (result == 0) {

@@ -66,6 +66,7 @@ static bool is_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, uint6
 /* Let a waiting rank read: among the copies first, so that no writer can miss it. */
 static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, struct dsm_step *step)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_SERVING);
     uint64_t word, next;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (rank != dsm->rank)
@@ -162,6 +163,8 @@ static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank
                           struct dsm_step *step)
 {
     uint64_t own = dsm_own_word(dsm, variable), others = 0, word, old;
+    ASSERT(rank != dsm->rank);
+    ASSERT(own & WORD_SERVING);
     uint64_t copies = (own & WORD_COPIES) | (own & WORD_READERS ? word_copy(dsm->rank) : 0);
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result == 0 && (word & WORD_WAIT_WRITE))
@@ -219,6 +222,8 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     struct dsm_node *node = &dsm->nodes[variable];
     for (;;) {
+        ASSERT(__atomic_load_n(&node->word, __ATOMIC_SEQ_CST) & WORD_OWNER);
+        ASSERT(__atomic_load_n(&node->word, __ATOMIC_SEQ_CST) & WORD_SERVING);
         __atomic_fetch_and(&node->word, ~WORD_WANTED, __ATOMIC_SEQ_CST);
         uint64_t readers = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST);
         uint64_t writers = __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);

@@ -14,6 +14,9 @@ void dsm_step_keep(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_k
     struct dsm_own *own = &dsm->own[variable];
     uint64_t word = dsm_own_word(dsm, variable);
     own->step = *step;
+    ASSERT(kind > DSM_STEP_SETTLING);
+    ASSERT(atomic_load(&own->step_kind) == DSM_STEP_NONE); /* SERVING is one thread's */
+    ASSERT(word & (WORD_TAKEN | WORD_TAKING));
     while (!dsm_own_swap_if(dsm, variable, &word, (word & ~WORD_WRITER) | WORD_SERVING))
         ;
     atomic_fetch_add(&dsm->step_count, 1);
@@ -75,6 +78,7 @@ static int find_out(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_
 
 static void end_serving(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_SERVING);
     __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_SERVING, __ATOMIC_SEQ_CST);
     rh_wake(dsm->job, dsm->rank);
 }
@@ -123,6 +127,8 @@ static bool settle(struct rh_dsm *dsm, rh_dsm_variable variable)
         atomic_store(&own->step_kind, kind);
         return false;
     }
+    ASSERT(atomic_load(&dsm->step_count) > 0);
+    ASSERT(dsm_own_word(dsm, variable) & WORD_SERVING);
     struct dsm_step step = own->step; /* what follows may begin another */
     atomic_store(&own->step_kind, DSM_STEP_NONE);
     atomic_fetch_sub(&dsm->step_count, 1);

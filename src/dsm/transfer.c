@@ -19,7 +19,7 @@ static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patienc
 {
     bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
     if (likely(is_near))
-        return INT64_MAX;
+        return DEADLINE_NEVER;
     if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
         return nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
     return dsm_deadline_ns(dsm, patience);
@@ -27,6 +27,7 @@ static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patienc
 
 int dsm_batch_flush(struct dsm_batch *batch)
 {
+    ASSERT(batch->count <= DSM_BATCH);
     size_t count = batch->count;
     batch->count = 0;
     struct dsm_move move = {.dsm = batch->dsm,
@@ -39,6 +40,8 @@ int dsm_batch_flush(struct dsm_batch *batch)
 
 int dsm_batch_add(struct dsm_batch *batch, uint64_t offset, uint64_t length)
 {
+    ASSERT(offset <= batch->dsm->heap_length);
+    ASSERT(length <= batch->dsm->heap_length - offset);
     struct dsm_piece *last = &batch->piece[batch->count - 1];
     batch->length += length;
     if (batch->count > 0 && last->offset + last->length == offset) {

@@ -11,6 +11,7 @@
 
 void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_WRITER);
     struct dsm_own *own = &dsm->own[variable];
     unsigned mode = dsm->bindings[variable].mode;
     own->interest |= had;
@@ -48,6 +49,8 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
                   struct dsm_patience *patience, struct outcome *outcome)
 {
     const uint64_t stops = WORD_VALID | WORD_READERS | WORD_TAKEN | (WORD_BUSY & ~WORD_WAIT_READ);
+    ASSERT(rank != dsm->rank);
+    ASSERT(dsm_own_word(dsm, variable) & WORD_TAKEN); /* nobody else writes what is pushed */
     uint64_t word;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result < 0 || (word & stops))
@@ -82,6 +85,7 @@ static struct outcome update_groups(struct rh_dsm *dsm, rh_dsm_variable variable
 
 bool dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_WRITER);
     struct dsm_own *own = &dsm->own[variable];
     if (dsm->bindings[variable].stamps != 0)
         dsm_diff_end(dsm, variable);

@@ -18,6 +18,7 @@
 
 int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
+    ASSERT(patience->timeout_ns >= 0);
     if (patience->deadline_ns == 0)
         patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
     return patience->deadline_ns;
@@ -25,8 +26,7 @@ int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 
 int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
 {
-    int64_t now_ns = nic_now_ns(dsm->job->nic);
-    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    return nic_left_ns(dsm->job->nic, deadline_ns);
 }
 
 static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)

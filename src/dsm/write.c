@@ -66,6 +66,8 @@ static int invalidate_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t
 
 int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
 {
+    ASSERT(dsm_own_word(dsm, variable) & WORD_OWNER);
+    ASSERT(dsm_own_word(dsm, variable) & WORD_WRITER);
     uint64_t groups = dsm_own_word(dsm, variable) & WORD_COPIES;
     struct copies copies = {0, 0};
     if (groups != 0) {
@@ -137,6 +139,8 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
 {
     uint64_t word = dsm_own_word(dsm, variable);
     int source = word_hint(word);
+    ASSERT(word & WORD_OWNER);
+    ASSERT(word & WORD_WRITER);
     if (!(word & WORD_VALID)) {
         int result = dsm_data_pull(dsm, variable, source, patience);
         if (result < 0)
@@ -158,6 +162,9 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
 int dsm_become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, uint64_t taken,
                      uint64_t hold)
 {
+    ASSERT(hold == WORD_WRITER || hold == WORD_SERVING);
+    ASSERT(word_is_free(taken));
+    ASSERT(target != dsm->rank);
     uint64_t word = dsm_own_word(dsm, variable), next;
     if (unlikely(dsm_is_gone(dsm, target))) /* its word counts no more */
         return 0;
@@ -235,6 +242,8 @@ static int take_at_home(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
 static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                      struct dsm_patience *patience, struct dsm_step *step)
 {
+    ASSERT(search->target != dsm->rank);
+    ASSERT(dsm_own_word(dsm, variable) & WORD_TAKING);
     int target = search->target;
     uint64_t word = 0;
     if (unlikely(dsm_is_gone(dsm, target)))
@@ -285,6 +294,7 @@ void dsm_own_give_up(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable), next;
     do {
+        ASSERT(word & WORD_TAKING);
         next = word & ~WORD_TAKING;
         if (!(word & (WORD_OWNER | WORD_READERS)))
             next &= ~WORD_WANTED;

@@ -78,7 +78,7 @@ static void server_serve(struct server *server, uint64_t length)
 /* What stands at an offset of the file: every 8 bytes say where they are. */
 static uint64_t word_at(uint64_t offset)
 {
-    return cache_mix(offset + 1);
+    return splitmix_mix(offset + 1);
 }
 
 static int server_read(const struct loader_source *source, const struct loader_file *file,

@@ -100,8 +100,7 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
         if (result != 0)
             break;
         int64_t now = nic_now_ns(set->job->nic);
-        int64_t left = passage->deadline_ns - now;
-        wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
+        wait->timeout_ns = deadline_slice_ns(passage->deadline_ns, now, SLICE_NS);
         nic_vigil_keep(&vigil, now);
         result = mail_wait_word(set->hub->msg, wait, &vigil);
     }
@@ -217,6 +216,9 @@ static int pass_pair(struct passage *passage)
     struct rh_set *set = passage->set;
     const struct set_exchange *exchange = passage->exchange;
     int other = 1 - set->me;
+    ASSERT(set->size == 2);
+    ASSERT(exchange->gift_length <= SET_GIFT_MAX);
+    ASSERT(exchange->result_length <= SET_RESULT_MAX);
     size_t turn = set->number % 2;
     struct set_slot *slot = &set->front->pair[turn];
     uint64_t slot_offset = offsetof(struct set_front, pair) + turn * sizeof(*slot);
@@ -410,6 +412,7 @@ static int pass_alone(struct passage *passage)
 
 static void enter(struct rh_set *set)
 {
+    ASSERT(!set->has_entered);
     set->number++;
     set->has_entered = true;
     set->has_arrived = false;

@@ -99,6 +99,8 @@ static bool is_gone_away(int result)
 
 void joint_proceed(struct rh_request *send, const struct go_ahead *go_ahead)
 {
+    ASSERT(send->state == STATE_STREAMING);
+    ASSERT(!send->is_joint);
     send->is_joint = true;
     send->joint = (struct joint){.owner = send->rank,
                                  .stream = go_ahead->stream,
@@ -205,6 +207,8 @@ static int pull_claimed(struct mail *mail, const struct stream_in *stream)
 
 void joint_progress_in(struct mail *mail, struct stream_in *stream)
 {
+    ASSERT(stream->is_used);
+    ASSERT(stream->is_joint);
     struct joint *joint = &stream->joint;
     if (!stream->is_withdrawn && claim(mail, joint) == 1) {
         int result = pull_claimed(mail, stream);

@@ -124,6 +124,7 @@ static inline bool begin_turn(struct lock_node *node, uint64_t *turn)
 
 static inline void end_turn(struct lock_node *node)
 {
+    ASSERT(lock_low(lock_load(&node->state)) != LOCK_IDLE);
     uint64_t turn = lock_turn(lock_load(&node->state));
     lock_put(&node->next,
              turn); /* nobody: one who comes after a waiter that gave up may stand here */
@@ -140,6 +141,7 @@ static inline bool home_is_gone(const struct lock_mine *mine)
 static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
+    ASSERT(lock_low(lock_load(&locks->nodes[lock].state)) == LOCK_REQUESTING);
     struct lock_node *node = &locks->nodes[lock];
     int result = lock_check_home(locks, lock);
     if (result == 0 && before == 0) {
@@ -165,6 +167,7 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t ti
  * stand in the queue now or later, others find it so and repair the queue. */
 static int request_failed(struct locks *locks, uint32_t lock, int result)
 {
+    ASSERT(result < 0);
     struct lock_node *node = &locks->nodes[lock];
     uint64_t turn = lock_own_turn(locks, lock);
     if (result != RH_ETIMEOUT || !locks->mine[lock].ticket.is_open) {
@@ -194,7 +197,7 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     int result = lock_last_swap(locks, lock, turn | locks->own_low, &step, &before);
     if (result < 0)
         return request_failed(locks, lock, result);
-    return judge(locks, lock, before, lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX));
+    return judge(locks, lock, before, nic_left_ns(nic, step.deadline_ns));
 }
 
 /* An earlier call gave up a request that may have happened: find out, and go on from there. */
@@ -211,7 +214,7 @@ static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
                               : lock_last_swap(locks, lock, name, &step, &before);
     if (result == RH_ETIMEOUT && mine->ticket.is_open)
         return result;
-    int64_t left_ns = lock_left_ns(step.deadline_ns, nic_now_ns(nic), INT64_MAX);
+    int64_t left_ns = nic_left_ns(nic, step.deadline_ns);
     /* Between two steps from here: a repairer waits, or has taken us out before. */
     lock_put(&node->state, turn | LOCK_REQUESTING);
     bool is_in = __atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,

@@ -252,10 +252,4 @@ static inline uint64_t lock_own_turn(const struct locks *locks, uint32_t lock)
     return lock_turn(lock_own_name(locks, lock));
 }
 
-static inline int64_t lock_left_ns(int64_t deadline_ns, int64_t now_ns, int64_t most_ns)
-{
-    int64_t left = deadline_ns - now_ns;
-    return left < 0 ? 0 : left < most_ns ? left : most_ns;
-}
-
 #endif

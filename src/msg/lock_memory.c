@@ -61,7 +61,7 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     struct lock_mine *mine = &locks->mine[lock];
     if (__atomic_load_n(&mine->is_met, __ATOMIC_ACQUIRE)) /* pairs with the store below */
         return 0;
-    int64_t left = lock_left_ns(deadline_ns, nic_now_ns(locks->job->nic), INT64_MAX);
+    int64_t left = nic_left_ns(locks->job->nic, deadline_ns);
     int result = rh_segment_wait(locks->job, mine->home, MSG_SID_LOCKS, left);
     if (result == 0)
         result = await_header(locks, mine->home, deadline_ns);

@@ -45,6 +45,7 @@ static inline void reserve(struct locks *locks, uint32_t lock, uint64_t before, 
 int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     struct lock_node *node = &locks->nodes[lock];
+    ASSERT(lock_low(lock_load(&node->state)) == LOCK_REQUESTING);
     uint64_t turn = lock_own_turn(locks, lock);
     if (lock_load(&node->grant) != (turn | LOCK_WAIT)) /* else the last turn's end did it */
         lock_put(&node->grant, turn | LOCK_WAIT);
@@ -174,7 +175,7 @@ static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t d
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
             int64_t now_ns = nic_now_ns(locks->job->nic);
-            int64_t slice_ns = lock_left_ns(deadline_ns, now_ns, SLICE_NS);
+            int64_t slice_ns = deadline_slice_ns(deadline_ns, now_ns, SLICE_NS);
             nic_vigil_keep(vigil, now_ns);
             result = wait_slice(locks, lock, slice_ns, vigil);
             continue;
@@ -271,6 +272,8 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
     struct lock_mine *mine = &locks->mine[lock];
     uint64_t turn = lock_own_turn(locks, lock);
     struct lock_step step = {.ticket = &mine->ticket};
+    ASSERT(lock_low(lock_load(&node->state)) == LOCK_HELD ||
+           lock_low(lock_load(&node->state)) == LOCK_HANDING);
     for (;;) {
         uint64_t next = mine->ticket.is_open ? mine->offered : lock_load(&node->next), found = 0;
         mine->offered = next;

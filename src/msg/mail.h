@@ -322,6 +322,9 @@ static inline void mail_give(struct mail *mail)
 
 static inline void list_append(struct list *list, struct rh_request *request)
 {
+    ASSERT((list->first == NULL) == (list->last == NULL));
+    ASSERT(!list->last || !list->last->next);
+    ASSERT(list->last != request);
     request->next = NULL;
     request->previous = list->last;
     if (list->last)
@@ -333,6 +336,8 @@ static inline void list_append(struct list *list, struct rh_request *request)
 
 static inline void list_remove(struct list *list, struct rh_request *request)
 {
+    ASSERT((request->previous ? request->previous->next : list->first) == request);
+    ASSERT((request->next ? request->next->previous : list->last) == request);
     if (request->previous)
         request->previous->next = request->next;
     else
@@ -347,6 +352,9 @@ static inline void list_remove(struct list *list, struct rh_request *request)
  * text of an error is made where it is asked for, since that may be another thread: request.c. */
 static inline void request_complete(struct rh_request *request, int result)
 {
+    ASSERT(turn_is_taken(&request->msg->mail->turn));
+    ASSERT(request->state != STATE_COMPLETE);
+    ASSERT(result != RH_EAGAIN);
     request->result = result;
     request->state = STATE_COMPLETE;
     if (unlikely(request->record != NULL)) {

@@ -140,6 +140,7 @@ static bool take_control(struct mail *mail, const struct arrived *arrived)
 
 bool match_arrival(struct mail *mail, struct arrived *arrived)
 {
+    ASSERT((unsigned)arrived->source < (unsigned)mail->size);
     if (!is_well_formed(arrived))
         return true;
     if (arrived->head->kind >= SLOT_PROCEED)
@@ -184,6 +185,8 @@ static void take_own(struct mail *mail, struct rh_request *receive, struct rh_re
 
 bool match_receive(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->kind_of == REQUEST_RECEIVE);
+    ASSERT(receive->state == STATE_PENDING);
     struct unexpected **link = find_unexpected(mail, receive->rank, receive->tag);
     struct unexpected *message = *link;
     if (likely(!message)) {
@@ -192,6 +195,7 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
     }
     unlink_unexpected(mail, link);
     if (message->own_send) {
+        ASSERT(message->own_send->state == STATE_ANNOUNCED);
         take_own(mail, receive, message->own_send);
         free(message);
     } else {
@@ -202,6 +206,7 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
                                   .head = &head,
                                   .data = message->data,
                                   .length = message->length};
+        ASSERT(mail->peer[message->source].held > 0);
         mail->peer[message->source].held--;
         if (head.kind == SLOT_ANNOUNCE) {
             hand_over(mail, receive, &arrived, message);
@@ -252,6 +257,7 @@ static void hold_own(struct mail *mail, struct rh_request *send)
 
 void match_own(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->rank == mail->rank);
     struct rh_request *receive = find_posted(mail, mail->rank, send->tag);
     if (!receive && send->length <= BLOCK_LENGTH && mail->peer[mail->rank].held < HELD_MOST) {
         hold_own(mail, send);
@@ -286,6 +292,7 @@ void match_put_back(struct mail *mail, struct rh_request *receive)
         .head = &(struct slot_head){.tag = receive->status.tag, .kind = SLOT_ANNOUNCE},
         .data = (const char *)&receive->announced,
         .length = sizeof(receive->announced)};
+    ASSERT(message);
     struct unexpected **link = &mail->unexpected_first;
     receive->record = NULL;
     struct rh_request *other = find_posted(mail, arrived.source, receive->status.tag);
@@ -327,6 +334,7 @@ void match_drop_gone(struct mail *mail)
             link = &message->next;
             continue;
         }
+        ASSERT(mail->peer[message->source].held > 0);
         unlink_unexpected(mail, link);
         mail->peer[message->source].held--;
         free(message);

@@ -24,15 +24,14 @@
 #ifndef MSG_MSG_H
 #define MSG_MSG_H
 
+#include "base/assert.h"
 #include "base/error.h"
+#include "base/likely.h"
 #include "job/job.h"
 
 #include <rhinet/msg.h>
 #include <stdalign.h>
 #include <stdatomic.h>
-
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* ---- Reserved SIDs -------------------------------------------------------------------------- */
 

@@ -58,6 +58,7 @@ bool post_settle(struct mail *mail, int rank)
     int result = try_append(mail, rank, doubt, 0);
     if (result == RH_ETIMEOUT || result == RH_EAGAIN)
         return false;
+    ASSERT(mail->pending_count > 0);
     doubt->is_kept = false;
     mail->pending_count--;
     return true;
@@ -65,6 +66,8 @@ bool post_settle(struct mail *mail, int rank)
 
 int post_append(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
+    ASSERT(head->length <= INBOX_LENGTH);
+    ASSERT(head->kind < 1 << KIND_BITS); /* the number comes here */
     struct peer *peer = &mail->peer[rank];
     if (unlikely(!peer->doubt)) /* before there is something to be kept in it */
         peer->doubt = calloc(1, sizeof(*peer->doubt));
@@ -250,6 +253,7 @@ static void drop_telling(struct mail *mail, struct telling **at)
 {
     struct telling *telling = *at;
     *at = telling->next;
+    ASSERT(mail->pending_count > 0);
     post_withdraw(mail, &telling->word);
     mail->pending_count--;
     free(telling);
@@ -288,11 +292,10 @@ void post_close(struct mail *mail)
     for (int rank = 0; rank < mail->size; rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
-        int64_t left_ns = deadline_ns - nic_now_ns(mail->job->nic);
         struct rh_until until = {.is_met = is_settled,
                                  .context = &settling,
                                  .from = rank,
-                                 .timeout_ns = left_ns > 0 ? left_ns : 0};
+                                 .timeout_ns = nic_left_ns(mail->job->nic, deadline_ns)};
         if (!is_settled(&settling))
             rh_wait_until(mail->job, &until);
         for (int i = 0; i < RETURN_FIELDS; i++)

@@ -83,6 +83,8 @@ static void start(struct mail *mail, struct rh_request *send)
 
 void progress_send(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(turn_is_taken(&mail->turn));
+    ASSERT(send->kind_of == REQUEST_SEND);
     send->state = STATE_PENDING;
     counter_add(mail->counters, COUNTER_MSG_BYTES, send->length);
     if (send->rank == mail->rank)
@@ -99,6 +101,7 @@ static void retry_pending(struct mail *mail, int rank)
         struct rh_request *next = send->next;
         if (try_send(mail, send) == RH_EAGAIN)
             return;
+        ASSERT(mail->pending_count > 0);
         /* try_send() may have put it on another list, so it is taken off by its old neighbours. */
         pending->first = next;
         if (next)
@@ -120,6 +123,7 @@ static bool try_control(struct mail *mail, int rank, const struct slot_head *hea
 
 bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
+    ASSERT(head->length <= sizeof(((struct slot *)0)->data));
     struct list *controls = &mail->peer[rank].controls;
     if (!controls->first && try_control(mail, rank, head, data))
         return true;
@@ -138,6 +142,7 @@ bool progress_control(struct mail *mail, int rank, const struct slot_head *head,
 static void drop_control(struct mail *mail, struct rh_request *control)
 {
     list_remove(&mail->peer[control->rank].controls, control);
+    ASSERT(mail->pending_count > 0);
     mail->pending_count--;
     free(control);
 }
@@ -161,6 +166,9 @@ void progress_drop_controls(struct mail *mail, int rank)
 
 void progress_abort(struct mail *mail, struct rh_request *request, int result)
 {
+    ASSERT(turn_is_taken(&mail->turn));
+    ASSERT(request->kind_of != REQUEST_CONTROL);
+    ASSERT(request->state != STATE_COMPLETE);
     bool is_send = request->kind_of == REQUEST_SEND;
     if (is_send && request->state == STATE_PENDING) {
         list_remove(&mail->peer[request->rank].pending, request);
@@ -255,6 +263,7 @@ static void retry_all(struct mail *mail)
 
 void progress(struct mail *mail)
 {
+    ASSERT(turn_is_taken(&mail->turn));
     uint64_t events = mail->events;
     wire_poll(mail);
     if (unlikely(mail->pending_count > 0))

@@ -405,8 +405,8 @@ int rh_wait_all(struct rh_request **requests, size_t count, int64_t timeout_ns)
         struct nic *nic = requests[i]->msg->job->nic;
         if (deadline == INT64_MIN)
             deadline = nic_deadline_ns(nic, timeout_ns < 0 ? 0 : timeout_ns);
-        int64_t left = timeout_ns < 0 ? timeout_ns : deadline - nic_now_ns(nic);
-        int result = rh_wait_request(requests[i], NULL, timeout_ns >= 0 && left < 0 ? 0 : left);
+        int64_t left = timeout_ns < 0 ? timeout_ns : nic_left_ns(nic, deadline);
+        int result = rh_wait_request(requests[i], NULL, left);
         if (result != RH_ETIMEOUT && result != RH_EAGAIN)
             requests[i] = NULL;
         if (result < 0 && first_error == 0)

@@ -53,6 +53,7 @@ static uint32_t place_of(uint64_t send_id)
 
 static void give_place(struct mail *mail, uint32_t place)
 {
+    ASSERT(mail->send_ids[place / 64] >> place % 64 & 1);
     mail->withdrawn[place].rank = 0;
     mail->untold_count -= mail->withdrawn[place].is_untold;
     mail->withdrawn[place].is_untold = false;
@@ -111,6 +112,8 @@ static void offer(struct mail *mail, struct rh_request *send)
 
 int stream_announce(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->state == STATE_PENDING);
+    ASSERT(send->rank != mail->rank);
     if (send->has_send_id) /* made before, but it could not be sent then */
         return 0;
     int result = take_send_id(mail, &send->send_id);
@@ -152,6 +155,7 @@ void stream_release(struct mail *mail, struct rh_request *send)
 
 void stream_withdraw(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->has_send_id);
     if (mail->peer[send->rank].is_gone) {
         stream_release(mail, send);
         return;
@@ -209,6 +213,7 @@ bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
 
 void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
 {
+    ASSERT(send->state == STATE_ANNOUNCED || send->state == STATE_STREAMING);
     counter_add(mail->counters, way, 1);
     list_remove(&mail->sending, send);
     stream_release(mail, send);
@@ -251,6 +256,8 @@ static bool let_go(struct mail *mail, struct rh_request *send)
 /* Begin with the next chunk. However long it takes, it is gone on with. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(!send->is_pushing);
+    ASSERT(send->chunk < chunk_count(send->length));
     uint64_t number = send->first_chunk + send->chunk;
     uint64_t block = number % STREAM_BLOCKS;
     uint64_t base = (uint64_t)send->stream * sizeof(struct stream_memory);
@@ -412,6 +419,8 @@ struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uin
 
 void stream_give_back(struct mail *mail, struct stream_in *stream)
 {
+    ASSERT(stream->is_used);
+    ASSERT(mail->active_in > 0);
     joint_detach(mail, stream);
     post_withdraw(mail, &stream->told);
     stream->is_used = false;
@@ -522,6 +531,8 @@ static bool start_moving(struct mail *mail, struct rh_request *receive)
 
 void stream_receive(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_PENDING);
+    ASSERT(receive->record);
     int result = receive->announced.pull_sid != 0 ? 0 : make_streams(mail);
     if (result < 0) {
         match_put_back(mail, receive);
@@ -536,6 +547,8 @@ void stream_receive(struct mail *mail, struct rh_request *receive)
 
 void stream_abandon(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(mail->stream_in[receive->stream].is_used);
+    ASSERT(mail->stream_in[receive->stream].receive == receive);
     struct stream_in *stream = &mail->stream_in[receive->stream];
     stream->receive = NULL;
     joint_detach(mail, stream);

@@ -89,6 +89,9 @@ static int push_lane(struct mail *mail, int rank, const struct slot_head *head, 
 int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
     struct peer *peer = &mail->peer[rank];
+    ASSERT(peer->lane >= 0);
+    ASSERT(peer->lane_next - peer->lane_known < LANE_SLOTS);
+    ASSERT(head->kind == SLOT_BLOCK || head->length <= SLOT_INLINE);
     int result = likely(peer->lane_slots) ? write_lane(peer, head, data)
                                           : push_lane(mail, rank, head, data);
     if (unlikely(result < 0))
@@ -182,6 +185,8 @@ int wire_control(struct mail *mail, int rank, const struct slot_head *head, cons
 int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
     struct peer *peer = &mail->peer[rank];
+    ASSERT(rank != mail->rank); /* what goes to ourselves never leaves the process */
+    ASSERT(head->length <= SLOT_INLINE);
     if (unlikely(peer->lane < 0)) {
         int result = prepare(mail, rank);
         if (result < 0)
@@ -234,6 +239,7 @@ static void return_blocks(struct mail *mail, struct lane_in *lane)
 static bool take_from_lane(struct mail *mail, int index)
 {
     struct lane_in *lane = &mail->lane_in[index];
+    ASSERT(mail->peer[lane->source].lane_in == index);
     struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
     /* acquire: the number is the notice; what it announces is there. Pairs with wire_lane(). */
     if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1)
@@ -292,8 +298,8 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
 static bool adopt_lane(struct mail *mail, int index)
 {
     uint64_t owner = __atomic_load_n(&mail->lanes->info[index].owner, __ATOMIC_ACQUIRE);
-    int source = (int)(uint32_t)owner - 1;
-    if (owner == 0 || source >= mail->size)
+    int source = (int)((uint32_t)owner - 1);
+    if ((unsigned)source >= (unsigned)mail->size) /* nobody's yet, or a broken peer's */
         return false;
     if ((uint32_t)mail->peer[source].inbox_taken != (uint32_t)(owner >> 32))
         return false;
@@ -321,8 +327,8 @@ static void poll_lane(struct mail *mail, int index)
 static bool take_append(struct mail *mail, const struct rh_arrival *arrival)
 {
     struct slot_head head;
-    if (arrival->length < sizeof(head))
-        return true;
+    if (arrival->length < sizeof(head) || (unsigned)arrival->source >= (unsigned)mail->size)
+        return true; /* a broken peer's; there is nobody to tell */
     memcpy(&head, arrival->data, sizeof(head));
     uint16_t number = head.kind >> KIND_BITS;
     if (unlikely(!post_is_next(mail, arrival->source, &head)))
@@ -373,6 +379,7 @@ static void return_owed(struct mail *mail)
 
 void wire_poll(struct mail *mail)
 {
+    ASSERT(turn_is_taken(&mail->turn));
     uint64_t taken = __atomic_load_n(&mail->lanes->taken, __ATOMIC_RELAXED);
     for (int lane = 0; lane < LANE_COUNT && (uint64_t)lane < taken; lane++)
         poll_lane(mail, lane);

@@ -34,6 +34,8 @@
 
 #include "nic/roster.h"
 
+#include "base/deadline.h"
+
 #include <rhinet/rma.h>
 
 struct diagnosis;
@@ -307,11 +309,16 @@ static inline int64_t nic_now_ns(struct nic *nic)
     return nic->ops->now_ns(nic);
 }
 
-/* The moment timeout_ns from now; saturates, so that "for ever" works. */
+/* The moment timeout_ns from now; see base/deadline.h. */
 static inline int64_t nic_deadline_ns(struct nic *nic, int64_t timeout_ns)
 {
-    int64_t now = nic_now_ns(nic);
-    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+    return deadline_after_ns(nic_now_ns(nic), timeout_ns);
+}
+
+/* What is left of it; 0: it is over. */
+static inline int64_t nic_left_ns(struct nic *nic, int64_t deadline_ns)
+{
+    return deadline_left_ns(deadline_ns, nic_now_ns(nic));
 }
 
 /* The NICs there are. Ends with NULL. */

@@ -86,9 +86,7 @@ static void begin(struct nic_vigil *vigil)
     int64_t stuck_ns = world->settings ? (int64_t)setting_number(world->settings, SETTING_STUCK)
                                        : 0;
     vigil->is_kept = true;
-    vigil->report_ns = stuck_ns > 0 && stuck_ns < INT64_MAX - vigil->since_ns
-                           ? vigil->since_ns + stuck_ns
-                           : INT64_MAX;
+    vigil->report_ns = stuck_ns > 0 ? deadline_after_ns(vigil->since_ns, stuck_ns) : DEADLINE_NEVER;
     vigil->place = take_place(world->board);
     if (vigil->place)
         store(vigil->place->thread, (int32_t)gettid());

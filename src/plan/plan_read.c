@@ -2,6 +2,7 @@
  *
  * Files for a simulated network's plan: paths of source routing, speeds and lengths of links.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "base/lines.h"
 #include "base/text.h"
@@ -22,14 +23,9 @@ struct paths {
 static int step_push(struct paths *paths, struct network_step step)
 {
     struct network_plan *plan = &paths->plan->plan;
-    if (plan->step_count == paths->capacity) {
-        size_t capacity = paths->capacity ? paths->capacity * 2 : 1024;
-        struct network_step *steps = realloc(paths->plan->steps, capacity * sizeof(*steps));
-        if (!steps)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu steps", capacity);
-        plan->steps = paths->plan->steps = steps;
-        paths->capacity = capacity;
-    }
+    if (!array_grow(&paths->plan->steps, &paths->capacity, (size_t)plan->step_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u steps", plan->step_count + 1);
+    plan->steps = paths->plan->steps;
     paths->plan->steps[plan->step_count++] = step;
     if (step.lane >= plan->lane_count)
         plan->lane_count = step.lane + 1u;

@@ -29,6 +29,7 @@ int rh_queue_create(struct rh_job *job, rh_sid sid, struct rh_queue_shape shape,
         free(made);
         return result;
     }
+    ASSERT(request.base);
     *made = (struct rh_queue){.job = job, .memory = request.base, .sid = sid};
     *queue = made;
     return 0;
@@ -67,6 +68,8 @@ int rh_append_try(struct rh_job *job, int rank, rh_sid sid, const void *data, si
 int rma_append_try(struct rh_job *job, struct rh_remote queue, const void *data, size_t length,
                    struct nic_ticket *ticket)
 {
+    ASSERT(rma_rank_is_valid(job, queue.rank));
+    ASSERT(ticket);
     int result = job->nic->ops->append_try(job->nic, queue, data, length, ticket);
     if (result == 0)
         counter_add(job->counters, COUNTER_APPEND, 1);

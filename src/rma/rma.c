@@ -94,6 +94,7 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
 int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
                           size_t length, const struct rh_notice *notice, struct rh_done *done)
 {
+    ASSERT(notice->word.rank == target.rank);
     struct nic_extra extra = {.notice = notice, .done = done};
     *done = (struct rh_done){.rank = target.rank};
     return push(job, target, source, length, &extra);
@@ -102,6 +103,8 @@ int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const voi
 int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const void *source,
                            size_t length, const struct rh_notice *notice)
 {
+    ASSERT(notice->word.rank == target.rank);
+    ASSERT(length <= RH_INLINE_MAX);
     struct nic_extra extra = {.notice = notice, .is_inline = true, .is_hasty = true};
     return push(job, target, source, length, &extra);
 }
@@ -195,6 +198,7 @@ void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length
     }
     if (job->nic->ops->view(job->nic, target, length, RH_READ, &view) < 0)
         return NULL;
+    ASSERT(view.length >= length);
     if (!view.pointer) /* else it is the program's for good, also when the peer detaches */
         job->nic->ops->view_release(job->nic, &view);
     return view.pointer;

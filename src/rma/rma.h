@@ -5,10 +5,10 @@
 #ifndef RMA_RMA_H
 #define RMA_RMA_H
 
+#include "base/assert.h"
 #include "base/error.h"
+#include "base/likely.h"
 #include "job/job.h"
-
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* The refusal for a rank outside the job. */
 int rma_refuse_rank(const struct rh_job *job, int rank);

@@ -112,16 +112,15 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
     int64_t deadline = nic_deadline_ns(job->nic, timeout_ns);
     for (;;) {
         int64_t now = nic_now_ns(job->nic);
-        int64_t left = deadline - now;
         int64_t rest_ns = rest_between_ns(now - vigil->since_ns);
-        if (left <= 0)
+        if (now >= deadline)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
                              sid);
         struct nic_wait pause = {.word = &never,
                                  .when = RH_NOT_EQUAL,
                                  .vigil = vigil,
                                  .from = rank,
-                                 .timeout_ns = left < rest_ns ? left : rest_ns};
+                                 .timeout_ns = deadline_slice_ns(deadline, now, rest_ns)};
         int result = job->nic->ops->wait(job->nic, &pause);
         if (result < 0 && result != RH_ETIMEOUT)
             return result;

@@ -4,6 +4,7 @@
  */
 #include "route/fabric.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -87,22 +88,16 @@ static int hash_grow(struct fabric *fabric)
 
 static int nodes_grow(struct fabric *fabric)
 {
-    uint32_t capacity = fabric->node_capacity ? fabric->node_capacity * 2 : 64;
-    if (capacity > NODES_MAX)
+    if (fabric->node_count == NODES_MAX)
         return error_set(-E2BIG, ERROR_NO_RANK, "more than %u nodes; split the fabric", NODES_MAX);
-    struct fabric_node *nodes = realloc(fabric->nodes, capacity * sizeof(*nodes));
-    if (!nodes)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", capacity);
-    fabric->nodes = nodes;
-    fabric->node_capacity = capacity;
+    if (!array_grow(&fabric->nodes, &fabric->node_capacity, fabric->node_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", fabric->node_count + 1);
     return 0;
 }
 
 int fabric_node_add(struct fabric *fabric, enum fabric_kind kind, const char *name, uint32_t *index)
 {
-    int result = 0;
-    if (fabric->node_count == fabric->node_capacity)
-        result = nodes_grow(fabric);
+    int result = nodes_grow(fabric);
     if (result == 0 && fabric->node_count * 2 >= fabric->hash_size)
         result = hash_grow(fabric);
     if (result < 0)
@@ -133,12 +128,10 @@ int fabric_ports_grow(struct fabric *fabric, uint32_t node, uint32_t port_count)
         return error_set(-ERANGE, ERROR_NO_RANK,
                          "'%s' has port %u, but a forwarding table knows ports up to %d",
                          grown->name, port_count, FABRIC_PORTS_MAX);
-    struct fabric_port *ports = realloc(grown->ports, (port_count + 1) * sizeof(*ports));
-    if (!ports)
+    if (!array_resize(&grown->ports, port_count + 1))
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports of '%s'", grown->name);
     for (uint32_t i = grown->port_count + 1u; i <= port_count; i++)
-        ports[i] = (struct fabric_port){.peer_node = FABRIC_NONE};
-    grown->ports = ports;
+        grown->ports[i] = (struct fabric_port){.peer_node = FABRIC_NONE};
     grown->port_count = (uint16_t)port_count;
     return 0;
 }

@@ -37,7 +37,7 @@ struct fabric_node {
 struct fabric {
     struct fabric_node *nodes;
     uint32_t node_count;
-    uint32_t node_capacity;
+    size_t node_capacity;
     uint32_t group_count;
     uint32_t *hash; /* name -> node, open addressing */
     uint32_t hash_size;

@@ -4,6 +4,7 @@
  */
 #include "route/memo.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "route/parallel.h"
 
@@ -48,14 +49,8 @@ void memo_destroy(struct memo *memo)
 
 int memo_gone_add(struct memo *memo, struct memo_gone gone)
 {
-    /* doubled whenever the count is a power of two */
-    if ((memo->gone_count & (memo->gone_count - 1)) == 0) {
-        size_t capacity = memo->gone_count ? memo->gone_count * 2 : 1;
-        struct memo_gone *larger = realloc(memo->gone, capacity * sizeof(*larger));
-        if (!larger)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for cables that are gone");
-        memo->gone = larger;
-    }
+    if (!array_grow(&memo->gone, &memo->gone_room, memo->gone_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for cables that are gone");
     memo->gone[memo->gone_count++] = gone;
     return 0;
 }

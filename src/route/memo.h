@@ -28,7 +28,7 @@ struct memo {
     uint32_t class_count;
     float *load[TRAFFIC_CLASSES]; /* channel */
     struct memo_gone *gone;
-    size_t gone_count;
+    size_t gone_count, gone_room;
 };
 
 int memo_create(struct memo **memo, const struct net *net);

@@ -8,6 +8,7 @@
  * again when these have found their ways; in the end others must change for it (rescue.c). Nothing
  * is looked at but the neighbourhood of the failure.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "route/repair_parts.h"
@@ -172,14 +173,8 @@ static bool matters(const struct repair *repair, uint32_t dead)
 
 static void change_note(struct repair *repair, uint32_t at)
 {
-    if (repair->changed_count == repair->changed_capacity) {
-        size_t capacity = repair->changed_capacity ? repair->changed_capacity * 2 : 1024;
-        struct tune_entry *larger = realloc(repair->changed, capacity * sizeof(*larger));
-        if (!larger)
-            return; /* costs balance, not correctness: the list only serves tuning */
-        repair->changed = larger;
-        repair->changed_capacity = capacity;
-    }
+    if (!array_grow(&repair->changed, &repair->changed_capacity, repair->changed_count + 1))
+        return; /* costs balance, not correctness: the list only serves tuning */
     repair->changed[repair->changed_count++] = (struct tune_entry){repair->target, at};
 }
 

@@ -26,7 +26,7 @@ struct dead {
 
 struct dead_list {
     struct dead *items; /* target by target */
-    size_t count;
+    size_t count, room;
     bool complete; /* where the lost traffic went can be followed: no switch is gone */
 };
 

@@ -3,6 +3,7 @@
  * Finds the entries of a table that lead nowhere any more, and, from the fabric as it was, where
  * they led.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "route/guids.h"
 #include "route/repair.h"
@@ -68,14 +69,8 @@ static uint32_t ahead_find(const struct finder *finder, uint32_t target, uint32_
 
 static bool dead_add(struct dead_list *list, struct dead dead)
 {
-    /* doubled whenever the count is a power of two */
-    if ((list->count & (list->count - 1)) == 0) {
-        size_t capacity = list->count ? list->count * 2 : 1;
-        struct dead *larger = realloc(list->items, capacity * sizeof(*larger));
-        if (!larger)
-            return false;
-        list->items = larger;
-    }
+    if (!array_grow(&list->items, &list->room, list->count + 1))
+        return false;
     list->items[list->count++] = dead;
     return true;
 }

@@ -10,6 +10,7 @@
  */
 #include "route/stages.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -231,15 +232,9 @@ static uint32_t target_plan(struct plan *plan, bool in_two)
 
 static int entry_keep(struct stages *stages, const struct plan *plan, uint32_t at)
 {
-    /* doubled whenever the count is a power of two */
-    if ((stages->entry_count & (stages->entry_count - 1)) == 0) {
-        size_t capacity = stages->entry_count ? stages->entry_count * 2 : 1;
-        struct stages_entry *larger = realloc(stages->entries, capacity * sizeof(*larger));
-        if (!larger)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %zu entries",
-                             capacity);
-        stages->entries = larger;
-    }
+    if (!array_grow(&stages->entries, &stages->entry_room, stages->entry_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %zu entries",
+                         stages->entry_count + 1);
     stages->entries[stages->entry_count++] = (struct stages_entry){
         .target = plan->target,
         .at = at,

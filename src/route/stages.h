@@ -28,7 +28,7 @@ struct stages {
     const struct lft_dump *held;  /* by the switches, before all */
     uint32_t count;               /* 1: any order will do */
     struct stages_entry *entries; /* all that differ and do not change in the first stage */
-    size_t entry_count;
+    size_t entry_count, entry_room;
     uint64_t dropped; /* working entries that drop packets for a while */
     bool drained;     /* all that changes does */
 };

@@ -4,6 +4,7 @@
  * waiting for them. A place whose answer never came is not used again for long, because it may
  * still come.
  */
+#include "base/assert.h"
 #include "base/error.h"
 #include "simulated/station.h"
 
@@ -42,6 +43,8 @@ int flag_take(struct station *station, uint32_t *flag)
 
 void flag_give(struct station *station, uint32_t flag, bool is_lost)
 {
+    ASSERT(flag < STATION_FLAGS);
+    ASSERT(station->flags[flag] == FLAG_USED);
     station->flags[flag] = is_lost ? FLAG_LOST : FLAG_FREE;
     station->lost_at[flag] = station_now(station);
 }
@@ -78,6 +81,7 @@ int awaited_check(struct station *station, struct awaited *awaited)
     int result = station_check_peer(station, awaited->rank);
     if (result < 0)
         return result;
+    ASSERT(!awaited->is_hasty || awaited->segment);
     if (awaited->is_hasty)
         return segment_refuse_stale(awaited->rank, awaited->segment->sid);
     return error_set(RH_ETIMEOUT, awaited->rank,

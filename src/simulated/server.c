@@ -9,6 +9,8 @@
  * reads and writes their memory, and a job of single-threaded ranks is the same each time it runs.
  * A rank of which one thread waits and another computes counts as waiting, after a moment.
  */
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -54,7 +56,7 @@ struct server {
     struct server_rank *ranks;
     uint32_t size, live_count;
     struct pollfd *polled;
-    size_t polled_capacity;
+    size_t polled_room;
 };
 
 /* ---- The memory of ranks --------------------------------------------------------------------- */
@@ -111,6 +113,7 @@ static void channel_body(void *argument)
     for (;;) {
         while (!channel->is_busy || channel->is_new)
             fiber_wait(sim, &channel->wanted, SIM_NEVER);
+        ASSERT(channel->rank->station);
         call_serve(channel);
         channel->is_busy = false;
         channel->answered_ns = clock_now_ns();
@@ -152,6 +155,7 @@ static void rank_gone(struct server_rank *rank)
         return;
     close(rank->control);
     rank->control = -1;
+    ASSERT(server->live_count > 0);
     server->live_count--;
     martini_kill(server->world, rank->station->rank, false); /* does nothing if it has left */
     for (struct channel *at = rank->channels; at; at = at->next)
@@ -246,14 +250,8 @@ static int patience(const struct server *server)
 
 static bool polled_add(struct server *server, size_t *count, int fd)
 {
-    if (*count == server->polled_capacity) {
-        size_t capacity = server->polled_capacity ? 2 * server->polled_capacity : 64;
-        struct pollfd *polled = realloc(server->polled, capacity * sizeof(*polled));
-        if (!polled)
-            return false;
-        server->polled = polled;
-        server->polled_capacity = capacity;
-    }
+    if (!array_grow(&server->polled, &server->polled_room, *count + 1))
+        return false;
     server->polled[(*count)++] = (struct pollfd){.fd = fd, .events = POLLIN};
     return true;
 }

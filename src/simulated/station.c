@@ -3,6 +3,7 @@
  * Calls: which one is carried out by whom, what it costs the rank, and waiting.
  */
 #include "simulated/station.h"
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -140,6 +141,7 @@ static int carry_out(struct station *station, struct martini_call *call)
 
 void station_serve(struct station *station, struct martini_call *call)
 {
+    ASSERT(call->timeout_ns >= 0);
     station_sleep(station, 0);
     if (call->operation != MARTINI_NOW)
         transfers_look(station);

@@ -5,6 +5,7 @@
  * the same way, so the notice never overtakes. Whoever waits, or any later call of the rank, sees
  * to it that a transfer goes on.
  */
+#include "base/assert.h"
 #include "base/error.h"
 #include "simulated/station.h"
 
@@ -71,6 +72,8 @@ static bool pieces_are_under_way(const struct transfer *transfer)
 
 static void piece_end(struct station *station, struct piece *piece, bool is_lost)
 {
+    ASSERT(piece->is_used);
+    ASSERT(station->pull_count >= (uint32_t)piece->is_pull);
     uint64_t loan = piece->loan;
     piece->is_used = false;
     station->pull_count -= piece->is_pull;
@@ -91,6 +94,8 @@ static bool notice_fits(const struct transfer *transfer, uint64_t part)
 
 static int data_send(struct station *station, struct transfer *transfer, struct piece *piece)
 {
+    ASSERT(piece->is_used);
+    ASSERT(transfer->sent <= transfer->length);
     uint64_t rest = transfer->length - transfer->sent;
     uint64_t part = rest < PROCESS_LOAN_MAX ? rest : PROCESS_LOAN_MAX;
     bool has_notice = notice_fits(transfer, part);

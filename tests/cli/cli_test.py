@@ -121,7 +121,7 @@ class Hosts(unittest.TestCase):
         run = self.run_on("--hostfile", self.file, "-n", "1", "true", status=2)
         self.assertIn("there is no host in it", run.stderr)
         run = self.run_on("--hostfile", self.file + "-not", "true", status=1)
-        self.assertIn("cannot read --hostfile", run.stderr)
+        self.assertIn("--hostfile: cannot read", run.stderr)
 
     def test_export_takes_whole_names(self):
         out = self.run_on("--hosts", "a", "--export", "COLOUR", "--env", "SIZE=7", "env",

@@ -144,7 +144,7 @@ WRONG = {
         ("-n 2 --map frob true", USAGE, "--map is block or cyclic, not 'frob'"),
         ("-n 2 --hosts a:x true", USAGE, '"x" processes on host a: a number is expected'),
         ("-n 2 --hosts , true", USAGE, '"" is no name of a host'),
-        ("-n 2 --hostfile /none true", FAILED, "cannot read --hostfile /none"),
+        ("-n 2 --hostfile /none true", FAILED, "--hostfile: cannot read /none"),
         ("-n 2 --frob true", USAGE, "unknown option --frob"),
     ],
     "info": [

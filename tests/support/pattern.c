@@ -4,19 +4,14 @@
  */
 #include "pattern.h"
 
+#include "base/splitmix.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t prng_next(struct prng *prng)
 {
-    return mix(prng->state += 0x9e3779b97f4a7c15u);
+    return splitmix_next(&prng->state);
 }
 
 uint64_t prng_below(struct prng *prng, uint64_t limit)
@@ -33,7 +28,7 @@ static uint64_t word_at(uint64_t seed, size_t index)
 
 static uint64_t stream_of(uint64_t seed)
 {
-    return mix(seed + 0x9e3779b97f4a7c15u);
+    return splitmix_next(&seed);
 }
 
 void pattern_fill(void *base, size_t length, uint64_t seed)

@@ -229,6 +229,10 @@ class Functions(Case):
                 self.write("src/base/x.c", SPDX + f"int f(void)\n{{\n    {name} (a);\n}}\n")
                 self.speaks(check_functions, "src/base/x.c:4", name, "banned")
 
+    def test_banned_but_in_one_place(self):
+        self.write("src/base/array.c", SPDX + "int f(void)\n{\n    realloc(a);\n}\n")
+        self.silent(check_functions)
+
     def test_not_banned(self):
         calls = 'snprintf(a); m->system(a); m.gets(a); /* strcpy(a) */ p("atoi(a)"); my_system(a);'
         self.write("src/base/x.c", SPDX + f"int f(void)\n{{\n    {calls}\n}}\n")

@@ -8,6 +8,8 @@
 #include "cli/cli.h"
 #include "cli/json_put.h"
 
+#include "base/splitmix.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +30,7 @@ static int write_file(const char *path, uint64_t size)
     bool is_good = fd >= 0;
     for (uint64_t done = 0; is_good && done < size; done += PIECE) {
         for (size_t i = 0; i < PIECE / 8; i++)
-            words[i] = cache_mix(done + i);
+            words[i] = splitmix_mix(done + i);
         size_t length = size - done < PIECE ? (size_t)(size - done) : PIECE;
         is_good = write(fd, words, length) == (ssize_t)length;
     }

@@ -3,6 +3,7 @@
  * `rhinet cache warm`: bring files into the cache before they are wanted. Inside a job it fills
  * this node's share, one block in every N; from outside, the nodes of this host get a share each.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "cli/cache/cache.h"
 #include "cli/cache/find.h"
@@ -46,14 +47,8 @@ struct warm {
 
 static bool add_file(struct warm *warm, const char *path, uint64_t size)
 {
-    if (warm->file_count == warm->file_room) {
-        size_t room = warm->file_room ? warm->file_room * 2 : 256;
-        struct file *grown = reallocarray(warm->files, room, sizeof(*grown));
-        if (!grown)
-            return false;
-        warm->files = grown;
-        warm->file_room = room;
-    }
+    if (!array_grow(&warm->files, &warm->file_room, warm->file_count + 1))
+        return false;
     char *copy = strdup(path);
     if (!copy)
         return false;

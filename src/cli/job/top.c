@@ -49,10 +49,10 @@ static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns,
 {
     int64_t deadline = clock_deadline_ns(interval_ns);
     for (;;) {
-        int64_t left_ns = deadline - clock_now_ns();
+        int64_t left_ns = deadline_left_ns(deadline, clock_now_ns());
         if (interrupted)
             return PAUSE_QUIT;
-        if (left_ns <= 0)
+        if (left_ns == 0)
             return PAUSE_OVER;
         struct pollfd events[] = {{.fd = job->launcher_fd, .events = POLLIN},
                                   {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};

@@ -4,10 +4,12 @@
  */
 #include "cli/run/hosts.h"
 
+#include "base/array.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +41,11 @@ static int add_host(struct run_hosts *hosts, const char *name, int places)
         return 0;
     }
     struct launch_hosts *list = &hosts->launch;
-    host = reallocarray(list->host, (size_t)list->count + 1, sizeof(*host));
-    if (!host)
+    if (!array_grow(&list->host, &hosts->host_room, (size_t)list->count + 1))
         return no_memory();
-    list->host = host;
-    host[list->count] = (struct launch_host){.places = places};
-    snprintf(host[list->count].name, sizeof(host[0].name), "%s", name);
-    list->count++;
+    host = &list->host[list->count++];
+    *host = (struct launch_host){.places = places};
+    snprintf(host->name, sizeof(host->name), "%s", name);
     return 0;
 }
 
@@ -90,35 +90,28 @@ int run_hosts_add(struct run_hosts *hosts, const char *list)
 }
 
 /* "name", "name:4", "name 4" or, as Open MPI writes it, "name slots=4". */
-static int add_line(struct run_hosts *hosts, char *line)
+static int add_line(void *context, const struct lines_place *place, char *line)
 {
-    static const char between[] = ": \t\r\n";
-    line[strcspn(line, "#")] = '\0';
-    char *rest = line + strspn(line, " \t\r\n");
-    if (rest[0] == '\0')
-        return 0;
+    static const char between[] = ": \t";
+    (void)place;
+    char *rest = line + strspn(line, " \t");
     char *name = strsep(&rest, between);
     while (rest && rest[0] && strchr(between, rest[0]))
         rest++;
     char *count = rest && rest[0] ? strsep(&rest, between) : NULL;
     if (count && strncmp(count, "slots=", 6) == 0)
         count += 6;
-    return add_one(hosts, "--hostfile", name, count);
+    return add_one(context, "--hostfile", name, count);
 }
 
 int run_hosts_read(struct run_hosts *hosts, const char *path)
 {
-    char line[1024];
-    int status = 0;
     int before = hosts->launch.count;
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        cli_say("cannot read --hostfile %s: %s", path, strerror(errno));
+    int status = lines_read(path, hosts, add_line);
+    if (status < 0) {
+        cli_say("--hostfile: %s", rh_error_text());
         return LAUNCH_STATUS_FAILED;
     }
-    while (status == 0 && fgets(line, sizeof(line), file))
-        status = add_line(hosts, line);
-    fclose(file);
     if (status == 0 && hosts->launch.count == before)
         status = cli_usage_error("--hostfile %s: there is no host in it", path);
     return status;
@@ -131,15 +124,13 @@ int run_hosts_export(struct run_hosts *hosts, const char *names)
     char *name;
     int status = copy ? 0 : no_memory();
     while (status == 0 && (name = strsep(&rest, ","))) {
-        size_t room = (size_t)hosts->exported_count + 1;
-        char **grown = reallocarray(hosts->exported, room, sizeof(grown[0]));
-        if (grown)
-            hosts->exported = grown;
-        char *kept = grown ? strdup(name) : NULL;
+        size_t needed = (size_t)hosts->exported_count + 1;
+        bool has_room = array_grow(&hosts->exported, &hosts->exported_room, needed);
+        char *kept = has_room ? strdup(name) : NULL;
         if (!kept)
             status = no_memory();
         else
-            grown[hosts->exported_count++] = kept;
+            hosts->exported[hosts->exported_count++] = kept;
     }
     free(copy);
     return status;

@@ -10,8 +10,10 @@
 
 struct run_hosts {
     struct launch_hosts launch;
+    size_t host_room;
     char **exported; /* names of variables */
     int exported_count;
+    size_t exported_room;
 };
 
 /* Each returns 0, or an exit status after it has said what is wrong. */

@@ -4,12 +4,12 @@
  */
 #include "cli/sim/traffic.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/lines.h"
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int load_add(struct sim_loads *loads, double value)
@@ -82,20 +82,14 @@ int sim_host_find(const struct net *net, const char *text, uint32_t *host)
 struct reading {
     struct sim_trace *trace;
     const struct net *net;
-    size_t capacity;
+    size_t room;
 };
 
 static int message_add(struct reading *reading, const struct workload_message *message)
 {
     struct sim_trace *trace = reading->trace;
-    if (trace->count == reading->capacity) {
-        size_t capacity = reading->capacity ? reading->capacity * 2 : 256;
-        void *messages = realloc(trace->messages, capacity * sizeof(*trace->messages));
-        if (!messages)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu messages", capacity);
-        trace->messages = messages;
-        reading->capacity = capacity;
-    }
+    if (!array_grow(&trace->messages, &reading->room, trace->count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu messages", trace->count + 1);
     trace->messages[trace->count++] = *message;
     return 0;
 }

@@ -137,6 +137,8 @@ static int64_t send_runs(struct rh_dsm_pages *pages, size_t page, const char *no
 
 int64_t change_send(struct rh_dsm_pages *pages, size_t page, const char *now, const char *before)
 {
+    ASSERT(page < pages->count);
+    ASSERT(!pages_is_mine(pages, page)); /* the home's own writes are there already */
     char *direct = pages->direct[pages_home_of(pages, page)];
     int64_t changed = direct ? (int64_t)change_copy(direct + page * FAULTS_PAGE, now, before,
                                                     FAULTS_PAGE)

@@ -71,6 +71,8 @@ static int drop_noted(struct rh_dsm_pages *pages, struct faults_run run)
 
 int drop_entered(struct rh_dsm_pages *pages, struct faults_run run)
 {
+    ASSERT(run.first + run.count <= pages->count);
+    ASSERT(atomic_load_explicit(&pages->pages[run.first].busy, memory_order_relaxed));
     int result = pages->tells_writes ? drop_told(pages, run) : drop_noted(pages, run);
     if (result == 0)
         pages_count(&pages->stat.dropped_pages, run.count);

@@ -243,6 +243,7 @@ static void note_owed(struct rh_dsm_pages *pages)
 
 int interval_close(struct rh_dsm_pages *pages)
 {
+    ASSERT(pages->sync.is_taken);
     int result = adopt_sharers(pages);
     if (result == RH_ENOSPACE) {
         result = drop_everything(pages);

@@ -58,6 +58,8 @@ uint64_t notices_own(const struct rh_dsm_pages *pages, uint64_t place)
 
 void notices_add(struct rh_dsm_pages *pages, struct faults_run run)
 {
+    ASSERT(pages->sync.is_taken);
+    ASSERT(run.first + run.count <= pages->count);
     pages_count(&pages->stat.noted_pages, run.count);
     for (size_t i = run.first; i < run.first + run.count; i++)
         pages_bit_set(pages->noted, i);
@@ -128,6 +130,7 @@ static int learn_runs(struct rh_dsm_pages *pages, const struct notices_news *new
 
 int notices_learn(struct rh_dsm_pages *pages, const struct notices_news *news)
 {
+    ASSERT((unsigned)news->rank < (unsigned)pages->size);
     uint64_t place = pages->vector[news->rank];
     uint64_t runs[PIECE];
     int result = 0;

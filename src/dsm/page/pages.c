@@ -36,6 +36,8 @@ void pages_enter(struct rh_dsm_pages *pages, size_t page)
 
 void pages_leave(struct rh_dsm_pages *pages, size_t page)
 {
+    ASSERT(page < pages->count);
+    ASSERT(atomic_load_explicit(&pages->pages[page].busy, memory_order_relaxed));
     atomic_store_explicit(&pages->pages[page].busy, 0, memory_order_release);
 }
 
@@ -44,6 +46,7 @@ int pages_set_access(struct rh_dsm_pages *pages, struct faults_run run, enum fau
 {
     if (run.count == 0)
         return 0;
+    ASSERT(run.first + run.count <= pages->count);
     int result = faults_set(pages->faults, run, pages->pages[run.first].access, to);
     for (size_t i = run.first; i < run.first + run.count && result == 0; i++) {
         bool is_copy = !pages_is_mine(pages, i);

@@ -43,6 +43,7 @@
 #ifndef DSM_PAGE_PAGES_H
 #define DSM_PAGE_PAGES_H
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "dsm/page/faults.h"
 #include "job/job.h"

@@ -92,6 +92,7 @@ int sync_take(struct rh_dsm_pages *pages)
 void sync_give(struct rh_dsm_pages *pages)
 {
     pthread_mutex_lock(&pages->sync.gate);
+    ASSERT(pages->sync.is_taken);
     pages->sync.is_taken = false;
     if (pages->sync.waiters > 0)
         pthread_cond_broadcast(&pages->sync.changed);

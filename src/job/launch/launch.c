@@ -277,7 +277,7 @@ static void time_passed(struct launcher *launcher)
     }
     if (launcher->is_ending && now_ns >= launcher->kill_ns) {
         launch_ranks_end(launcher, SIGKILL, launcher->status);
-        launcher->kill_ns = INT64_MAX;
+        launcher->kill_ns = DEADLINE_NEVER;
     }
 }
 
@@ -294,12 +294,7 @@ static int poll_timeout_ms(const struct launcher *launcher)
     bool looks = launcher->input.fd >= 0 || launcher->is_swept || launcher->agent_count > 0;
     if (looks && until_ns > clock_deadline_ns(LOOK_NS))
         until_ns = clock_deadline_ns(LOOK_NS);
-    if (until_ns == INT64_MAX)
-        return -1;
-    int64_t left_ms = (until_ns - clock_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
-    if (left_ms < 0)
-        return 0;
-    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+    return deadline_left_ms(until_ns, clock_now_ns());
 }
 
 static void wait_and_serve(struct launcher *launcher)

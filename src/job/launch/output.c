@@ -9,6 +9,8 @@
  */
 #include "job/launch/parts.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -128,6 +130,7 @@ static int stream_open(struct stream *stream, int *child_fd)
 
 int launch_output_open(struct launch_output *output, int which, int rank, int child_fds[2])
 {
+    ASSERT(2 * which + 1 < output->stream_count);
     struct stream *stream = &output->streams[2 * which];
     stream[0].rank = stream[1].rank = rank;
     int result = stream_open(&stream[0], &child_fds[0]);
@@ -156,6 +159,7 @@ static void sink_add(struct sink *sink, const char *data, size_t length)
         memmove(sink->data, sink->data + sink->start, sink->used);
         sink->start = 0;
     }
+    ASSERT(sink->start + sink->used + length <= SINK_BYTES);
     memcpy(sink->data + sink->start + sink->used, data, length);
     sink->used += length;
 }

@@ -4,6 +4,8 @@
  * they tell goes into our roster, so that members see the whole job as if it were on one machine.
  * What concerns the launcher is left for it as events.
  */
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/cluster.h"
@@ -29,15 +31,10 @@ bool manager_is_local(const struct manager *manager, int rank)
 static struct manager_event *add_event(struct manager *manager, enum manager_event_kind kind)
 {
     struct manager_events *events = &manager->events;
-    if (events->start + events->count == events->room) {
-        size_t room = events->room ? events->room * 2 : 16;
-        struct manager_event *grown = reallocarray(events->event, room, sizeof(*grown));
-        if (!grown)
-            return NULL;
-        events->event = grown;
-        events->room = room;
-    }
+    if (!array_grow(&events->event, &events->room, events->start + events->count + 1))
+        return NULL;
     struct manager_event *event = &events->event[events->start + events->count++];
+    ASSERT(events->start + events->count <= events->room);
     *event = (struct manager_event){.kind = kind, .node = -1, .rank = -1};
     return event;
 }

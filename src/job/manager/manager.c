@@ -4,6 +4,7 @@
  */
 #include "job/manager/manager.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "job/cluster.h"
@@ -85,6 +86,8 @@ static int member_open(struct manager *manager, int rank)
 
 int manager_adopt(struct manager *manager, int rank, int fd)
 {
+    ASSERT(manager->adopts);
+    ASSERT((unsigned)rank < (unsigned)manager->size);
     struct member *member = &manager->members[rank];
     if (member->has_come)
         return -EEXIST;
@@ -210,6 +213,8 @@ int manager_member_fd(struct manager *manager, int rank)
 
 void manager_member_started(struct manager *manager, int rank, int pid)
 {
+    ASSERT((unsigned)rank < (unsigned)manager->size);
+    ASSERT(pid > 0);
     struct member *member = &manager->members[rank];
     member->started_pid = pid;
     atomic_store_explicit(&manager->memory.roster->peer[rank].pid, pid, memory_order_relaxed);
@@ -221,6 +226,8 @@ void manager_member_started(struct manager *manager, int rank, int pid)
 
 void manager_set_end(struct manager *manager, int rank, struct rank_end end)
 {
+    ASSERT((unsigned)rank < (unsigned)manager->size);
+    ASSERT(end.state == RH_PEER_LEFT || end.state == RH_PEER_DIED);
     struct roster *roster = manager->memory.roster;
     struct roster_peer *peer = &roster->peer[rank];
     enum rh_peer_state before = roster_state(roster, rank);
@@ -258,6 +265,7 @@ static void member_hung_up(struct manager *manager, int rank)
 
 static void serve_member(struct manager *manager, int rank)
 {
+    ASSERT(manager->members[rank].fd >= 0);
     struct member *member = &manager->members[rank];
     struct request request;
     struct answer answer;
@@ -272,6 +280,8 @@ static void serve_member(struct manager *manager, int rank)
     if (result == -EBADMSG)
         memset(&request, 0, sizeof(request)); /* refused below: no such version */
     manager_answer(manager, rank, &request, &message, &answer);
+    ASSERT(answer.fd_count >= 0);
+    ASSERT(answer.fd_count <= DESCRIPTORS_MAX);
     while (message.fd_count > 0)
         close(message.fd[--message.fd_count]);
     struct descriptor_message reply = {

@@ -3,6 +3,7 @@
  * What the task manager does for each request. Everything in a request comes from a member that may
  * be broken or hostile: it is checked here, and a refusal changes nothing.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "base/memory_room.h"
 #include "job/manager/state.h"
@@ -12,7 +13,6 @@
 #include <rhinet/rma.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -109,19 +109,6 @@ static void common(struct manager *manager, const struct request *request, struc
     give(answer, manager->common_fd, false);
 }
 
-static bool offers_grow(struct member *member)
-{
-    if (member->offer_count < member->offer_room)
-        return true;
-    size_t room = member->offer_room ? member->offer_room * 2 : 16;
-    struct offer *grown = reallocarray(member->offers, room, sizeof(*grown));
-    if (!grown)
-        return false;
-    member->offers = grown;
-    member->offer_room = room;
-    return true;
-}
-
 static void publish(struct member *member, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer)
 {
@@ -129,7 +116,8 @@ static void publish(struct member *member, const struct request *request,
     struct offer *offer = find_offer(member, request->sid); /* of a request that was given up */
     if (message->fd_count != 1 || !memory_is_sealed(message->fd[0], &length))
         refuse(answer, RH_EINVALID, "a segment is one sealed memory descriptor");
-    else if (!offer && (member->offer_count >= OFFERS_MAX || !offers_grow(member)))
+    else if (!offer && (member->offer_count >= OFFERS_MAX ||
+                        !array_grow(&member->offers, &member->offer_room, member->offer_count + 1)))
         refuse(answer, RH_ENOSPACE, "the task manager has no room for more than %zu segments",
                member->offer_count);
     else {

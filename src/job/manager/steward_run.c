@@ -187,7 +187,7 @@ static void serve_events(struct steward *steward)
     }
     if (clock_now_ns() >= steward->kill_ns) {
         signal_members(steward, SIGKILL);
-        steward->kill_ns = INT64_MAX;
+        steward->kill_ns = DEADLINE_NEVER;
     }
 }
 
@@ -232,7 +232,7 @@ static void serve(struct steward *steward)
 /* The attribute, not the word: clang compares it with the pointer's. */
 __attribute__((__noreturn__)) static void run(const struct steward_plan *plan, int report_fd)
 {
-    struct steward steward = {.plan = plan, .kill_ns = INT64_MAX};
+    struct steward steward = {.plan = plan, .kill_ns = DEADLINE_NEVER};
     set_up(&steward, report_fd);
     while (!is_over(&steward))
         serve(&steward);

@@ -3,6 +3,7 @@
  * The member's side of the task manager: one request, one answer, one thread at a time so that they
  * do not take each other's.
  */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -55,6 +56,7 @@ static int line_take(struct manager_line *line, int64_t deadline_ns)
 
 static void line_give_back(struct manager_line *line)
 {
+    ASSERT(line->is_taken);
     pthread_mutex_lock(&line->lock);
     line->is_taken = false;
     pthread_cond_signal(&line->is_free);
@@ -76,14 +78,14 @@ static int manager_lost(const struct rh_job *job, int code)
 static int wait_for_answer(int fd, int64_t deadline_ns)
 {
     for (;;) {
-        int64_t left_ms = (deadline_ns - clock_now_ns()) / NS_PER_MS;
+        int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int result = poll(&ready, 1, left_ms < 0 ? 0 : left_ms > 1000 ? 1000 : (int)left_ms);
+        int result = poll(&ready, 1, left_ms);
         if (result > 0)
             return 0;
         if (result < 0 && errno != EINTR)
             return -errno;
-        if (left_ms <= 0)
+        if (left_ms == 0)
             return -ETIMEDOUT;
     }
 }
@@ -125,6 +127,8 @@ static int exchange_alone(struct manager_line *line, struct exchange *exchange,
     bool is_sent = false;
     for (;;) {
         int result = 0;
+        ASSERT(line->is_taken);
+        ASSERT(line->asked - line->answered <= OWING_MAX);
         if (!is_sent && line->asked - line->answered < OWING_MAX) {
             result = send_request(line, exchange);
             is_sent = true;

@@ -112,10 +112,10 @@ static int read_report(int fd, char report[REPORT_BYTES])
     size_t used = 0;
     while (used + 1 < REPORT_BYTES) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (deadline_ns - clock_now_ns()) / NS_PER_MS;
-        if (left_ms <= 0)
+        int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
+        if (left_ms == 0)
             return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "the task manager does not start");
-        if (poll(&ready, 1, (int)left_ms) <= 0)
+        if (poll(&ready, 1, left_ms) <= 0)
             continue;
         ssize_t got = read(fd, report + used, REPORT_BYTES - 1 - used);
         if (got < 0 && errno == EINTR)

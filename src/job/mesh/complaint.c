@@ -7,6 +7,8 @@
  */
 #include "job/mesh/state.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,16 +25,8 @@ void complaint_add(struct mesh *mesh, int accuser, int accused)
             return;
         }
     }
-    if (all->count == all->room) {
-        size_t room = all->room ? all->room * 2 : 16;
-        struct complaint *grown = room > COMPLAINTS_MAX
-                                      ? NULL
-                                      : reallocarray(all->one, room, sizeof(*grown));
-        if (!grown)
-            return;
-        all->one = grown;
-        all->room = room;
-    }
+    if (all->count == COMPLAINTS_MAX || !array_grow(&all->one, &all->room, all->count + 1))
+        return;
     all->one[all->count++] = (struct complaint){accuser, accused, now_ns, now_ns};
 }
 

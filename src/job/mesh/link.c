@@ -9,6 +9,9 @@
  */
 #include "job/mesh/state.h"
 
+#include "base/array.h"
+#include "base/assert.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -40,6 +43,8 @@ static void make_hello(const struct mesh *mesh, struct mesh_hello *hello)
 
 struct mesh_link *link_open(struct mesh *mesh, int fd, int seat, bool is_caller)
 {
+    ASSERT(fd >= 0);
+    ASSERT(is_caller ? seat >= 0 && seat < mesh->seat_count : seat < 0);
     struct mesh_link *link = calloc(1, sizeof(*link));
     if (!link) {
         close(fd);
@@ -77,6 +82,8 @@ void link_free(struct mesh_link *link)
 /* The seat has no link any more, if this was it. */
 static void leave_seat(struct mesh *mesh, const struct mesh_link *link)
 {
+    ASSERT(link->seat >= 0);
+    ASSERT(link->seat < mesh->seat_count);
     if (mesh->seats[link->seat].link == link)
         mesh->seats[link->seat].link = NULL;
 }
@@ -123,6 +130,8 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
 
 static void flush(struct mesh *mesh, struct mesh_link *link)
 {
+    ASSERT(link->phase != LINK_CLOSED);
+    ASSERT(link->out_start + link->out_used <= link->out_room);
     while (link->out_used > 0) {
         ssize_t sent = send(link->fd, link->out + link->out_start, link->out_used,
                             MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -151,15 +160,7 @@ static bool make_room(struct mesh_link *link, size_t length)
         memmove(link->out, link->out + link->out_start, link->out_used);
         link->out_start = 0;
     }
-    if (need <= link->out_room)
-        return true;
-    size_t room = need * 2;
-    uint8_t *grown = realloc(link->out, room);
-    if (!grown)
-        return false;
-    link->out = grown;
-    link->out_room = room;
-    return true;
+    return array_grow(&link->out, &link->out_room, need);
 }
 
 static void put(struct mesh *mesh, struct mesh_link *link, const void *data, size_t length)
@@ -175,6 +176,7 @@ static void put(struct mesh *mesh, struct mesh_link *link, const void *data, siz
 
 void link_send(struct mesh *mesh, struct mesh_link *link, const struct mesh_frame *frame)
 {
+    ASSERT(frame->length <= sizeof(frame->data));
     uint8_t wire[WIRE_MAX];
     size_t plain_length = offsetof(struct mesh_frame, data) + frame->length;
     uint16_t length = (uint16_t)(plain_length + SEAL_BYTES);

@@ -4,6 +4,7 @@
  * knows the secret, for this meeting only; XSalsa20-Poly1305 under keys of this meeting, one for
  * each direction, seals the frames, and their number is the nonce.
  */
+#include "base/assert.h"
 #include "base/error.h"
 #include "job/mesh/state.h"
 
@@ -60,6 +61,7 @@ static void make_nonce(uint8_t nonce[crypto_secretbox_NONCEBYTES], uint64_t numb
 
 void seal_shut(struct mesh_keys *keys, uint8_t *cipher, const void *plain, size_t length)
 {
+    ASSERT(keys->sent < UINT64_MAX); /* no two frames share a nonce */
     uint8_t nonce[crypto_secretbox_NONCEBYTES];
     make_nonce(nonce, keys->sent++);
     crypto_secretbox_easy(cipher, plain, length, nonce, keys->sending);

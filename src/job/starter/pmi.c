@@ -46,10 +46,10 @@ static int wait_readable(const struct starter *starter, int fd)
     int64_t deadline_ns = clock_deadline_ns(starter->timeout_ns);
     for (;;) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (deadline_ns - clock_now_ns()) / NS_PER_MS;
-        if (left_ms <= 0)
+        int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
+        if (left_ms == 0)
             return broken("no answer in time (RHINET_TIMEOUT)");
-        int count = poll(&ready, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+        int count = poll(&ready, 1, left_ms);
         if (count > 0)
             return 0;
         if (count < 0 && errno != EINTR)

@@ -31,6 +31,7 @@
 #include "nic/fault/fault_dice.h"
 #include "nic/fault/fault_doubt.h"
 #include "nic/fault/fault_hold.h"
+#include "nic/handover.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -236,6 +237,7 @@ static int push_after_strike(struct fault *fault, struct fault_held *held,
 static int fault_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
                       const struct nic_extra *extra)
 {
+    nic_assert_push(nic, target, extra);
     struct fault *fault = fault_of(nic);
     if (!fault->is_active)
         return fault->inner->ops->push(fault->inner, target, source, length, extra);
@@ -261,6 +263,7 @@ static int fault_push(struct nic *nic, struct rh_remote target, const void *sour
 static int fault_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
                       const struct nic_extra *extra)
 {
+    nic_assert_pull(nic, source, extra);
     struct fault *fault = fault_of(nic);
     const struct nic_ops *ops = fault->inner->ops;
     if (!fault->is_active)
@@ -338,6 +341,7 @@ static int store_after_strike(struct fault *fault, struct fault_held *held,
 static int fault_store(struct nic *nic, const struct nic_view *view, uint64_t offset,
                        uint64_t value, unsigned width)
 {
+    nic_assert_store(nic, view, offset, width);
     struct fault *fault = fault_of(nic);
     if (!fault->is_hiding)
         return fault->inner->ops->store(fault->inner, view, offset, value, width);
@@ -358,6 +362,7 @@ static int fault_store(struct nic *nic, const struct nic_view *view, uint64_t of
 static int fault_atomic(struct nic *nic, struct rh_remote target,
                         const struct nic_atomic_operands *operands, uint64_t *old)
 {
+    nic_assert_atomic(nic, target, operands, old);
     struct fault *fault = fault_of(nic);
     const struct nic_ops *ops = fault->inner->ops;
     if (!fault->is_active)
@@ -443,6 +448,7 @@ static int append_struck(struct fault *fault, const struct appended *append)
 static int fault_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                         int64_t timeout_ns)
 {
+    nic_assert_append(nic, queue, timeout_ns);
     struct fault *fault = fault_of(nic);
     struct appended append = {
         .queue = queue, .data = data, .length = length, .timeout_ns = timeout_ns};
@@ -452,6 +458,8 @@ static int fault_append(struct nic *nic, struct rh_remote queue, const void *dat
 static int fault_append_try(struct nic *nic, struct rh_remote queue, const void *data,
                             size_t length, struct nic_ticket *ticket)
 {
+    nic_assert_append(nic, queue, 0);
+    ASSERT(ticket);
     struct fault *fault = fault_of(nic);
     struct appended append = {.queue = queue, .data = data, .length = length, .ticket = ticket};
     int result;
@@ -478,6 +486,7 @@ static void fault_queue_release(struct nic *nic, void *queue)
 
 static int fault_flush(struct nic *nic, int rank)
 {
+    nic_assert_any_rank(nic, rank);
     struct fault *fault = fault_of(nic);
     if (!fault->is_active)
         return fault->inner->ops->flush(fault->inner, rank);
@@ -493,6 +502,7 @@ static int fault_flush(struct nic *nic, int rank)
 
 static int fault_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     struct fault *fault = fault_of(nic);
     if (!fault->is_active)
         return fault->inner->ops->wait(fault->inner, wait);
@@ -529,6 +539,7 @@ static int fault_wake(struct nic *nic, int rank)
 
 static int fault_segment_add(struct nic *nic, struct nic_segment *segment)
 {
+    nic_assert_segment(segment);
     struct fault *fault = fault_of(nic);
     return fault->inner->ops->segment_add(fault->inner, segment);
 }
@@ -584,6 +595,7 @@ static int hide_view(struct fault *fault, unsigned rights, struct nic_view *view
 static int fault_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
                       struct nic_view *view)
 {
+    nic_assert_rank(nic, remote.rank);
     struct fault *fault = fault_of(nic);
     struct nic_view seen;
     int result = fault->inner->ops->view(fault->inner, remote, length, rights, &seen);

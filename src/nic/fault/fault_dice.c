@@ -4,6 +4,8 @@
  */
 #include "nic/fault/fault_dice.h"
 
+#include "base/splitmix.h"
+
 #include <string.h>
 
 void fault_dice_init(struct fault_dice *dice, const struct fault_spec *spec, int rank)
@@ -15,13 +17,9 @@ void fault_dice_init(struct fault_dice *dice, const struct fault_spec *spec, int
         dice->spec.item_count = 0;
 }
 
-/* The finaliser of splitmix64. */
 uint64_t fault_mix(uint64_t x)
 {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return splitmix_next(&x);
 }
 
 static uint64_t draw(const struct fault_dice *dice, size_t index, uint64_t number)

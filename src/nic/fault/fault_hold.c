@@ -7,7 +7,8 @@
 
 #include "nic/fault/fault_dice.h"
 
-#include <assert.h>
+#include "base/assert.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void finish(struct fault_hold *hold, const struct fault_held *held, int r
 
 static void release_one_locked(struct fault_hold *hold)
 {
-    assert(hold->held_count > 0);
+    ASSERT(hold->held_count > 0);
     hold->random = fault_mix(hold->random);
     struct fault_held *chosen = &hold->held[hold->random % hold->held_count];
     finish(hold, chosen, perform(hold, chosen));
@@ -116,7 +117,7 @@ void fault_hold_wait_begin(struct fault_hold *hold)
 void fault_hold_wait_end(struct fault_hold *hold)
 {
     pthread_mutex_lock(&hold->lock);
-    assert(hold->waiting_count > 0);
+    ASSERT(hold->waiting_count > 0);
     hold->waiting_count--;
     pthread_mutex_unlock(&hold->lock);
 }

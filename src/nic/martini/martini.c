@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "base/settings.h"
+#include "nic/handover.h"
 #include "nic/martini/client.h"
 #include "nic/martini/martini_nic.h"
 
@@ -95,6 +96,7 @@ static int segment_prepare(struct martini_nic *martini, struct martini_segment *
 
 static int martini_segment_add(struct nic *nic, struct nic_segment *segment)
 {
+    nic_assert_segment(segment);
     struct martini_nic *martini = martini_of(nic);
     struct martini_segment *made = calloc(1, sizeof(*made));
     uint64_t length;
@@ -153,6 +155,7 @@ static int martini_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_n
 static int martini_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
                         struct nic_view *view)
 {
+    nic_assert_rank(nic, remote.rank);
     struct martini_call call = {.operation = MARTINI_VIEW,
                                 .rank = remote.rank,
                                 .sid = remote.sid,
@@ -198,6 +201,7 @@ static int transfer(struct nic *nic, struct martini_call *call, const struct nic
 static int martini_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
                         const struct nic_extra *extra)
 {
+    nic_assert_push(nic, target, extra);
     struct martini_call call = {.operation = MARTINI_PUSH,
                                 .rank = target.rank,
                                 .sid = target.sid,
@@ -210,6 +214,7 @@ static int martini_push(struct nic *nic, struct rh_remote target, const void *so
 static int martini_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
                         const struct nic_extra *extra)
 {
+    nic_assert_pull(nic, source, extra);
     struct martini_call call = {.operation = MARTINI_PULL,
                                 .rank = source.rank,
                                 .sid = source.sid,
@@ -222,6 +227,7 @@ static int martini_pull(struct nic *nic, struct rh_remote source, void *target, 
 static int martini_store(struct nic *nic, const struct nic_view *view, uint64_t offset,
                          uint64_t value, unsigned width)
 {
+    nic_assert_store(nic, view, offset, width);
     struct martini_call call = {.operation = MARTINI_STORE,
                                 .rank = view->remote.rank,
                                 .sid = view->remote.sid,
@@ -235,6 +241,7 @@ static int martini_store(struct nic *nic, const struct nic_view *view, uint64_t 
 static int martini_atomic(struct nic *nic, struct rh_remote target,
                           const struct nic_atomic_operands *operands, uint64_t *old)
 {
+    nic_assert_atomic(nic, target, operands, old);
     struct martini_call call = {.operation = MARTINI_ATOMIC,
                                 .rank = target.rank,
                                 .sid = target.sid,
@@ -252,6 +259,7 @@ static int martini_atomic(struct nic *nic, struct rh_remote target,
 
 static int martini_flush(struct nic *nic, int rank)
 {
+    nic_assert_any_rank(nic, rank);
     struct martini_call call = {.operation = MARTINI_FLUSH, .rank = rank};
     return martini_ask(nic, &call, "flush");
 }

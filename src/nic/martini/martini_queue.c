@@ -3,6 +3,7 @@
  * The receiver's side of append: queues lie in this rank's memory, so looking needs no call. And
  * append itself, which is one.
  */
+#include "nic/handover.h"
 #include "nic/martini/martini_nic.h"
 
 #define COUNT_MOST (1u << 20)
@@ -29,6 +30,7 @@ struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape)
 int martini_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                    int64_t timeout_ns)
 {
+    nic_assert_append(nic, queue, timeout_ns);
     struct martini_call call = {.operation = MARTINI_APPEND,
                                 .rank = queue.rank,
                                 .sid = queue.sid,
@@ -45,6 +47,7 @@ int martini_append(struct nic *nic, struct rh_remote queue, const void *data, si
 int martini_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                        struct nic_ticket *ticket)
 {
+    ASSERT(ticket);
     int result = martini_append(nic, queue, data, length, 0);
     ticket->is_open = result == RH_ETIMEOUT;
     return result;

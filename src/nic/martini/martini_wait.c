@@ -3,6 +3,7 @@
  * Waiting, and the calls by which everything is asked of the rank's station.
  */
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/martini/martini_nic.h"
 
 #include <time.h>
@@ -108,9 +109,8 @@ static bool is_met(struct nic *nic, const struct nic_wait *wait)
 static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t deadline_ns,
                       int64_t slice_ns, int64_t *now_ns)
 {
-    int64_t left = deadline_ns - *now_ns;
     struct martini_call call = {.operation = MARTINI_PAUSE,
-                                .timeout_ns = left < slice_ns ? left : slice_ns};
+                                .timeout_ns = deadline_slice_ns(deadline_ns, *now_ns, slice_ns)};
     if (wait->until && wait->until->reads) {
         call.address = (uintptr_t)wait->until->reads;
         call.length = wait->until->read_stride;
@@ -128,8 +128,7 @@ static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t dead
 static int wait_long(struct nic *nic, const struct nic_wait *wait)
 {
     int64_t now_ns = nic_now_ns(nic);
-    int64_t deadline_ns = wait->timeout_ns > INT64_MAX - now_ns ? INT64_MAX
-                                                                : now_ns + wait->timeout_ns;
+    int64_t deadline_ns = deadline_after_ns(now_ns, wait->timeout_ns);
     int64_t slice_ns = wait->is_met ? MET_SLICE_NS : WORD_SLICE_NS;
     for (;;) {
         if (is_met(nic, wait))
@@ -148,6 +147,7 @@ static int wait_long(struct nic *nic, const struct nic_wait *wait)
 
 int martini_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     if (is_met(nic, wait))
         return 0;
     if (wait->timeout_ns > 0)

@@ -100,8 +100,7 @@ struct ofi_errand ofi_errand(const struct ofi_nic *ofi, int rank, const char *du
 
 static int64_t left_ns(const struct ofi_errand *errand)
 {
-    int64_t left = errand->deadline_ns - clock_now_ns();
-    return left > 0 ? left : 0;
+    return deadline_left_ns(errand->deadline_ns, clock_now_ns());
 }
 
 int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand)
@@ -124,6 +123,7 @@ int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand)
 
 struct ofi_task *ofi_task_start(struct ofi_nic *ofi, int rank, struct rh_done *done)
 {
+    ASSERT(!done || !ofi_is_near(ofi, rank));
     struct ofi_task *task = calloc(1, sizeof(*task));
     if (!task)
         return NULL;
@@ -147,6 +147,8 @@ static void let_go_of_flag(struct ofi_nic *ofi, struct ofi_task *task)
 {
     if (!task->done)
         return;
+    ASSERT(ofi->task_count > 0);
+    ASSERT(ofi->peers[task->rank].underway > 0);
     task->done = NULL;
     ofi->task_count--;
     ofi->peers[task->rank].underway--;
@@ -155,6 +157,8 @@ static void let_go_of_flag(struct ofi_nic *ofi, struct ofi_task *task)
 void ofi_task_free(struct ofi_nic *ofi, struct ofi_task *task)
 {
     let_go_of_flag(ofi, task);
+    ASSERT(ofi->peers[task->rank].busy > 0);
+    ASSERT(task->previous ? task->previous->next == task : ofi->tasks == task);
     ofi->peers[task->rank].busy--;
     if (task->next)
         task->next->previous = task->previous;
@@ -209,6 +213,7 @@ static void end_unwaited(struct ofi_nic *ofi, struct ofi_task *task)
 
 void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
 {
+    ASSERT(atomic_load_explicit(&task->pending, memory_order_relaxed) > 0);
     if (result < 0 && task->result == 0)
         task->result = result;
     int pending = atomic_load_explicit(&task->pending, memory_order_relaxed) - 1;
@@ -257,6 +262,7 @@ static void leave(struct ofi_nic *ofi, struct ofi_task *task, struct nic_ticket 
         drop(ofi, task);
         return;
     }
+    ASSERT(!ticket->is_open);
     task->is_waited = false;
     task->is_parked = true;
     ticket->is_open = true;

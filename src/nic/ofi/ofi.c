@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdlib.h>
@@ -127,6 +128,7 @@ static void ofi_close_nic(struct nic *nic)
  * transfers to the dead must have been set before the program reuses them. */
 static int ofi_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     int result = ofi->inner->ops->wait(ofi->inner, wait);
     if (result != RH_EDEAD || ofi->is_alone)

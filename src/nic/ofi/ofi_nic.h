@@ -42,6 +42,9 @@
 #include "nic/ofi/wire.h"
 #include "nic/shm/shm.h"
 
+#include "base/assert.h"
+#include "base/likely.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -51,9 +54,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <sys/socket.h>
-
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define OFI_API           FI_VERSION(1, 17)
 #define OFI_RECEIVES      128  /* buffers posted for messages */
@@ -244,7 +244,7 @@ struct ofi_nic {
     int cq_fd; /* the completion queue's, or -1; it must be armed */
     bool has_sockets;
     struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
-    nfds_t socket_count, socket_room;
+    size_t socket_count, socket_room;
     int listener;        /* the one of them on which connections come, or -1 */
     bool listener_rings; /* something came there when the agent slept last */
     int64_t sockets_young_ns, sockets_again_ns;

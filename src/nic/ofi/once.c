@@ -35,6 +35,7 @@ bool ofi_once_begin(struct ofi_nic *ofi, int rank, uint32_t *number)
 
 void ofi_once_end(struct ofi_nic *ofi, int rank, uint32_t number)
 {
+    ASSERT(ofi->peers[rank].once_open >> number % OFI_WINDOW & 1);
     ofi->peers[rank].once_open &= ~(1ULL << number % OFI_WINDOW);
 }
 
@@ -76,6 +77,7 @@ enum ofi_seen ofi_once_look(struct ofi_nic *ofi, const struct ofi_head *head,
 void ofi_once_remember(struct ofi_nic *ofi, const struct ofi_head *head,
                        const struct ofi_answered *answered)
 {
+    ASSERT(answered->length <= OFI_REMEMBERED_MOST);
     struct ofi_remembered *place = place_of(ofi, head);
     place->number = head->once;
     place->code = answered->code;

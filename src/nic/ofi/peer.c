@@ -174,8 +174,7 @@ int ofi_peer_lost(struct ofi_nic *ofi, const struct ofi_errand *errand)
 {
     int rank = errand->rank;
     const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
-    int64_t left_ns = errand->deadline_ns - clock_now_ns();
-    int64_t most_ns = left_ns < 0 ? 0 : left_ns < OFI_LOST_NS ? left_ns : OFI_LOST_NS;
+    int64_t most_ns = deadline_slice_ns(errand->deadline_ns, clock_now_ns(), OFI_LOST_NS);
     int result = ofi_wait_until(ofi, rank, never, NULL, most_ns);
     if (result != RH_ETIMEOUT && result != RH_EAGAIN)
         return result;

@@ -4,6 +4,7 @@
  * back that all has arrived.
  */
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <string.h>
@@ -29,6 +30,7 @@ static int pull_start(struct ofi_nic *ofi, struct ofi_errand *errand, struct ofi
 int ofi_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
              const struct nic_extra *extra)
 {
+    nic_assert_pull(nic, source, extra);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, source.rank))
         return ofi->inner->ops->pull(ofi->inner, source, target, length, extra);
@@ -55,6 +57,7 @@ static int atomic_result(struct ofi_nic *ofi, struct rh_remote target, int resul
 int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old)
 {
+    nic_assert_atomic(nic, target, operands, old);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, target.rank))
         return ofi->inner->ops->atomic(ofi->inner, target, operands, old);
@@ -110,6 +113,7 @@ static int flush_one(struct ofi_nic *ofi, int rank)
 
 int ofi_flush(struct nic *nic, int rank)
 {
+    nic_assert_any_rank(nic, rank);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     int first = rank == RH_ANY_RANK ? 0 : rank;
     int last = rank == RH_ANY_RANK ? nic->world->size - 1 : rank;

@@ -4,6 +4,7 @@
  * go by message; the rest by RMA.
  */
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <string.h>
@@ -229,6 +230,7 @@ static int push_once(struct ofi_nic *ofi, struct ofi_errand *errand, struct push
 int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
              const struct nic_extra *extra)
 {
+    nic_assert_push(nic, target, extra);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, target.rank))
         return ofi->inner->ops->push(ofi->inner, target, source, length, extra);
@@ -278,6 +280,7 @@ static int store_once(struct ofi_nic *ofi, const struct nic_view *view, const st
 int ofi_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
               unsigned width)
 {
+    nic_assert_store(nic, view, offset, width);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, view->remote.rank))
         return ofi->inner->ops->store(ofi->inner, view, offset, value, width);

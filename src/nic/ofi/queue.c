@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <string.h>
@@ -224,13 +225,12 @@ static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t 
         if (timeout_ns == 0 || now_ns >= deadline_ns)
             return refuse_full(append, timeout_ns);
         nic_vigil_keep(vigil, now_ns);
-        int64_t left_ns = deadline_ns - now_ns;
         struct nic_wait wait = {.is_met = has_space,
                                 .describe = describe_full,
                                 .context = space,
                                 .vigil = vigil,
                                 .from = append->queue.rank,
-                                .timeout_ns = left_ns < AGAIN_NS ? left_ns : AGAIN_NS};
+                                .timeout_ns = deadline_slice_ns(deadline_ns, now_ns, AGAIN_NS)};
         result = ofi->inner->ops->wait(ofi->inner, &wait);
         if (result < 0 && result != RH_ETIMEOUT)
             return result;
@@ -240,6 +240,7 @@ static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t 
 int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                int64_t timeout_ns)
 {
+    nic_assert_append(nic, queue, timeout_ns);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi_is_near(ofi, queue.rank))
         return ofi->inner->ops->append(ofi->inner, queue, data, length, timeout_ns);
@@ -260,6 +261,8 @@ int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t
 int ofi_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                    struct nic_ticket *ticket)
 {
+    nic_assert_append(nic, queue, 0);
+    ASSERT(ticket);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     uint32_t space;
     if (ofi_is_near(ofi, queue.rank))

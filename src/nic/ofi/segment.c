@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static int publish(struct ofi_nic *ofi, struct ofi_segment *segment,
 
 int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
 {
+    nic_assert_segment(wanted);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     if (ofi->is_alone)
         return ofi->inner->ops->segment_add(ofi->inner, wanted);

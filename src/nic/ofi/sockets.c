@@ -7,6 +7,7 @@
  * descriptors when connections may have come, and watched by an epoll of our own; one that is
  * closed leaves it by itself.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "nic/ofi/ofi_nic.h"
@@ -59,15 +60,7 @@ static bool is_of_network(const struct ofi_nic *ofi, int fd)
 
 static bool make_room(struct ofi_nic *ofi)
 {
-    if (ofi->socket_count < ofi->socket_room)
-        return true;
-    nfds_t room = ofi->socket_room * 2 + 16;
-    struct pollfd *list = realloc(ofi->sockets, room * sizeof(*list));
-    if (!list)
-        return false;
-    ofi->sockets = list;
-    ofi->socket_room = room;
-    return true;
+    return array_grow(&ofi->sockets, &ofi->socket_room, ofi->socket_count + 1);
 }
 
 static bool is_listener(int fd)

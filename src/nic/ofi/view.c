@@ -3,6 +3,7 @@
  * Peers' segments: looked up at their owner once, kept until the owner takes them back.
  */
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdlib.h>
@@ -156,6 +157,7 @@ struct ofi_view *ofi_view_check(struct ofi_nic *ofi, struct ofi_errand *errand,
 int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view)
 {
+    nic_assert_rank(nic, remote.rank);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     int result = 0;
     if (ofi_is_near(ofi, remote.rank)) {

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -244,6 +245,7 @@ static inline int push(struct shm_nic *shm, struct rh_remote target, const void 
 int shm_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
              const struct nic_extra *extra)
 {
+    nic_assert_push(nic, target, extra);
     struct guard_record *guard = guard_enter();
     int result = push(shm_nic_of(nic), target, source, length, extra);
     guard_leave(guard);
@@ -276,6 +278,7 @@ static inline int pull(struct shm_nic *shm, struct rh_remote source, void *targe
 int shm_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
              const struct nic_extra *extra)
 {
+    nic_assert_pull(nic, source, extra);
     struct guard_record *guard = guard_enter();
     int result = pull(shm_nic_of(nic), source, target, length, extra);
     guard_leave(guard);
@@ -300,6 +303,7 @@ static int store_slow(struct nic *nic, const struct nic_view *view, uint64_t off
 int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
               unsigned width)
 {
+    nic_assert_store(nic, view, offset, width);
     struct shm_nic *shm = shm_nic_of(nic);
     const struct shm_view *segment = view->handle;
     if (unlikely(!view->pointer || !shm_view_is_current(segment) ||
@@ -394,6 +398,7 @@ static inline int atomic(struct shm_nic *shm, struct rh_remote target,
 int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old)
 {
+    nic_assert_atomic(nic, target, operands, old);
     struct guard_record *guard = guard_enter();
     int result = atomic(shm_nic_of(nic), target, operands, old);
     guard_leave(guard);

@@ -13,6 +13,8 @@
 #ifndef SHM_HABIT_H
 #define SHM_HABIT_H
 
+#include "base/likely.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,7 +76,7 @@ static inline void habit_note(struct shm_habit *habit, enum habit_end end)
 /* The first looks were enough: cheap, since that is where speed counts. */
 static inline void habit_note_quick(struct shm_habit *habit)
 {
-    if (__builtin_expect(atomic_load_explicit(&habit->row, memory_order_relaxed) != 0, 0) &&
+    if (unlikely(atomic_load_explicit(&habit->row, memory_order_relaxed) != 0) &&
         !habit_yields(habit))
         atomic_store_explicit(&habit->row, 0, memory_order_relaxed);
 }

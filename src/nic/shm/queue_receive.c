@@ -62,6 +62,9 @@ static void skip_if_dead(struct shm_nic *shm, struct slot *slot, uint64_t header
 
 static void advance(struct shm_queue *queue, uint64_t head)
 {
+    /* Only what is published, or given up by its dead sender, is passed. */
+    ASSERT(header_state(atomic_load(&number_slot(queue, &queue->cut, head)->header)) >=
+           SLOT_PUBLISHED);
     atomic_store_explicit(&queue->head, head + 1,
                           memory_order_release); /* pairs with has_space() */
 }

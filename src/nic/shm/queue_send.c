@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/shm/queue_layout.h"
 
 #include <string.h>
@@ -332,6 +333,7 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
 int shm_append(struct nic *nic, struct rh_remote target, const void *data, size_t length,
                int64_t timeout_ns)
 {
+    nic_assert_append(nic, target, timeout_ns);
     struct guard_record *guard = guard_enter();
     int result = append(shm_nic_of(nic), target, data, length, timeout_ns);
     guard_leave(guard);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_room.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -115,6 +116,8 @@ static void release_memory(struct shm_nic *shm, struct shm_segment *segment)
 static void announce(struct shm_nic *shm, const struct nic_segment *wanted,
                      struct shm_segment *segment, struct shm_entry *entry)
 {
+    ASSERT(segment->base);
+    ASSERT(!segment->entry);
     uint64_t length = wanted->kind == NIC_SEGMENT_QUEUE ? segment->mapped_length : wanted->length;
     uint64_t generation = ++shm->generation;
     /* In between the entry is "detached" with a generation nobody has seen: a reader that mixes old
@@ -174,6 +177,7 @@ static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
 
 int shm_segment_add(struct nic *nic, struct nic_segment *segment)
 {
+    nic_assert_segment(segment);
     struct shm_nic *shm = shm_nic_of(nic);
     pthread_mutex_lock(&shm->lock);
     int result = add_locked(shm, segment);
@@ -206,6 +210,8 @@ static int wait_for_peers(struct shm_nic *shm, const struct shm_segment *segment
 static void unlink_segment(struct shm_nic *shm, const struct shm_segment *segment)
 {
     struct shm_segment **link = find_segment(shm, segment->sid);
+    ASSERT(*link == segment);
+    ASSERT(segment->is_closed); /* or peers still use it */
     *link = segment->next;
     shm->segment_count--;
 }

@@ -7,6 +7,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <linux/membarrier.h>
@@ -88,6 +89,7 @@ static void shm_close_nic(struct nic *nic)
  * ones from passing earlier ones. */
 static int shm_flush(struct nic *nic, int rank)
 {
+    nic_assert_any_rank(nic, rank);
     full_fence();
     if (rank != RH_ANY_RANK && roster_state(nic->world->roster, rank) >= RH_PEER_LEFT)
         return nic_peer_gone(nic, rank, "flush");

@@ -29,18 +29,17 @@
 #ifndef NIC_SHM_SHM_NIC_H
 #define NIC_SHM_SHM_NIC_H
 
+#include "base/assert.h"
 #include "base/fence.h"
 #include "base/guard.h"
+#include "base/likely.h"
 #include "nic/shm/habit.h"
 #include "nic/shm/shm.h"
 
 #include <pthread.h>
 #include <stdalign.h>
 
-#define CACHE_LINE  64
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#define rare_path   __attribute__((noinline)) /* its locals stay off the usual path */
+#define CACHE_LINE 64
 
 /* ---- Common memory -------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory_room.h"
 #include "base/rest.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -277,6 +278,7 @@ static int look_up(struct shm_nic *shm, struct rh_remote remote, uint64_t length
 int shm_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned rights,
              struct nic_view *view)
 {
+    nic_assert_rank(nic, remote.rank);
     struct shm_nic *shm = shm_nic_of(nic);
     struct guard_record *guard = guard_enter();
     int result = look_up(shm, remote, length, rights, view);

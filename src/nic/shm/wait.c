@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -189,8 +190,7 @@ static int64_t next_slice(struct patience *patience, int64_t now_ns)
     int64_t slice = patience->slice_ns;
     if (slice < SLICE_LAST_NS)
         patience->slice_ns = slice * 2;
-    int64_t left = patience->deadline_ns - now_ns;
-    return left < slice ? left : slice;
+    return deadline_slice_ns(patience->deadline_ns, now_ns, slice);
 }
 
 static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct patience *patience,
@@ -234,10 +234,8 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
                         int64_t started_ns)
 {
     struct patience patience = {.polls_since_ns = polls_since(shm, started_ns),
+                                .deadline_ns = deadline_after_ns(started_ns, wait->timeout_ns),
                                 .slice_ns = SLICE_FIRST_NS};
-    patience.deadline_ns = wait->timeout_ns > INT64_MAX - started_ns
-                               ? INT64_MAX
-                               : started_ns + wait->timeout_ns;
     patience.spins = !shm->outside.is_slow && habit_spins(&shm->habit);
     for (;; patience.rounds++) {
         if (look_for_a_while(shm, wait, &patience)) {
@@ -299,6 +297,7 @@ static rare_path int wait_otherwise(struct nic *nic, const struct nic_wait *wait
 /* The wait for a word that will soon be there comes first and straight. */
 int shm_wait(struct nic *nic, const struct nic_wait *wait)
 {
+    nic_assert_wait(nic, wait);
     struct shm_nic *shm = shm_nic_of(nic);
     if (unlikely(!wait->word || wait->timeout_ns == 0 || shm->outside.progress))
         return wait_otherwise(nic, wait);

@@ -4,6 +4,7 @@
  */
 #include "route/source.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <ctype.h>
@@ -28,11 +29,8 @@ static int file_read(struct source *source, FILE *file)
             return ferror(file) ? -EIO : 0;
         if (capacity >= FILE_MAX)
             return -EFBIG;
-        char *larger = realloc(source->text, capacity * 2);
-        if (!larger)
+        if (!array_grow(&source->text, &capacity, capacity + 1))
             break;
-        source->text = larger;
-        capacity *= 2;
     }
     return -ENOMEM;
 }

@@ -6,18 +6,10 @@
 #include "route/generate.h"
 
 #include "base/error.h"
+#include "base/splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* splitmix64: the same numbers on every machine and libc. */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
 
 struct stubs {
     uint32_t *at; /* switch of each free port */
@@ -36,8 +28,8 @@ static int stubs_join(struct fabric *fabric, struct stubs *stubs, uint64_t *stat
 {
     uint32_t failed = 0;
     while (stubs->count > 1 && failed < 64) {
-        uint32_t i = (uint32_t)(random_next(state) % stubs->count);
-        uint32_t j = (uint32_t)(random_next(state) % stubs->count);
+        uint32_t i = (uint32_t)(splitmix_next(state) % stubs->count);
+        uint32_t j = (uint32_t)(splitmix_next(state) % stubs->count);
         if (stubs->at[i] == stubs->at[j]) {
             failed++; /* the same switch: draw again, but not for ever */
             continue;

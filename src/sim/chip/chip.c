@@ -4,9 +4,9 @@
  */
 #include "sim/chip/parts.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +245,7 @@ void chip_sent(struct chip *chip, uint8_t origin)
 
 void chip_window_set(struct chip *chip, uint32_t window, uint16_t pgid, uint16_t pid)
 {
-    assert(window < CHIP_WINDOWS);
+    ASSERT(window < CHIP_WINDOWS);
     struct window *at = &chip->windows[window];
     at->is_valid = true;
     at->pgid = pgid;
@@ -254,13 +254,13 @@ void chip_window_set(struct chip *chip, uint32_t window, uint16_t pgid, uint16_t
 
 void chip_window_clear(struct chip *chip, uint32_t window)
 {
-    assert(window < CHIP_WINDOWS);
+    ASSERT(window < CHIP_WINDOWS);
     chip->windows[window].is_valid = false;
 }
 
 void chip_contflag_set(struct chip *chip, uint32_t window, uint64_t physical)
 {
-    assert(window < CHIP_WINDOWS);
+    ASSERT(window < CHIP_WINDOWS);
     chip->windows[window].contflag = physical;
 }
 
@@ -312,7 +312,7 @@ void chip_tlb_warm(struct chip *chip)
 
 void chip_aotf_register(struct chip *chip, uint32_t page, const struct chip_header *header)
 {
-    assert(page < CHIP_AOTF_PAGES);
+    ASSERT(page < CHIP_AOTF_PAGES);
     chip->aotf.headers[page] = *header;
     chip->aotf.headers[page].type = CHIP_PACKET_PUSH;
     chip->aotf.headers[page].source_node = (uint16_t)chip->number;
@@ -325,15 +325,15 @@ void chip_aotf_forget(struct chip *chip, uint32_t page)
 
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value)
 {
-    assert(window < CHIP_WINDOWS);
-    assert(word < CHIP_WINDOW_WORDS);
+    ASSERT(window < CHIP_WINDOWS);
+    ASSERT(word < CHIP_WINDOW_WORDS);
     chip->windows[window].words[word] = value;
 }
 
 void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick)
 {
     struct request *request = chip->free_requests;
-    assert(window < CHIP_WINDOWS);
+    ASSERT(window < CHIP_WINDOWS);
     if (request)
         chip->free_requests = request->next;
     else

@@ -6,21 +6,11 @@
  */
 #include "sim/chip/parts.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-static bool dmas_grow(struct chip *chip)
-{
-    uint32_t capacity = chip->dma_capacity ? chip->dma_capacity * 2 : 8;
-    struct dma **dmas = realloc(chip->dmas, capacity * sizeof(struct dma *));
-    if (!dmas)
-        return false;
-    chip->dmas = dmas;
-    chip->dma_capacity = capacity;
-    return true;
-}
 
 /* NULL when memory is out: the world then stops. */
 struct dma *dma_make(struct chip *chip, enum pci_kind kind)
@@ -30,7 +20,7 @@ struct dma *dma_make(struct chip *chip, enum pci_kind kind)
         chip->free_dmas = dma->next;
     } else {
         dma = calloc(1, sizeof(*dma));
-        if (!dma || (chip->dma_count == chip->dma_capacity && !dmas_grow(chip))) {
+        if (!dma || !array_grow(&chip->dmas, &chip->dma_room, (size_t)chip->dma_count + 1)) {
             free(dma);
             sim_stop(chip->sim);
             return NULL;

@@ -6,7 +6,8 @@
  */
 #include "sim/chip/parts.h"
 
-#include <assert.h>
+#include "base/assert.h"
+
 #include <string.h>
 
 static void request_begin(struct chip *chip)
@@ -193,7 +194,7 @@ void initiator_soft(struct chip *chip)
 void initiator_room(struct chip *chip)
 {
     struct initiator *initiator = &chip->initiator;
-    assert(initiator->fifo > 0);
+    ASSERT(initiator->fifo > 0);
     initiator->fifo--;
     if (!initiator->waits_for_room)
         return;

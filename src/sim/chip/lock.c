@@ -11,7 +11,8 @@
  */
 #include "sim/chip/parts.h"
 
-#include <stdlib.h>
+#include "base/array.h"
+
 #include <string.h>
 
 /* Somebody who wants the lock: where, its how manieth request, where its grant word is. */
@@ -55,14 +56,8 @@ static struct lock *lock_make(struct chip *chip, uint32_t job, uint32_t id)
     struct lock *lock = lock_find(chip, job, id);
     if (lock)
         return lock;
-    if (firmware->lock_count == firmware->lock_capacity) {
-        uint32_t capacity = firmware->lock_capacity ? firmware->lock_capacity * 2 : 8;
-        struct lock *locks = realloc(firmware->locks, capacity * sizeof(*locks));
-        if (!locks)
-            return NULL;
-        firmware->locks = locks;
-        firmware->lock_capacity = capacity;
-    }
+    if (!array_grow(&firmware->locks, &firmware->lock_room, (size_t)firmware->lock_count + 1))
+        return NULL;
     lock = &firmware->locks[firmware->lock_count++];
     *lock = (struct lock){.job = job, .id = id};
     return lock;

@@ -5,7 +5,8 @@
  */
 #include "sim/chip/parts.h"
 
-#include <assert.h>
+#include "base/assert.h"
+
 #include <string.h>
 
 static const char *const initiator_names[] = {"IDLE", "PGID", "IPA",  "IPA2", "CHK1",
@@ -85,7 +86,7 @@ void module_rest(struct chip *chip, enum chip_module number, uint32_t state)
 void module_suspend(struct chip *chip, enum chip_module number, enum chip_exception cause)
 {
     struct module *module = &chip->modules[number];
-    assert(kinds[number].miss != NO_MISS);
+    ASSERT(kinds[number].miss != NO_MISS);
     chip->count.exceptions[cause]++;
     module->is_suspended = true;
     module->cause = cause;
@@ -137,7 +138,7 @@ void module_release(struct chip *chip, enum chip_module number)
 void module_resume(struct chip *chip, enum chip_module number, uint32_t state)
 {
     struct module *module = &chip->modules[number];
-    assert(module->is_suspended);
+    ASSERT(module->is_suspended);
     module_release(chip, number);
     module->is_stopping_off = true;
     module_go(chip, number, state, 1);
@@ -175,7 +176,7 @@ uint32_t chip_state_find(enum chip_module module, const char *name)
 
 void chip_breakpoint_set(struct chip *chip, enum chip_module number, uint32_t state, bool is_on)
 {
-    assert(kinds[number].miss != NO_MISS && state < 64);
+    ASSERT(kinds[number].miss != NO_MISS && state < 64);
     uint64_t bit = 1ULL << state;
     struct module *module = &chip->modules[number];
     module->breakpoints = is_on ? module->breakpoints | bit : module->breakpoints & ~bit;

@@ -161,10 +161,12 @@ struct ring {
 struct firmware {
     enum chip_module serving;
     struct lock *locks;
-    uint32_t lock_count, lock_capacity;
+    uint32_t lock_count;
+    size_t lock_room;
     bool is_in_tail; /* of a handler: what it does after it let a module go on */
     struct ring *rings;
     uint32_t ring_count;
+    size_t ring_room;
     bool waits_for_room; /* RFend is stopped until the host releases */
     bool is_delivering;  /* a VPUSH is between RFend and Replier, or the CPU moves it */
     uint32_t delivering, delivering_sid; /* into this ring */
@@ -192,7 +194,8 @@ struct chip {
     struct window *windows; /* CHIP_WINDOWS */
     struct dma **dmas;      /* by number */
     struct dma *free_dmas;
-    uint32_t dma_count, dma_capacity;
+    uint32_t dma_count;
+    size_t dma_room;
     struct chip_packet *free_packets;
     struct request *free_requests;
     struct arrival *free_arrivals;

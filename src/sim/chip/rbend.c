@@ -5,8 +5,6 @@
  */
 #include "sim/chip/parts.h"
 
-#include <assert.h>
-
 bool rbend_take(struct chip *chip, struct arrival *arrival, uint64_t virtual)
 {
     struct rbend *rbend = &chip->rbend;

@@ -5,7 +5,8 @@
  */
 #include "sim/chip/parts.h"
 
-#include <assert.h>
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,7 @@ static void state_chk1(struct chip *chip)
 void replier_room(struct chip *chip)
 {
     struct replier *replier = &chip->replier;
-    assert(replier->fifo > 0);
+    ASSERT(replier->fifo > 0);
     replier->fifo--;
     if (!replier->waits_for_room)
         return;

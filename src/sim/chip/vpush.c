@@ -17,24 +17,22 @@
  */
 #include "sim/chip/parts.h"
 
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
 int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
 {
     struct firmware *firmware = &chip->firmware;
     uint32_t number = 0;
-    assert(ring->size % CHIP_RING_SLOT == 0);
+    ASSERT(ring->size % CHIP_RING_SLOT == 0);
     while (number < firmware->ring_count && firmware->rings[number].shape.size > 0)
         number++;
     if (number == firmware->ring_count) {
-        struct ring *rings = realloc(firmware->rings, (number + 1) * sizeof(*rings));
-        if (!rings)
+        if (!array_grow(&firmware->rings, &firmware->ring_room, (size_t)number + 1))
             return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ring %u of a NIC", number);
-        firmware->rings = rings;
         firmware->ring_count++;
     }
     firmware->rings[number] = (struct ring){.shape = *ring};

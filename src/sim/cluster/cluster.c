@@ -5,6 +5,7 @@
  */
 #include "sim/cluster/cluster.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ struct cluster {
     struct network_link pair_link;
     struct sim_constants constants;
     struct flight *flights;
-    uint32_t flight_count, flight_capacity, flight_free;
+    uint32_t flight_count, flight_free;
+    size_t flight_room;
     bool *is_dead; /* by node */
     bool *is_mute; /* by node: its program is dead */
     bool *is_cut;  /* [a * node_count + b], both ways: a packet between them was lost; or NULL */
@@ -45,14 +47,8 @@ static uint32_t flight_take(struct cluster *cluster)
         cluster->flight_free = cluster->flights[index].next_free;
         return index;
     }
-    if (cluster->flight_count == cluster->flight_capacity) {
-        uint32_t capacity = cluster->flight_capacity ? cluster->flight_capacity * 2 : 64;
-        struct flight *flights = realloc(cluster->flights, capacity * sizeof(*flights));
-        if (!flights)
-            return NO_FLIGHT;
-        cluster->flights = flights;
-        cluster->flight_capacity = capacity;
-    }
+    if (!array_grow(&cluster->flights, &cluster->flight_room, (size_t)cluster->flight_count + 1))
+        return NO_FLIGHT;
     return cluster->flight_count++;
 }
 

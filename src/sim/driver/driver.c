@@ -4,6 +4,7 @@
  */
 #include "sim/driver/driver.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -18,13 +19,15 @@ struct file {
     bool is_entered; /* by a manager; its task may open it */
     struct driver_entry entry;
     struct driver_range *ranges; /* pinned */
-    uint32_t range_count, range_capacity;
+    uint32_t range_count;
+    size_t range_room;
 };
 
 struct driver {
     struct chip *chip;
     struct file *files; /* those of users first: entered once, opened later */
     uint32_t file_count;
+    size_t file_room;
     bool has_owner[CHIP_WINDOWS];
     uint32_t header_owner[CHIP_AOTF_PAGES]; /* file + 1; 0: nobody's */
 };
@@ -57,12 +60,10 @@ static struct file *file_make(struct driver *driver)
         if (!driver->files[i].is_open && !driver->files[i].is_entered)
             return &driver->files[i];
     }
-    struct file *files = realloc(driver->files, (driver->file_count + 1) * sizeof(*files));
-    if (!files) {
+    if (!array_grow(&driver->files, &driver->file_room, (size_t)driver->file_count + 1)) {
         error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a device file");
         return NULL;
     }
-    driver->files = files;
     driver->files[driver->file_count] = (struct file){0};
     return &driver->files[driver->file_count++];
 }
@@ -204,14 +205,9 @@ int driver_pin(struct driver *driver, int file, const struct driver_range *range
     if (range_find(user, range->virtual, range->length))
         return error_set(-EEXIST, ERROR_NO_RANK, "a page of %llu bytes at %llx is pinned",
                          (unsigned long long)range->length, (unsigned long long)range->virtual);
-    if (user->range_count == user->range_capacity) {
-        uint32_t capacity = user->range_capacity ? 2 * user->range_capacity : 4;
-        struct driver_range *ranges = realloc(user->ranges, capacity * sizeof(*ranges));
-        if (!ranges)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u pinned ranges", capacity);
-        user->ranges = ranges;
-        user->range_capacity = capacity;
-    }
+    if (!array_grow(&user->ranges, &user->range_room, (size_t)user->range_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u pinned ranges",
+                         user->range_count + 1);
     for (uint64_t at = 0; at < range->length; at += PAGE) {
         struct chip_page page = {user->entry.pgid, user->entry.pid, (range->virtual + at) / PAGE,
                                  (range->physical + at) / PAGE};

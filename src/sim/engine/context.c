@@ -4,6 +4,7 @@
  */
 #include "sim/engine/context.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -84,7 +85,7 @@ static void machine_enter(unsigned body_high, unsigned body_low, unsigned argume
 {
     void (*body)(void *) = (void (*)(void *))((uintptr_t)body_high << 32 | body_low);
     body((void *)((uintptr_t)argument_high << 32 | argument_low));
-    abort(); /* body never returns */
+    ASSERT(!"body never returns");
 }
 
 static void machine_make(struct context *context, void (*body)(void *), void *argument)

@@ -2,10 +2,11 @@
  *
  * The world: its clock, its actors, and the loop that takes one event after the other.
  */
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,21 +42,10 @@ void sim_destroy(struct sim *sim)
     free(sim);
 }
 
-static bool actors_grow(struct sim *sim)
-{
-    uint32_t capacity = sim->actor_capacity ? sim->actor_capacity * 2 : 16;
-    struct sim_actor *actors = realloc(sim->actors, capacity * sizeof(*actors));
-    if (!actors)
-        return false;
-    sim->actors = actors;
-    sim->actor_capacity = capacity;
-    return true;
-}
-
 int sim_actor_add(struct sim *sim, const struct sim_actor *actor)
 {
     char *name = strdup(actor->name);
-    if (!name || (sim->actor_count == sim->actor_capacity && !actors_grow(sim))) {
+    if (!name || !array_grow(&sim->actors, &sim->actor_room, (size_t)sim->actor_count + 1)) {
         free(name);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated actor %s", actor->name);
     }
@@ -67,8 +57,8 @@ int sim_actor_add(struct sim *sim, const struct sim_actor *actor)
 
 sim_ticket sim_post(struct sim *sim, sim_time when, struct sim_event event)
 {
-    assert(when >= sim->now);
-    assert(event.actor < sim->actor_count);
+    ASSERT(when >= sim->now);
+    ASSERT(event.actor < sim->actor_count);
     sim_ticket ticket = queue_push(&sim->queue, when, event);
     if (ticket == 0)
         sim_starve(sim);
@@ -124,7 +114,7 @@ static void event_happen(struct sim *sim, sim_time when)
 {
     struct sim_event event = queue_pop(&sim->queue);
     events_expect(sim);
-    assert(when >= sim->now); /* time never goes back */
+    ASSERT(when >= sim->now); /* time never goes back */
     sim->now = when;
     sim->event_count++;
     hash_add(sim, &event);
@@ -136,8 +126,8 @@ static void event_happen(struct sim *sim, sim_time when)
 
 int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
 {
-    assert(until >= sim->now);
-    assert(!sim->fiber); /* a fiber that wants time to pass sleeps or waits */
+    ASSERT(until >= sim->now);
+    ASSERT(!sim->fiber); /* a fiber that wants time to pass sleeps or waits */
     uint64_t count_end = event_limit ? sim->event_count + event_limit : UINT64_MAX;
     sim->is_stopped = false;
     for (;;) {
@@ -205,7 +195,7 @@ uint64_t sim_random(struct sim *sim)
 
 uint64_t sim_random_below(struct sim *sim, uint64_t limit)
 {
-    assert(limit > 0);
+    ASSERT(limit > 0);
     /* Scaling by the high half of a product; the bias is below limit / 2^64. */
     __extension__ unsigned __int128 product = (unsigned __int128)sim_random(sim) * limit;
     return (uint64_t)(product >> 64);

@@ -3,10 +3,11 @@
  * Fibers: starting, sleeping, waiting, ending. A fiber is resumed by an event whose argument is its
  * number, so that fibers are part of the event log like everything else.
  */
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/engine/world.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void fiber_free(struct sim *sim, struct fiber *fiber)
 
 static void fiber_resume(struct sim *sim, struct fiber *fiber)
 {
-    assert(!sim->fiber);
+    ASSERT(!sim->fiber);
     sim->fiber = fiber;
     context_switch(&sim->main, &fiber->context, false);
     sim->fiber = NULL;
@@ -69,7 +70,7 @@ static void fibers_handle(void *context, uint32_t kind, uint64_t argument)
 {
     struct sim *sim = context;
     struct fiber *fiber = sim->table[argument];
-    assert(fiber);
+    ASSERT(fiber);
     if (kind == FIBER_TIMEOUT) {
         condition_leave(fiber);
         fiber->is_timed_out = true;
@@ -133,14 +134,8 @@ static int number_take(struct sim *sim, uint32_t *number)
             return 0;
         }
     }
-    if (sim->table_count == sim->table_capacity) {
-        uint32_t capacity = sim->table_capacity ? sim->table_capacity * 2 : 16;
-        struct fiber **table = realloc(sim->table, capacity * sizeof(struct fiber *));
-        if (!table)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u fibers", capacity);
-        sim->table = table;
-        sim->table_capacity = capacity;
-    }
+    if (!array_grow(&sim->table, &sim->table_room, (size_t)sim->table_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u fibers", sim->table_count + 1);
     sim->table[sim->table_count] = NULL;
     *number = sim->table_count++;
     return 0;
@@ -207,8 +202,8 @@ static void fiber_pause(struct fiber *fiber)
 void fiber_sleep(struct sim *sim, sim_time duration)
 {
     struct fiber *fiber = sim->fiber;
-    assert(fiber);
-    assert(duration >= 0);
+    ASSERT(fiber);
+    ASSERT(duration >= 0);
     sim_post(sim, sim->now + duration,
              (struct sim_event){sim->fiber_actor, FIBER_RESUME, fiber->number});
     fiber_pause(fiber);
@@ -217,7 +212,7 @@ void fiber_sleep(struct sim *sim, sim_time duration)
 int fiber_wait(struct sim *sim, struct sim_condition *condition, sim_time deadline)
 {
     struct fiber *fiber = sim->fiber;
-    assert(fiber);
+    ASSERT(fiber);
     if (deadline <= sim->now)
         return -ETIMEDOUT;
     fiber->condition = condition;

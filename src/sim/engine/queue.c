@@ -4,7 +4,9 @@
  */
 #include "sim/engine/queue.h"
 
-#include <assert.h>
+#include "base/array.h"
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,20 +19,9 @@ static bool entry_is_before(const struct queue_entry *a, const struct queue_entr
     return a->when < b->when || (a->when == b->when && a->sequence < b->sequence);
 }
 
-static bool heap_grow(struct queue_heap *heap)
-{
-    size_t capacity = heap->capacity ? heap->capacity * 2 : 64;
-    struct queue_entry *entries = realloc(heap->entries, capacity * sizeof(*entries));
-    if (!entries)
-        return false;
-    heap->entries = entries;
-    heap->capacity = capacity;
-    return true;
-}
-
 static bool heap_push(struct queue_heap *heap, struct queue_entry entry)
 {
-    if (heap->count == heap->capacity && !heap_grow(heap))
+    if (!array_grow(&heap->entries, &heap->room, heap->count + 1))
         return false;
     size_t at = heap->count++;
     while (at > 0) {
@@ -85,17 +76,6 @@ void queue_free(struct queue *queue)
     free(queue->far.entries);
 }
 
-static bool nodes_grow(struct queue *queue)
-{
-    uint32_t capacity = queue->node_capacity ? queue->node_capacity * 2 : 256;
-    struct queue_node *nodes = realloc(queue->nodes, capacity * sizeof(*nodes));
-    if (!nodes)
-        return false;
-    queue->nodes = nodes;
-    queue->node_capacity = capacity;
-    return true;
-}
-
 static uint32_t node_take(struct queue *queue)
 {
     uint32_t index = queue->free_node;
@@ -103,7 +83,7 @@ static uint32_t node_take(struct queue *queue)
         queue->free_node = queue->nodes[index].next;
         return index;
     }
-    if (queue->node_count == queue->node_capacity && !nodes_grow(queue))
+    if (!array_grow(&queue->nodes, &queue->node_room, (size_t)queue->node_count + 1))
         return QUEUE_NONE;
     index = queue->node_count++;
     queue->nodes[index].generation = 1;
@@ -203,14 +183,8 @@ static void far_draw(struct queue *queue)
 
 static bool run_put(struct queue *queue, struct queue_entry entry)
 {
-    if (queue->run_count == queue->run_capacity) {
-        size_t capacity = queue->run_capacity ? queue->run_capacity * 2 : 64;
-        struct queue_entry *run = realloc(queue->run, capacity * sizeof(*run));
-        if (!run)
-            return false;
-        queue->run = run;
-        queue->run_capacity = capacity;
-    }
+    if (!array_grow(&queue->run, &queue->run_room, queue->run_count + 1))
+        return false;
     queue->run[queue->run_count++] = entry;
     return true;
 }
@@ -308,7 +282,7 @@ sim_time queue_peek(struct queue *queue)
 
 struct sim_event queue_pop(struct queue *queue)
 {
-    assert(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
+    ASSERT(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
     uint32_t index = run_is_first(queue) ? queue->run[queue->run_at].node
                                          : queue->near.entries[0].node;
     struct sim_event event = queue->nodes[index].event;

@@ -35,17 +35,18 @@ struct queue_entry {
 
 struct queue_heap {
     struct queue_entry *entries;
-    size_t count, capacity;
+    size_t count, room;
 };
 
 struct queue {
     struct queue_node *nodes;
-    uint32_t node_count, node_capacity, free_node;
+    uint32_t node_count, free_node;
+    size_t node_room;
     size_t pending; /* without the cancelled ones */
     uint64_t sequence;
     int64_t slot;            /* number of the present slot; all before it are empty */
     struct queue_entry *run; /* the present slot's */
-    size_t run_at, run_count, run_capacity;
+    size_t run_at, run_count, run_room;
     struct queue_heap near, far;
     uint32_t wheel[QUEUE_SLOTS];
     uint64_t filled[QUEUE_SLOTS / 64]; /* which lists of the wheel are not empty */

@@ -6,6 +6,8 @@
 #ifndef SIM_ENGINE_RANDOM_H
 #define SIM_ENGINE_RANDOM_H
 
+#include "base/splitmix.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -15,12 +17,8 @@ struct random {
 
 static inline void random_seed(struct random *random, uint64_t seed)
 {
-    for (int i = 0; i < 4; i++) {
-        uint64_t mixed = seed += 0x9e3779b97f4a7c15ULL;
-        mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ULL;
-        mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebULL;
-        random->state[i] = mixed ^ mixed >> 31;
-    }
+    for (int i = 0; i < 4; i++)
+        random->state[i] = splitmix_next(&seed);
 }
 
 static inline uint64_t random_rotate(uint64_t value, int by)

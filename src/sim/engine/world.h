@@ -18,7 +18,8 @@ struct sim {
     uint64_t seed;
     struct random random;
     struct sim_actor *actors;
-    uint32_t actor_count, actor_capacity;
+    uint32_t actor_count;
+    size_t actor_room;
     bool is_stopped;
     int failure; /* 0, or why it cannot go on */
     FILE *log;
@@ -26,7 +27,8 @@ struct sim {
     /* fiber.c's */
     struct fiber *fiber;  /* that runs, NULL: the event loop itself */
     struct fiber **table; /* fiber number -> fiber; NULL: the number is free */
-    uint32_t table_count, table_capacity;
+    uint32_t table_count;
+    size_t table_room;
     size_t fiber_count;
     uint32_t fiber_actor;
     struct context main; /* of the event loop, while a fiber runs */

@@ -4,11 +4,11 @@
  */
 #include "sim/host/parts.h"
 
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The attached range with this address in it; NULL if there is none. */
@@ -29,26 +29,21 @@ static struct attached *attached_find(const struct host *host, uint64_t physical
 void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
 {
     if (physical < ATTACH_FIRST) {
-        assert(physical <= host->memory_size);
-        assert(length <= host->memory_size - physical);
+        ASSERT(physical <= host->memory_size);
+        ASSERT(length <= host->memory_size - physical);
         return host->memory + physical;
     }
     const struct attached *range = attached_find(host, physical);
-    assert(range);
-    assert(length <= range->length - (physical - range->physical));
+    ASSERT(range);
+    ASSERT(length <= range->length - (physical - range->physical));
     return range->base + (physical - range->physical);
 }
 
 static int range_add(struct host *host, const struct attached *range)
 {
-    if (host->attached_count == host->attached_capacity) {
-        uint32_t capacity = host->attached_capacity ? host->attached_capacity * 2 : 8;
-        struct attached *attached = realloc(host->attached, capacity * sizeof(*attached));
-        if (!attached)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges", capacity);
-        host->attached = attached;
-        host->attached_capacity = capacity;
-    }
+    if (!array_grow(&host->attached, &host->attached_room, (size_t)host->attached_count + 1))
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges",
+                         host->attached_count + 1);
     host->attached[host->attached_count++] = *range;
     host->attach_next += range->length + (uint64_t)host->constants->page_bytes; /* a page apart */
     return 0;

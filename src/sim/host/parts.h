@@ -26,7 +26,8 @@ struct host {
     char *memory;
     uint64_t memory_size;
     struct attached *attached; /* by physical address, which are never used again */
-    uint32_t attached_count, attached_capacity;
+    uint32_t attached_count;
+    size_t attached_room;
     uint64_t attach_next;
     struct sim_condition changed;          /* any of it */
     struct poller *pollers, *pollers_last; /* of single words */

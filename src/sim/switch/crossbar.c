@@ -5,7 +5,8 @@
  */
 #include "sim/switch/network.h"
 
-#include <assert.h>
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -234,7 +235,7 @@ static void buffer_pop(struct network *network, uint32_t index)
 {
     uint32_t place = stay_at(network, index)->place;
     struct lane *lane = &network->lanes[place];
-    assert(lane->first == index);
+    ASSERT(lane->first == index);
     lane->first = stay_at(network, index)->next;
     if (lane->first == NONE)
         lane->last = NONE;

@@ -6,10 +6,10 @@
  * Flits leave a buffer evenly while its first packet goes on, so room and credits grow by ramps;
  * the moment at which they suffice is computed, not waited for flit by flit.
  */
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/switch/network.h"
 
-#include <assert.h>
 #include <errno.h>
 
 sim_time ramp_time(const struct ramp *ramp, uint32_t flit)
@@ -151,7 +151,7 @@ void flow_leaves(struct network *network, uint32_t place, const struct ramp *ram
 void flow_left(struct network *network, uint32_t place)
 {
     struct lane *lane = &network->lanes[place];
-    assert(lane->held >= lane->leaving.count);
+    ASSERT(lane->held >= lane->leaving.count);
     lane->held -= lane->leaving.count;
     lane->leaving.count = 0;
 }

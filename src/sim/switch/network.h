@@ -106,7 +106,8 @@ struct pool {
     char *items;
     uint32_t *next; /* free one after this; POOL_USED */
     size_t size;
-    uint32_t count, capacity, free;
+    size_t item_room, next_room;
+    uint32_t count, free;
 };
 
 struct network {

@@ -2,10 +2,11 @@
  *
  * Items by number: packets, stays, requests, notices.
  */
+#include "base/array.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "sim/switch/network.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +28,9 @@ void pool_free(struct pool *pool)
 
 static bool pool_grow(struct pool *pool)
 {
-    uint32_t capacity = pool->capacity ? pool->capacity * 2 : 64;
-    char *items = realloc(pool->items, capacity * pool->size);
-    if (items)
-        pool->items = items;
-    uint32_t *next = realloc(pool->next, capacity * sizeof(*next));
-    if (next)
-        pool->next = next;
-    if (!items || !next)
-        return false;
-    pool->capacity = capacity;
-    return true;
+    size_t needed = (size_t)pool->count + 1;
+    return array_make_room(&pool->items, &pool->item_room, needed, pool->size) &&
+           array_grow(&pool->next, &pool->next_room, needed);
 }
 
 uint32_t pool_take(struct network *network, struct pool *pool)
@@ -46,7 +39,7 @@ uint32_t pool_take(struct network *network, struct pool *pool)
     if (index != NONE) {
         pool->free = pool->next[index];
     } else {
-        if (pool->count == pool->capacity && !pool_grow(pool)) {
+        if (!pool_grow(pool)) {
             network->failure = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the network");
             return NONE;
         }
@@ -59,7 +52,7 @@ uint32_t pool_take(struct network *network, struct pool *pool)
 
 void pool_give(struct pool *pool, uint32_t index)
 {
-    assert(pool->next[index] == POOL_USED);
+    ASSERT(pool->next[index] == POOL_USED);
     pool->next[index] = pool->free;
     pool->free = index;
 }

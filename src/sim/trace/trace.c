@@ -4,6 +4,7 @@
  */
 #include "sim/trace/trace.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "sim/trace/pcap.h"
 
@@ -15,10 +16,10 @@ struct trace {
     FILE *packets, *pcap;
     uint32_t interface_count;
     uint32_t *interfaces; /* node -> number of its interface in the pcap file */
-    uint32_t interface_capacity;
+    size_t interface_room;
     uint32_t track_count;
     uint32_t *groups; /* track -> group number */
-    uint32_t capacity;
+    size_t group_room;
     bool is_begun;
     bool is_short; /* memory ran out: something is at the wrong place */
 };
@@ -69,15 +70,9 @@ uint32_t trace_track(struct trace *trace, const char *group, uint32_t group_numb
 {
     if (!trace || !trace->out)
         return 0;
-    if (trace->track_count == trace->capacity) {
-        uint32_t capacity = trace->capacity ? trace->capacity * 2 : 32;
-        uint32_t *groups = realloc(trace->groups, capacity * sizeof(*groups));
-        if (!groups) {
-            trace->is_short = true;
-            return 0; /* drawn on the first line */
-        }
-        trace->groups = groups;
-        trace->capacity = capacity;
+    if (!array_grow(&trace->groups, &trace->group_room, (size_t)trace->track_count + 1)) {
+        trace->is_short = true;
+        return 0; /* drawn on the first line */
     }
     uint32_t track = trace->track_count++;
     trace->groups[track] = group_number;
@@ -117,18 +112,13 @@ void trace_node(struct trace *trace, uint32_t node)
 {
     if (!trace || !trace->pcap)
         return;
-    if (node >= trace->interface_capacity) {
-        uint32_t capacity = 2 * node + 16;
-        uint32_t *interfaces = realloc(trace->interfaces, capacity * sizeof(*interfaces));
-        if (!interfaces) {
-            trace->is_short = true;
-            return; /* its packets are those of the first */
-        }
-        for (uint32_t i = trace->interface_capacity; i < capacity; i++)
-            interfaces[i] = 0;
-        trace->interfaces = interfaces;
-        trace->interface_capacity = capacity;
+    size_t before = trace->interface_room;
+    if (!array_grow(&trace->interfaces, &trace->interface_room, (size_t)node + 1)) {
+        trace->is_short = true;
+        return; /* its packets are those of the first */
     }
+    for (size_t i = before; i < trace->interface_room; i++)
+        trace->interfaces[i] = 0;
     trace->interfaces[node] = trace->interface_count++;
     pcap_interface(trace->pcap, node);
 }
@@ -139,6 +129,6 @@ void trace_packet(struct trace *trace, const struct trace_packet *packet)
         fprintf(trace->packets, "%lld.%06lld us  node %-3u %s  %s\n", packet->when / SIM_US,
                 packet->when % SIM_US, packet->node, packet->is_sent ? "sends" : "gets ",
                 packet->text);
-    if (trace && trace->pcap && packet->node < trace->interface_capacity)
+    if (trace && trace->pcap && packet->node < trace->interface_room)
         pcap_packet(trace->pcap, trace->interfaces[packet->node], packet);
 }

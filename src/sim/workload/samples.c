@@ -4,18 +4,14 @@
  */
 #include "sim/workload/samples.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 bool samples_add(struct samples *samples, sim_time value)
 {
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
-        sim_time *values = realloc(samples->values, capacity * sizeof(*values));
-        if (!values)
-            return false;
-        samples->values = values;
-        samples->capacity = capacity;
-    }
+    if (!array_grow(&samples->values, &samples->room, samples->count + 1))
+        return false;
     samples->values[samples->count++] = value;
     return true;
 }

@@ -9,7 +9,7 @@
 
 struct samples {
     sim_time *values;
-    size_t count, capacity;
+    size_t count, room;
 };
 
 /* False when memory is out. */

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "sim/workload/samples.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 

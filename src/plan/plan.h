@@ -6,8 +6,8 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
-#include "route/formats.h"
-#include "route/traffic.h"
+#include "route/formats/formats.h"
+#include "route/traffic/traffic.h"
 #include "sim/switch/switch.h"
 
 /* How the virtual channel changes on the way; the same words as `rhinet route check --lanes`. */

@@ -4,7 +4,7 @@
  */
 #include "base/error.h"
 #include "plan/plan.h"
-#include "route/routing.h"
+#include "route/routing/routing.h"
 
 #include <errno.h>
 #include <string.h>

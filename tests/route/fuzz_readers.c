@@ -3,9 +3,9 @@
  * Fuzzes every reader of a file: the first byte chooses which. With FUZZ_REPLAY it is a program
  * that runs over the files of a folder instead, so that the corpus is tested everywhere.
  */
-#include "route/check.h"
-#include "route/formats.h"
-#include "route/traffic.h"
+#include "route/check/check.h"
+#include "route/formats/formats.h"
+#include "route/traffic/traffic.h"
 
 #include <stdint.h>
 #include <stdlib.h>

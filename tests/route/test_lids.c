@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "base/error.h"
-#include "route/guids.h"
+#include "route/fabric/guids.h"
 
 #include <stdlib.h>
 #include <string.h>

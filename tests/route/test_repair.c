@@ -6,9 +6,9 @@
 #include "support.h"
 
 #include "base/error.h"
-#include "route/check_transition.h"
-#include "route/repair.h"
-#include "route/stages.h"
+#include "route/check/transition.h"
+#include "route/repair/repair.h"
+#include "route/repair/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #include "support.h"
 
-#include "route/grow.h"
-#include "route/parallel.h"
-#include "route/paths.h"
-#include "route/turn_addition.h"
+#include "base/parallel.h"
+#include "route/routing/paths.h"
+#include "route/trees/grow.h"
+#include "route/turns/turn_addition.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "support.h"
 
-#include "route/check_transition.h"
-#include "route/stages.h"
+#include "route/check/transition.h"
+#include "route/repair/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -34,6 +34,16 @@ SHOWN = {
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
     "job": ["job/job.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
+    "route/fabric": ["route/fabric/fabric.h", "route/fabric/guids.h", "route/fabric/net.h"],
+    "route/formats": ["route/formats/formats.h", "route/formats/source.h"],
+    "route/turns": ["route/turns/algorithm.h", "route/turns/demand.h", "route/turns/rank.h",
+                    "route/turns/reach.h", "route/turns/turn_addition.h", "route/turns/turns.h"],
+    "route/tables": ["route/tables/lft.h", "route/tables/load.h", "route/tables/memo.h"],
+    "route/trees": ["route/trees/grow.h", "route/trees/price.h", "route/trees/trees.h",
+                    "route/trees/tune.h"],
+    "route/routing": ["route/routing/paths.h", "route/routing/routing.h"],
+    "route/repair": ["route/repair/repair.h", "route/repair/stages.h"],
+    "route/check": ["route/check/check.h", "route/check/transition.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

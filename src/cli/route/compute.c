@@ -3,10 +3,10 @@
  * `rhinet route compute`: from a fabric to tables that OpenSM loads, checked and reported.
  */
 #include "base/error.h"
+#include "base/parallel.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
-#include "route/parallel.h"
-#include "route/paths.h"
+#include "route/routing/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

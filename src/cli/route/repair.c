@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "cli/cli.h"
-#include "route/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>

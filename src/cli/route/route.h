@@ -6,8 +6,8 @@
 #define CLI_ROUTE_ROUTE_H
 
 #include "cli/cli.h"
-#include "route/check.h"
-#include "route/routing.h"
+#include "route/check/check.h"
+#include "route/routing/routing.h"
 
 #include <jansson.h>
 #include <stdbool.h>

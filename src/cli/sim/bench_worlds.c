@@ -5,8 +5,8 @@
 #include "cli/sim/bench.h"
 
 #include "base/error.h"
-#include "route/generate.h"
-#include "route/routing.h"
+#include "route/generate/generate.h"
+#include "route/routing/routing.h"
 #include "sim/workload/workload.h"
 
 #include <errno.h>

@@ -11,8 +11,8 @@
  *   group left s1 s2     puts nodes, and the hosts on them, into a named group
  */
 #include "base/error.h"
-#include "route/formats.h"
-#include "route/generate.h"
+#include "route/formats/formats.h"
+#include "route/generate/generate.h"
 
 #include <stdlib.h>
 #include <string.h>

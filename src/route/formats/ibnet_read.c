@@ -10,7 +10,7 @@
  * comes.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Writes a fabric as ibnetdiscover does, which is what ibsim reads. Names go into the quotes as
  * they are, so that tools show them; GUIDs are in the lines that carry them.
  */
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <errno.h>
 #include <inttypes.h>

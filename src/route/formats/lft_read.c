@@ -8,8 +8,8 @@
  * Only the GUID, the LID and the port count.
  */
 #include "base/error.h"
-#include "route/formats.h"
-#include "route/guids.h"
+#include "route/fabric/guids.h"
+#include "route/formats/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * the guid2lid file that makes it give the same LIDs.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <errno.h>
 #include <inttypes.h>

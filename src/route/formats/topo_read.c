@@ -9,7 +9,7 @@
  * hint.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <ctype.h>
 #include <string.h>

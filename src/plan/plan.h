@@ -6,7 +6,7 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
-#include "route/formats/formats.h"
+#include "route/tables/lft.h"
 #include "route/traffic/traffic.h"
 #include "sim/switch/switch.h"
 

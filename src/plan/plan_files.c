@@ -4,6 +4,7 @@
  */
 #include "base/error.h"
 #include "plan/plan.h"
+#include "route/formats/formats.h"
 #include "route/routing/routing.h"
 
 #include <errno.h>
@@ -27,13 +28,13 @@ static int plan_read(struct sim_plan *plan, const struct sim_plan_fabric *from, 
 {
     struct lft_dump dump = {0};
     struct lft *lft = NULL;
-    int result = formats_lft_read(&dump, from->fabric, path);
+    int result = lft_dump_read(&dump, from->fabric, path);
     if (result == 0)
-        result = formats_lft_import(&lft, from->net, &dump);
+        result = lft_import(&lft, from->net, &dump);
     if (result == 0)
         result = sim_plan_by_table(plan, lft, lanes);
     lft_destroy(lft);
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     return result;
 }
 

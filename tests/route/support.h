@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "route/check/check.h"
+#include "route/formats/formats.h"
 #include "route/generate/generate.h"
 #include "route/routing/routing.h"
 

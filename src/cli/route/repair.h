@@ -24,8 +24,9 @@ struct repair_work {
     struct route_input input;
     struct fabric *old_fabric;
     struct lft_dump old_dump;
-    struct memo *memo; /* NULL: none that fits */
-    struct lft *lft;   /* mended */
+    struct memo *memo;    /* NULL: none that fits */
+    struct lft *lft;      /* mended */
+    struct lft_dump dump; /* the same, as switches hold it */
     struct dead_list dead;
     struct repair_room room;
     struct load *load;

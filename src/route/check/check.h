@@ -7,8 +7,7 @@
 #ifndef ROUTE_CHECK_CHECK_H
 #define ROUTE_CHECK_CHECK_H
 
-#include "route/fabric/fabric.h"
-#include "route/formats/formats.h"
+#include "route/formats/dump.h"
 
 enum check_lanes { CHECK_ONE_LANE, CHECK_LANE_PER_HOP, CHECK_LANE_AT_BRANCHES };
 

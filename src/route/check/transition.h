@@ -17,8 +17,7 @@
 #ifndef ROUTE_CHECK_TRANSITION_H
 #define ROUTE_CHECK_TRANSITION_H
 
-#include "route/fabric/fabric.h"
-#include "route/formats/formats.h"
+#include "route/formats/dump.h"
 
 struct transition_report {
     uint64_t entries_changed;

@@ -12,7 +12,6 @@
  */
 #include "base/error.h"
 #include "route/formats/formats.h"
-#include "route/generate/generate.h"
 
 #include <stdlib.h>
 #include <string.h>

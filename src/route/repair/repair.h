@@ -12,7 +12,6 @@
 #ifndef ROUTE_REPAIR_REPAIR_H
 #define ROUTE_REPAIR_REPAIR_H
 
-#include "route/formats/formats.h"
 #include "route/tables/lft.h"
 #include "route/tables/load.h"
 #include "route/tables/memo.h"
@@ -30,7 +29,7 @@ struct dead_list {
     bool complete; /* where the lost traffic went can be followed: no switch is gone */
 };
 
-/* lft is the old table on the fabric as it is now, as formats_lft_import() gives it. */
+/* lft is the old table on the fabric as it is now, as lft_import() gives it. */
 int dead_list_create(struct dead_list *list, const struct lft *lft, const struct lft_dump *old,
                      const struct fabric *old_fabric);
 void dead_list_destroy(struct dead_list *list);

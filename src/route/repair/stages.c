@@ -279,7 +279,7 @@ int stages_find(struct stages *stages, const struct lft_dump *held, const struct
     struct plan plan = {.net = net, .turns = turns};
     struct lft *before = NULL;
     *stages = (struct stages){.after = after, .held = held, .count = 1};
-    int result = formats_lft_import(&before, net, held);
+    int result = lft_import(&before, net, held);
     if (result == 0 && !plan_allocate(&plan))
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %u switches",
                            net->switch_count);
@@ -317,10 +317,10 @@ int stages_drain(struct stages *stages, const struct lft_dump *held, const struc
 {
     struct lft_dump table;
     *stages = (struct stages){.after = after, .held = held, .count = 2, .drained = true};
-    int result = formats_lft_export(&table, after);
+    int result = lft_export(&table, after);
     if (result == 0) {
         stages->dropped = table_drain(stages, &table);
-        formats_lft_free(&table);
+        lft_dump_free(&table);
     }
     return result;
 }
@@ -348,7 +348,7 @@ static void entry_hold(struct lft_dump *table, const struct net *net,
 
 int stages_table(const struct stages *stages, uint32_t stage, struct lft_dump *table)
 {
-    int result = formats_lft_export(table, stages->after);
+    int result = lft_export(table, stages->after);
     if (result < 0)
         return result;
     if (stages->drained && stage < stages->count)

@@ -12,7 +12,8 @@
 #ifndef ROUTE_REPAIR_STAGES_H
 #define ROUTE_REPAIR_STAGES_H
 
-#include "route/formats/formats.h"
+#include "route/tables/lft.h"
+#include "route/turns/turns.h"
 
 #define STAGES_MOST 4 /* entries that would have to wait longer drop packets meanwhile */
 

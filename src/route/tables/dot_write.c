@@ -3,7 +3,7 @@
  * Writes a picture of the network for Graphviz: switches by level, cables coloured and thickened by
  * the load of their busier direction, from green (idle) over yellow to red (the bottleneck).
  */
-#include "route/formats/formats.h"
+#include "route/tables/load.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,7 +32,7 @@ static void cable_write(const struct net *net, const struct load *load, uint32_t
     fprintf(out, ";\n");
 }
 
-int formats_dot_write(const struct net *net, const struct load *load, FILE *out)
+int load_dot_write(const struct net *net, const struct load *load, FILE *out)
 {
     double most = 0;
     for (uint32_t c = 0; load && c < net->channel_count; c++)

@@ -6,7 +6,8 @@
 #ifndef ROUTE_TABLES_LFT_H
 #define ROUTE_TABLES_LFT_H
 
-#include "route/turns/turns.h"
+#include "route/fabric/net.h"
+#include "route/formats/dump.h"
 
 #define LFT_NONE         255 /* no way known: drop */
 #define LFT_SCRATCH(net) (2 * (size_t)(net)->switch_count + 3)
@@ -46,6 +47,12 @@ uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uin
 /* Makes LFT_NONE of entries that lead round in a circle, as tables of others may; the rest of lft.h
  * and all who work on tables rely on there being none. Returns how many. */
 uint64_t lft_circles_break(struct lft *table);
+
+/* A table that switches hold, on this net (lft_port.c). Entries that lead nowhere become
+ * LFT_NONE. */
+int lft_import(struct lft **table, const struct net *net, const struct lft_dump *dump);
+/* The other way round, as if the table had been written and read again. */
+int lft_export(struct lft_dump *dump, const struct lft *table);
 
 /* Entries in which two tables of one net differ. */
 uint64_t lft_difference(const struct lft *a, const struct lft *b);

@@ -5,7 +5,7 @@
  * of targets that fit into the cache.
  */
 #include "base/error.h"
-#include "route/formats/formats.h"
+#include "route/tables/lft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void roots_import(struct lft *lft, const struct lft_dump *dump)
     }
 }
 
-int formats_lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump)
+int lft_import(struct lft **out, const struct net *net, const struct lft_dump *dump)
 {
     struct lft *lft = NULL;
     uint8_t *slots = NULL;
@@ -76,7 +76,7 @@ static void block_export(struct lft_dump *dump, const struct lft *lft, uint32_t 
     }
 }
 
-int formats_lft_export(struct lft_dump *dump, const struct lft *lft)
+int lft_export(struct lft_dump *dump, const struct lft *lft)
 {
     const struct net *net = lft->net;
     uint32_t lid_last = 0;

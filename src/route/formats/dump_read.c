@@ -9,7 +9,7 @@
  */
 #include "base/error.h"
 #include "route/fabric/guids.h"
-#include "route/formats/formats.h"
+#include "route/formats/dump.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void entry_keep(struct lft_reader *reader, uint32_t lid, uint32_t port)
     }
     if (!reader->skip && lid < dump->lid_count)
         dump->port[(size_t)reader->at * dump->lid_count + lid] = (uint8_t)port;
-    reader->print = formats_fingerprint_add(reader->print, lid, port);
+    reader->print = lft_dump_fingerprint_add(reader->print, lid, port);
 }
 
 static int entry_read(struct lft_reader *reader, const char *at)
@@ -125,7 +125,7 @@ static void entries_take(struct lft_reader *reader)
     source->at = (size_t)(at - text);
 }
 
-int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
+int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
 {
     struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
     memset(dump, 0, sizeof(*dump));
@@ -152,22 +152,22 @@ int formats_lft_parse(struct lft_dump *dump, const struct fabric *fabric, struct
     dump->fingerprint += reader.print;
     guids_destroy(&reader.guids);
     if (result < 0)
-        formats_lft_free(dump);
+        lft_dump_free(dump);
     return result;
 }
 
-int formats_lft_read(struct lft_dump *dump, const struct fabric *fabric, const char *path)
+int lft_dump_read(struct lft_dump *dump, const struct fabric *fabric, const char *path)
 {
     struct source source;
     int result = source_open(&source, path);
     if (result < 0)
         return result;
-    result = formats_lft_parse(dump, fabric, &source);
+    result = lft_dump_parse(dump, fabric, &source);
     source_close(&source);
     return result;
 }
 
-void formats_lft_free(struct lft_dump *dump)
+void lft_dump_free(struct lft_dump *dump)
 {
     free(dump->port);
     dump->port = NULL;

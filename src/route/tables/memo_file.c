@@ -13,7 +13,7 @@
  */
 #include "base/error.h"
 #include "route/fabric/guids.h"
-#include "route/formats/formats.h"
+#include "route/tables/memo.h"
 #include "route/turns/rank.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static uint64_t guid_of(const struct net *net, uint32_t channel)
     return net->fabric->nodes[net->node[net->tail[channel]]].guid;
 }
 
-int formats_memo_write(const struct memo *memo, FILE *out)
+int memo_write(const struct memo *memo, FILE *out)
 {
     const struct net *net = memo->net;
     char digits[DIGITS_MAX + 1];
@@ -217,7 +217,7 @@ static int ranks_check(const struct memo *memo, const struct source *source)
     return 0;
 }
 
-int formats_memo_parse(struct memo **out, const struct net *net, struct source *source)
+int memo_parse(struct memo **out, const struct net *net, struct source *source)
 {
     struct memo_reader reader = {.source = source, .last_at = FABRIC_NONE};
     int more, result = memo_create(&reader.memo, net);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes what OpenSM reads: forwarding tables in the form of dump_fts (opensm -R file -U FILE), and
- * the guid2lid file that makes it give the same LIDs.
+ * Writes forwarding tables in the form of dump_fts, as OpenSM reads them (opensm -R file -U FILE).
  */
 #include "base/error.h"
-#include "route/formats/formats.h"
+#include "route/formats/dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +39,7 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
         if (port[lid] == 255)
             continue;
         end = entry_put(end, lid, port[lid]);
-        *fingerprint = formats_fingerprint_add(*fingerprint, lid, port[lid]);
+        *fingerprint = lft_dump_fingerprint_add(*fingerprint, lid, port[lid]);
         count++;
         if (end + ENTRY_MOST > chunk + CHUNK) {
             fwrite(chunk, 1, (size_t)(end - chunk), out);
@@ -51,8 +50,8 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
     return count;
 }
 
-int formats_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
-                       uint64_t *fingerprint)
+int lft_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
+                   uint64_t *fingerprint)
 {
     uint64_t sum = 0;
     char *chunk = malloc(CHUNK);
@@ -72,35 +71,5 @@ int formats_dump_write(const struct lft_dump *dump, const struct fabric *fabric,
     free(chunk);
     if (fingerprint)
         *fingerprint = sum;
-    return ferror(out) ? -EIO : 0;
-}
-
-int formats_lft_write(const struct lft *lft, FILE *out, uint64_t *fingerprint)
-{
-    struct lft_dump dump;
-    int result = formats_lft_export(&dump, lft);
-    if (result < 0)
-        return result;
-    result = formats_dump_write(&dump, lft->net->fabric, out, fingerprint);
-    formats_lft_free(&dump);
-    return result;
-}
-
-static void lid_line(const struct fabric_port *port, FILE *out)
-{
-    if (port->lid != 0)
-        fprintf(out, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", port->guid, port->lid,
-                port->lid + fabric_lid_count(port) - 1);
-}
-
-int formats_guid2lid_write(const struct fabric *fabric, FILE *out)
-{
-    for (uint32_t i = 0; i < fabric->node_count; i++) {
-        const struct fabric_node *node = &fabric->nodes[i];
-        if (node->kind == FABRIC_SWITCH)
-            lid_line(&node->ports[0], out);
-        for (uint32_t p = 1; node->kind == FABRIC_HOST && p <= node->port_count; p++)
-            lid_line(&node->ports[p], out);
-    }
     return ferror(out) ? -EIO : 0;
 }

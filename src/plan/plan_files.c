@@ -18,13 +18,13 @@ static int plan_compute(struct sim_plan *plan, const struct sim_plan_fabric *fro
     int result = algorithm ? routing_create(&routing, from->traffic, algorithm, NULL) : -EINVAL;
     if (result < 0)
         return result;
-    result = sim_plan_by_table(plan, routing->lft, (enum sim_plan_lanes)algorithm->lanes);
+    result = sim_plan_by_table(plan, routing->lft, algorithm->lanes);
     routing_destroy(routing);
     return result;
 }
 
 static int plan_read(struct sim_plan *plan, const struct sim_plan_fabric *from, const char *path,
-                     enum sim_plan_lanes lanes)
+                     enum algorithm_lanes lanes)
 {
     struct lft_dump dump = {0};
     struct lft *lft = NULL;
@@ -39,7 +39,7 @@ static int plan_read(struct sim_plan *plan, const struct sim_plan_fabric *from, 
 }
 
 int sim_plan_by_name(struct sim_plan *plan, const struct sim_plan_fabric *from, const char *routing,
-                     enum sim_plan_lanes lanes)
+                     enum algorithm_lanes lanes)
 {
     bool is_file = access(routing, F_OK) == 0 || strcmp(routing, "-") == 0;
     return is_file ? plan_read(plan, from, routing, lanes) : plan_compute(plan, from, routing);

@@ -8,7 +8,6 @@
 #include "base/parallel.h"
 #include "route/routing/paths.h"
 #include "route/trees/grow.h"
-#include "route/turns/turn_addition.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -123,7 +122,7 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
     world_cut(&cut, from, to);
     assert_int_equal(demand_create(&demand, cut.traffic), 0);
     assert_int_equal(turns_create(&turns, cut.net), 0);
-    assert_int_equal(turn_addition(turns, demand), 0);
+    assert_int_equal(algorithm_turn_addition(turns, demand, NULL), 0);
     assert_int_equal(load_create(&load, cut.traffic), 0);
     assert_int_equal(grow_create(&grow, turns, NULL, load), 0);
     uint8_t *next = malloc(cut.net->switch_count);

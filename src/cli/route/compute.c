@@ -126,8 +126,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
 {
     const struct algorithm *algorithm = algorithm_find(arguments->algorithm);
     struct lft_dump dump = {0}; /* what is proved is what is written */
-    struct routing_options how = {.progress = route_progress,
-                                  .progress_context = (char[]){"tables"}};
+    struct routing_options how = {.progress = {route_progress, (char[]){"tables"}}};
     struct routing *routing = NULL;
     struct check_report check;
     int result = algorithm ? 0 : -EINVAL;
@@ -136,7 +135,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     if (result == 0)
         result = routing_create(&routing, input->traffic, algorithm, &how);
     free((void *)how.algorithm.roots);
-    route_progress(how.progress_context, 1);
+    route_progress(how.progress.context, 1);
     if (result == 0)
         result = lft_export(&dump, routing->lft);
     if (result == 0 && !arguments->no_check) {

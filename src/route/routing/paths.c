@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "route/tables/lanes.h"
 #include "route/trees/price.h"
 
 #include <stdatomic.h>
@@ -171,7 +172,7 @@ static void path_write(const struct strand *strand, uint32_t from, uint32_t targ
             net->fabric->nodes[net->target_node[target]].name);
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0)
-            lane += routing_lane_raises(routing, net->tail[strand->path[i]]);
+            lane += lanes_raise(net, routing->algorithm->lanes, net->tail[strand->path[i]]);
         fprintf(strand->out, " %u", net->port[strand->path[i]]);
         if (routing->lane_count > 1)
             fprintf(strand->out, "/%u", lane);

@@ -9,19 +9,14 @@
  */
 #include "route/trees/trees.h"
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "route/trees/grow.h"
-#include "route/trees/tune.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define STRANDS_MAX 2
 #define BATCHES     32
 #define SMALL_WORK  (1ull << 26) /* targets x channels below which one strand is quick enough */
-#define TUNE_WORK   50000000ull  /* table entries to look at while tuning */
 
 struct strand {
     struct grow *grow;
@@ -31,8 +26,10 @@ struct strand {
 };
 
 struct trees {
-    struct routing *routing;
-    struct reach *reach;
+    struct lft *lft;
+    const struct net *net;
+    const struct turns *turns;
+    const struct reach *reach;
     struct strand strands[STRANDS_MAX];
     uint32_t strand_count;
     struct load *before; /* at the last exchange */
@@ -40,7 +37,7 @@ struct trees {
 
 static void target_build(struct trees *build, struct strand *strand, uint32_t target)
 {
-    uint8_t *next = lft_tree(build->routing->lft, target);
+    uint8_t *next = lft_tree(build->lft, target);
     grow_tree(strand->grow, target, next);
     grow_tree_load(strand->grow, target, next);
 }
@@ -49,7 +46,7 @@ static void target_build(struct trees *build, struct strand *strand, uint32_t ta
 static void strand_run(void *context, uint32_t part)
 {
     struct trees *build = context;
-    const struct net *net = build->routing->net;
+    const struct net *net = build->net;
     struct strand *strand = &build->strands[part];
     for (; strand->root < strand->batch_end; strand->root++) {
         uint32_t root = strand->root;
@@ -65,7 +62,7 @@ static void strand_run(void *context, uint32_t part)
 static void bare_run(void *context, uint32_t part)
 {
     struct trees *build = context;
-    const struct net *net = build->routing->net;
+    const struct net *net = build->net;
     for (uint32_t root = part; root < net->switch_count; root += build->strand_count) {
         if (!net_has_hosts(net, root))
             target_build(build, &build->strands[part], net->host_count + root);
@@ -75,8 +72,8 @@ static void bare_run(void *context, uint32_t part)
 /* Everybody's load becomes the last common one plus what each strand has added since. */
 static void loads_exchange(struct trees *build)
 {
-    const struct net *net = build->routing->net;
-    for (uint32_t k = 0; k < build->routing->traffic->class_count; k++) {
+    const struct net *net = build->net;
+    for (uint32_t k = 0; k < build->before->traffic->class_count; k++) {
         for (uint32_t c = 0; c < net->channel_count; c++) {
             float base = build->before->channel[k][c], sum = base;
             for (uint32_t i = 0; i < build->strand_count; i++)
@@ -96,9 +93,9 @@ static uint32_t switch_of(const struct net *net, uint32_t host)
     return host >= net->host_count ? net->switch_count : net->target_switch[host];
 }
 
-static void hosts_build(struct trees *build, const struct routing_options *options)
+static void hosts_build(struct trees *build, struct trees_progress progress)
 {
-    const struct net *net = build->routing->net;
+    const struct net *net = build->net;
     uint64_t hosts = net->host_count, strands = build->strand_count;
     for (uint32_t i = 0; i < strands; i++) {
         build->strands[i].root = switch_of(net, (uint32_t)(hosts * i / strands));
@@ -114,57 +111,41 @@ static void hosts_build(struct trees *build, const struct routing_options *optio
         parallel_run((uint32_t)strands, strand_run, build);
         if (strands > 1)
             loads_exchange(build);
-        if (options && options->progress)
-            options->progress(options->progress_context, (double)batch / (BATCHES + 1));
+        if (progress.tell)
+            progress.tell(progress.context, (double)batch / (BATCHES + 1));
     }
 }
 
-static int build_prepare(struct trees *build)
+static int build_prepare(struct trees *build, const struct traffic *traffic)
 {
-    struct routing *routing = build->routing;
-    const struct net *net = routing->net;
-    uint64_t work = (uint64_t)net->target_count * net->channel_count;
+    uint64_t work = (uint64_t)build->net->target_count * build->net->channel_count;
     build->strand_count = work > SMALL_WORK ? STRANDS_MAX : 1;
-    int result = 0;
-    if (routing->algorithm->loop_free)
-        result = reach_create(&build->reach, routing->turns);
-    if (result == 0)
-        result = load_create(&build->before, routing->traffic);
+    int result = load_create(&build->before, traffic);
     for (uint32_t i = 0; i < build->strand_count && result == 0; i++) {
-        result = load_create(&build->strands[i].load, routing->traffic);
+        result = load_create(&build->strands[i].load, traffic);
         if (result == 0)
-            result = grow_create(&build->strands[i].grow, routing->turns, build->reach,
+            result = grow_create(&build->strands[i].grow, build->turns, build->reach,
                                  build->strands[i].load);
     }
     return result;
 }
 
-static int tune(struct routing *routing)
+int trees_build(struct lft *lft, struct load *load, const struct turns *turns,
+                const struct reach *reach, struct trees_progress progress)
 {
-    struct tune_options options = {.looks_max = TUNE_WORK / routing->net->switch_count + 1,
-                                   .longer = routing->algorithm->lanes == ALGORITHM_ONE_LANE &&
-                                             routing->algorithm->loop_free};
-    return tune_table(routing->lft, routing->turns, routing->load, &options);
-}
-
-int trees_build(struct routing *routing, const struct routing_options *options)
-{
-    struct trees build = {.routing = routing};
-    int result = build_prepare(&build);
+    struct trees build = {.lft = lft, .net = lft->net, .turns = turns, .reach = reach};
+    int result = build_prepare(&build, load->traffic);
     if (result == 0) {
-        hosts_build(&build, options);
+        hosts_build(&build, progress);
         parallel_run(build.strand_count, bare_run, &build);
         const struct load *sum = build.strand_count > 1 ? build.before : build.strands[0].load;
-        for (uint32_t k = 0; k < routing->traffic->class_count; k++)
-            memcpy(routing->load->channel[k], sum->channel[k],
-                   routing->net->channel_count * sizeof(float));
-        result = tune(routing);
+        for (uint32_t k = 0; k < load->traffic->class_count; k++)
+            memcpy(load->channel[k], sum->channel[k], lft->net->channel_count * sizeof(float));
     }
     for (uint32_t i = 0; i < build.strand_count; i++) {
         grow_destroy(build.strands[i].grow);
         load_destroy(build.strands[i].load);
     }
     load_destroy(build.before);
-    reach_destroy(build.reach);
     return result;
 }

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "route/turns/turn_addition.h"
 
 #include <string.h>
 
@@ -42,13 +41,6 @@ const struct algorithm *algorithm_find(const char *name)
               near ? "; did you mean '" : "; `rhinet help route` lists them", near ? near : "",
               near ? "'?" : "");
     return NULL;
-}
-
-int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
-                            const struct algorithm_options *options)
-{
-    (void)options;
-    return turn_addition(turns, demand);
 }
 
 int algorithm_all_turns(struct turns *turns, const struct demand *demand,

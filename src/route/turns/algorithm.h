@@ -36,6 +36,8 @@ extern const struct algorithm algorithms[];
 /* The one with this name; NULL, and an error that suggests the nearest, if there is none. */
 const struct algorithm *algorithm_find(const char *name);
 
+/* The result has no loop, connects every pair of switches, and no further turn could be
+ * allowed. */
 int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
                             const struct algorithm_options *options);
 int algorithm_up_down(struct turns *turns, const struct demand *demand,

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "route/turns/algorithm.h"
 #include "route/turns/order.h"
 #include "route/turns/rank.h"
 #include "route/turns/reach.h"
@@ -125,13 +126,13 @@ struct start {
 static int decide(struct turns *turns, const struct demand *demand, const struct turn_list *list,
                   struct start start)
 {
-    bool tree_first = start.tree, any_first = start.tree || start.in_use;
+    bool any_first = start.tree || start.in_use;
     struct turns *accepted = NULL;
     struct order *order = NULL;
     int result = turns_create(&accepted, turns->net);
     if (result == 0)
         result = order_create(&order, accepted, demand->position);
-    if (result == 0 && tree_first)
+    if (result == 0 && start.tree)
         result = tree_allow(order, demand);
     if (result == 0 && start.in_use)
         result = in_use_allow(order, start.in_use);
@@ -152,60 +153,63 @@ static int decide(struct turns *turns, const struct demand *demand, const struct
     return result;
 }
 
-int turn_addition(struct turns *turns, const struct demand *demand)
+/* A pair of switches between which no allowed turns lead. */
+struct lost {
+    bool any;
+    uint32_t from, to;
+};
+
+/* Decides from one start after the other until everything is connected. */
+static int decide_connected(struct turns *turns, const struct demand *demand,
+                            const struct start *starts, size_t start_count, struct lost *lost)
 {
     struct turn_list list;
     int result = turn_list_create(&list, demand);
     if (result < 0)
         return result;
-    uint32_t from, to;
-    bool complete = false;
-    for (int attempt = 0; attempt < 3 && result == 0 && !complete; attempt++) {
+    lost->any = true;
+    for (size_t i = 0; i < start_count && result == 0 && lost->any; i++) {
         struct reach *reach = NULL;
-        result = decide(turns, demand, &list,
-                        (struct start){.tree_last = attempt == 1, .tree = attempt == 2});
+        result = decide(turns, demand, &list, starts[i]);
         if (result == 0)
             result = reach_create(&reach, turns);
-        complete = result == 0 && reach_complete(reach, &from, &to);
-        if (result == 0 && !complete)
-            log_debug("turn addition: '%s' has lost its way to '%s', a tree comes first now",
-                      net_name(turns->net, from), net_name(turns->net, to));
+        lost->any = result == 0 && !reach_complete(reach, &lost->from, &lost->to);
+        if (lost->any)
+            log_debug("turn addition: '%s' has lost its way to '%s'",
+                      net_name(turns->net, lost->from), net_name(turns->net, lost->to));
         reach_destroy(reach);
     }
     turn_list_destroy(&list);
-    if (result == 0 && !complete)
+    return result;
+}
+
+int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
+                            const struct algorithm_options *options)
+{
+    static const struct start starts[] = {{.tree = false}, {.tree_last = true}, {.tree = true}};
+    struct lost lost;
+    (void)options;
+    int result = decide_connected(turns, demand, starts, 3, &lost);
+    if (result == 0 && lost.any)
         result = error_set(
             -ENETUNREACH, ERROR_NO_RANK,
             "turn addition left '%s' without a way to '%s': please report this fabric",
-            net_name(turns->net, from), net_name(turns->net, to));
+            net_name(turns->net, lost.from), net_name(turns->net, lost.to));
     return result;
 }
 
 int turn_addition_beside(struct turns *turns, const struct demand *demand,
                          const struct turns *in_use)
 {
-    struct turn_list list;
-    uint32_t from = 0, to = 0;
-    int result = turn_list_create(&list, demand);
-    if (result < 0)
-        return result;
-    bool complete = false;
-    for (int attempt = 0; attempt < 2 && result == 0 && !complete; attempt++) {
-        struct reach *reach = NULL;
-        result = decide(turns, demand, &list,
-                        (struct start){.in_use = in_use, .tree_last = attempt == 1});
-        if (result == 0)
-            result = reach_create(&reach, turns);
-        complete = result == 0 && reach_complete(reach, &from, &to);
-        reach_destroy(reach);
-    }
-    if (result == 0 && !complete)
+    struct start starts[] = {{.in_use = in_use}, {.in_use = in_use, .tree_last = true}};
+    struct lost lost;
+    int result = decide_connected(turns, demand, starts, 2, &lost);
+    if (result == 0 && lost.any)
         result = error_set(
             -ENETUNREACH, ERROR_NO_RANK,
             "beside the ways in use no way can lead from '%s' to '%s'; the table must "
             "be replaced in two stages",
-            net_name(turns->net, from), net_name(turns->net, to));
-    turn_list_destroy(&list);
+            net_name(turns->net, lost.from), net_name(turns->net, lost.to));
     return result;
 }
 

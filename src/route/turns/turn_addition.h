@@ -9,12 +9,8 @@
 #include "route/turns/demand.h"
 #include "route/turns/turns.h"
 
-/* Decides all turns. The result has no loop, connects every pair of switches, and no further turn
- * could be allowed. */
-int turn_addition(struct turns *turns, const struct demand *demand);
-
-/* The same, but turns that are in use already come first of all. -ELOOP: they have a loop;
- * -ENETUNREACH: with them allowed not everything can be connected. */
+/* What algorithm_turn_addition() does, but turns that are in use already come first of all. -ELOOP:
+ * they have a loop; -ENETUNREACH: with them allowed not everything can be connected. */
 int turn_addition_beside(struct turns *turns, const struct demand *demand,
                          const struct turns *in_use);
 

@@ -120,40 +120,39 @@ static void reverse_fill(struct net *net, const struct fabric *fabric)
     }
 }
 
-/* The lowest switch that switch 0 does not reach, or FABRIC_NONE. */
-static uint32_t unreached_find(const struct net *net, uint32_t *queue, uint8_t *seen)
+uint32_t net_levels(const struct net *net, uint32_t *level, uint32_t *queue, uint32_t count)
 {
-    uint32_t count = 1;
-    queue[0] = 0;
-    seen[0] = 1;
+    memset(level, 0xff, net->switch_count * sizeof(*level));
+    for (uint32_t i = 0; i < count; i++)
+        level[queue[i]] = 0;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t c = net->first[queue[i]]; c < net->first[queue[i] + 1]; c++) {
-            if (!seen[net->head[c]]) {
-                seen[net->head[c]] = 1;
+            if (level[net->head[c]] == UINT32_MAX) {
+                level[net->head[c]] = level[queue[i]] + 1;
                 queue[count++] = net->head[c];
             }
         }
     }
-    for (uint32_t s = 0; s < net->switch_count; s++) {
-        if (!seen[s])
-            return s;
-    }
-    return FABRIC_NONE;
+    return count;
 }
 
 static int connected_check(const struct net *net)
 {
     uint32_t *queue = malloc(net->switch_count * sizeof(*queue));
-    uint8_t *seen = calloc(net->switch_count, 1);
+    uint32_t *level = malloc(net->switch_count * sizeof(*level));
     uint32_t lost = 0;
     int result = 0;
-    if (!queue || !seen)
+    if (!queue || !level) {
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", net->switch_count);
-    else
-        lost = unreached_find(net, queue, seen);
+    } else {
+        queue[0] = 0;
+        net_levels(net, level, queue, 1);
+        while (lost < net->switch_count && level[lost] != UINT32_MAX)
+            lost++;
+    }
     free(queue);
-    free(seen);
-    if (result == 0 && lost != FABRIC_NONE)
+    free(level);
+    if (result == 0 && lost < net->switch_count)
         result = error_set(-ENETUNREACH, ERROR_NO_RANK,
                            "the fabric is not connected: no cables lead from '%s' to '%s'; route "
                            "each part by itself",

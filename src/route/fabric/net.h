@@ -44,6 +44,10 @@ void net_destroy(struct net *net);
 #define NET_PORTS 256
 int net_port_slots(const struct net *net, uint8_t **slots);
 
+/* Distances over cables from the first `count` switches of the queue, UINT32_MAX: no way. The
+ * queue, with room for all, then lists all that were found, nearest first; returns how many. */
+uint32_t net_levels(const struct net *net, uint32_t *level, uint32_t *queue, uint32_t count);
+
 static inline uint32_t net_degree(const struct net *net, uint32_t at)
 {
     return net->first[at + 1] - net->first[at];

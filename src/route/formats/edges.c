@@ -34,13 +34,10 @@ static int name_take(struct edges *reader, const char **at, char *name)
     return 0;
 }
 
+/* A name that no line has declared is a switch's. */
 static int node_get(struct edges *reader, const char *name, uint32_t *node)
 {
-    *node = fabric_node_find(reader->fabric, name);
-    if (*node != FABRIC_NONE)
-        return 0;
-    int result = fabric_node_add(reader->fabric, FABRIC_SWITCH, name, node);
-    return result < 0 ? source_error_wrap(reader->source, result) : 0;
+    return formats_node_get(reader->fabric, reader->source, FABRIC_SWITCH, name, node);
 }
 
 /* Nothing but a comment may follow. */

@@ -233,7 +233,7 @@ static void strand_run(void *context, uint32_t part)
     const struct net *net = strand->routing->net;
     const struct traffic *traffic = strand->routing->traffic;
     for (uint32_t root = strand->switch_from; root < strand->switch_end && !strand->lost; root++) {
-        if (net->host_first[root] == net->host_first[root + 1])
+        if (!net_has_hosts(net, root))
             continue;
         search(strand, root);
         for (uint32_t t = net->host_first[root]; t < net->host_first[root + 1]; t++) {
@@ -243,7 +243,7 @@ static void strand_run(void *context, uint32_t part)
                     costs_fill(strand, k);
             }
             for (uint32_t s = 0; s < net->switch_count; s++) {
-                if (s != root && net->host_first[s] != net->host_first[s + 1])
+                if (s != root && net_has_hosts(net, s))
                     pair_route(strand, s, t);
             }
         }

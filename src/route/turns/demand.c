@@ -75,24 +75,6 @@ static bool part_allocate(struct part *part, const struct net *net, size_t turn_
            part->distance && part->source;
 }
 
-static void search(const struct net *net, struct part *part, uint32_t root)
-{
-    uint32_t count = 1;
-    memset(part->distance, 0xff, net->switch_count * sizeof(*part->distance));
-    part->order[0] = root;
-    part->distance[root] = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = part->order[i];
-        for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
-            uint32_t next = net->head[c];
-            if (part->distance[next] == UINT32_MAX) {
-                part->distance[next] = part->distance[at] + 1;
-                part->order[count++] = next;
-            }
-        }
-    }
-}
-
 /* Deals out what came in by each slot, and went out, while this set of outputs was in use. */
 static void flush(const struct demand *demand, struct part *part, uint32_t at)
 {
@@ -186,10 +168,11 @@ static void part_run(void *context, uint32_t number)
         return;
     }
     for (uint32_t root = number; root < net->switch_count; root += DEMAND_PARTS) {
-        if (net->host_first[root] == net->host_first[root + 1])
+        if (!net_has_hosts(net, root))
             continue;
         traffic_weights(job->traffic, root, part->source);
-        search(net, part, root);
+        part->order[0] = root;
+        net_levels(net, part->distance, part->order, 1);
         for (uint32_t i = net->switch_count; i-- > 1;)
             push(job->demand, part, part->order[i]);
     }

@@ -95,23 +95,16 @@ static uint32_t *levels_find(const struct net *net)
 {
     uint32_t *level = malloc(net->switch_count * sizeof(*level));
     uint32_t *queue = malloc(net->switch_count * sizeof(*queue));
+    bool enough = level && queue;
     uint32_t count = 0;
-    for (uint32_t s = 0; level && queue && s < net->switch_count; s++) {
-        bool has_hosts = net->host_first[s] != net->host_first[s + 1];
-        level[s] = has_hosts ? 0 : UINT32_MAX;
-        if (has_hosts)
+    for (uint32_t s = 0; enough && s < net->switch_count; s++) {
+        if (net_has_hosts(net, s))
             queue[count++] = s;
     }
-    for (uint32_t i = 0; level && queue && i < count; i++) {
-        for (uint32_t c = net->first[queue[i]]; c < net->first[queue[i] + 1]; c++) {
-            if (level[net->head[c]] == UINT32_MAX) {
-                level[net->head[c]] = level[queue[i]] + 1;
-                queue[count++] = net->head[c];
-            }
-        }
-    }
+    if (enough)
+        net_levels(net, level, queue, count);
     free(queue);
-    if (!queue) {
+    if (!enough) {
         free(level);
         return NULL;
     }

@@ -31,24 +31,6 @@ static void levels_free(struct levels *levels)
     free(levels->queue);
 }
 
-/* Distances from the first `count` switches, which stand in the queue. */
-static void levels_fill(const struct net *net, struct levels *levels, uint32_t count)
-{
-    for (uint32_t s = 0; s < net->switch_count; s++)
-        levels->level[s] = UINT32_MAX;
-    for (uint32_t i = 0; i < count; i++)
-        levels->level[levels->queue[i]] = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = levels->queue[i];
-        for (uint32_t c = net->first[at]; c < net->first[at + 1]; c++) {
-            if (levels->level[net->head[c]] == UINT32_MAX) {
-                levels->level[net->head[c]] = levels->level[at] + 1;
-                levels->queue[count++] = net->head[c];
-            }
-        }
-    }
-}
-
 static bool is_up(const struct net *net, const struct levels *levels, uint32_t channel)
 {
     uint32_t from = net->tail[channel], to = net->head[channel];
@@ -96,7 +78,7 @@ static void roots_try(void *context, uint32_t part)
         if (root >= net->switch_count)
             break;
         levels.queue[0] = root;
-        levels_fill(net, &levels, 1);
+        net_levels(net, levels.level, levels.queue, 1);
         search->sum[root] = prohibited_sum(search->demand, &levels);
     }
     if (!enough)
@@ -152,7 +134,7 @@ int algorithm_up_down(struct turns *turns, const struct demand *demand,
         levels.queue[0] = best;
         for (uint32_t i = 0; i < count; i++)
             levels.queue[i] = options->roots[i];
-        levels_fill(net, &levels, count ? count : 1);
+        net_levels(net, levels.level, levels.queue, count ? count : 1);
         result = turns_by_levels(turns, &levels, -1);
     }
     levels_free(&levels);
@@ -172,11 +154,11 @@ int algorithm_fat_tree(struct turns *turns, const struct demand *demand,
     if (!levels_allocate(&levels, net))
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u levels", net->switch_count);
     for (uint32_t s = 0; result == 0 && s < net->switch_count; s++) {
-        if (net->host_first[s] != net->host_first[s + 1])
+        if (net_has_hosts(net, s))
             levels.queue[count++] = s;
     }
     if (result == 0) {
-        levels_fill(net, &levels, count);
+        net_levels(net, levels.level, levels.queue, count);
         result = turns_by_levels(turns, &levels, 1);
     }
     if (result == 0)

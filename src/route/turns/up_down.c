@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct levels {
     uint32_t *level, *queue;
@@ -119,22 +120,38 @@ static int turns_by_levels(struct turns *turns, const struct levels *levels, int
     return 0;
 }
 
+/* Puts the roots into the queue, each once: a user may name one twice, and there is room for each
+ * switch once. Returns how many. */
+static uint32_t roots_list(const struct levels *levels, const struct net *net,
+                           const struct algorithm_options *options)
+{
+    uint32_t count = 0;
+    memset(levels->level, 0xff, net->switch_count * sizeof(*levels->level));
+    for (uint32_t i = 0; i < options->root_count; i++) {
+        if (levels->level[options->roots[i]] == 0)
+            continue;
+        levels->level[options->roots[i]] = 0;
+        levels->queue[count++] = options->roots[i];
+    }
+    return count;
+}
+
 int algorithm_up_down(struct turns *turns, const struct demand *demand,
                       const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
     struct levels levels;
-    uint32_t best = 0, count = options ? options->root_count : 0;
+    bool given = options && options->root_count > 0;
+    uint32_t best = 0;
     int result = 0;
     if (!levels_allocate(&levels, net))
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u levels", net->switch_count);
-    else if (count == 0)
+    else if (!given)
         result = best_root_find(demand, &best);
     if (result == 0) {
         levels.queue[0] = best;
-        for (uint32_t i = 0; i < count; i++)
-            levels.queue[i] = options->roots[i];
-        net_levels(net, levels.level, levels.queue, count ? count : 1);
+        uint32_t count = given ? roots_list(&levels, net, options) : 1;
+        net_levels(net, levels.level, levels.queue, count);
         result = turns_by_levels(turns, &levels, -1);
     }
     levels_free(&levels);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See check.h. Follows every entry for every LID; check_loop.c then looks for cycles.
+ * See check.h. Follows every entry for every LID; loop.c then looks for cycles.
  */
 #include "route/check/check.h"
 
@@ -16,10 +16,8 @@ struct walk {
     const struct fabric *fabric;
     const struct lft_dump *dump;
     struct check_report *report;
+    struct check_switches switches;
     struct check_loop *loop;
-    uint32_t *node;  /* switch -> fabric node */
-    uint32_t *index; /* fabric node -> switch */
-    uint32_t *hosts; /* switch -> its cabled host ports */
     uint8_t *state;
     uint32_t *depth, *path, *order;
     uint64_t *lanes; /* switch -> lanes on which traffic leaves it */
@@ -31,9 +29,7 @@ struct walk {
 
 static void walk_free(struct walk *walk)
 {
-    free(walk->node);
-    free(walk->index);
-    free(walk->hosts);
+    check_switches_free(&walk->switches);
     free(walk->state);
     free(walk->depth);
     free(walk->path);
@@ -41,38 +37,18 @@ static void walk_free(struct walk *walk)
     free(walk->lanes);
 }
 
-static bool walk_allocate(struct walk *walk)
+static int walk_prepare(struct walk *walk)
 {
     uint32_t switches = walk->dump->switch_count + 1;
-    walk->node = malloc(switches * sizeof(uint32_t));
-    walk->index = malloc((walk->fabric->node_count + 1) * sizeof(uint32_t));
-    walk->hosts = calloc(switches, sizeof(uint32_t));
     walk->state = malloc(switches);
     walk->depth = malloc(switches * sizeof(uint32_t));
     walk->path = malloc(switches * sizeof(uint32_t));
     walk->order = malloc((switches + 1) * sizeof(uint32_t));
     walk->lanes = malloc(switches * sizeof(uint64_t));
-    return walk->node && walk->index && walk->hosts && walk->state && walk->depth && walk->path &&
-           walk->order && walk->lanes;
-}
-
-static void switches_index(struct walk *walk)
-{
-    const struct fabric *fabric = walk->fabric;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < fabric->node_count; i++) {
-        walk->index[i] = FABRIC_NONE;
-        if (fabric->nodes[i].kind != FABRIC_SWITCH)
-            continue;
-        walk->node[count] = i;
-        walk->index[i] = count;
-        for (uint32_t p = 1; p <= fabric->nodes[i].port_count; p++) {
-            uint32_t peer = fabric->nodes[i].ports[p].peer_node;
-            if (peer != FABRIC_NONE && fabric->nodes[peer].kind == FABRIC_HOST)
-                walk->hosts[count]++;
-        }
-        count++;
-    }
+    if (!walk->state || !walk->depth || !walk->path || !walk->order || !walk->lanes)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u switches",
+                         walk->dump->switch_count);
+    return check_switches_find(&walk->switches, walk->fabric);
 }
 
 static uint8_t port_at(const struct walk *walk, uint32_t at)
@@ -84,24 +60,24 @@ static void problem_note(struct walk *walk, uint32_t at, const char *what)
 {
     if (walk->report->problem[0] == '\0')
         snprintf(walk->report->problem, sizeof(walk->report->problem), "switch '%s', LID %u: %s",
-                 walk->fabric->nodes[walk->node[at]].name, walk->lid, what);
+                 check_switch(&walk->switches, at)->name, walk->lid, what);
 }
 
 /* The switch that the entry at `at` leads to, or FABRIC_NONE with the reason. */
 static uint32_t step(const struct walk *walk, uint32_t at, const char **why)
 {
     uint8_t port = port_at(walk, at);
-    const struct fabric_node *node = &walk->fabric->nodes[walk->node[at]];
+    const struct fabric_node *node = check_switch(&walk->switches, at);
     if (port == 255) {
         *why = "no entry";
     } else if (port == 0 || port > node->port_count) {
         *why = "the entry names a port the switch does not have";
     } else if (node->ports[port].peer_node == FABRIC_NONE) {
         *why = "the entry names a port without a cable";
-    } else if (walk->index[node->ports[port].peer_node] == FABRIC_NONE) {
+    } else if (walk->switches.index[node->ports[port].peer_node] == FABRIC_NONE) {
         *why = "the entry leads to another host";
     } else {
-        return walk->index[node->ports[port].peer_node];
+        return walk->switches.index[node->ports[port].peer_node];
     }
     return FABRIC_NONE;
 }
@@ -129,7 +105,7 @@ static void follow(struct walk *walk, uint32_t from)
         end = walk->state[at];
         depth = walk->depth[at];
     }
-    bool needed = walk->hosts[at] || walk->hosts[from] || walk->root_port != 0;
+    bool needed = walk->switches.hosts[at] || walk->switches.hosts[from] || walk->root_port != 0;
     if (end == FAILS && why && needed)
         problem_note(walk, at, why);
     while (count-- > 0) {
@@ -170,14 +146,14 @@ static void dependencies_note(struct walk *walk)
     uint32_t count = order_fill(walk);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t s = walk->order[i];
-        walk->lanes[s] = walk->strict || walk->hosts[s] ? 1 : 0;
+        walk->lanes[s] = walk->strict || walk->switches.hosts[s] ? 1 : 0;
     }
     walk->lanes[walk->root] = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = walk->order[i];
         uint8_t port = port_at(walk, at);
-        const struct fabric_port *cable = &walk->fabric->nodes[walk->node[at]].ports[port];
-        uint32_t to = walk->index[cable->peer_node];
+        const struct fabric_port *cable = &check_switch(&walk->switches, at)->ports[port];
+        uint32_t to = walk->switches.index[cable->peer_node];
         uint64_t lanes = walk->lanes[at];
         if (lanes == 0 || to == walk->root)
             continue;
@@ -201,16 +177,16 @@ static void dependencies_note(struct walk *walk)
 static void counts_add(struct walk *walk)
 {
     struct check_report *report = walk->report;
-    bool to_host = walk->root_port != 0, root_has_hosts = walk->hosts[walk->root] > 0;
+    bool to_host = walk->root_port != 0, root_has_hosts = walk->switches.hosts[walk->root] > 0;
     for (uint32_t s = 0; s < walk->dump->switch_count; s++) {
         bool arrives = walk->state[s] == ARRIVES;
-        if (!arrives && (to_host || walk->hosts[s] || root_has_hosts))
+        if (!arrives && (to_host || walk->switches.hosts[s] || root_has_hosts))
             report->entries_missing++;
         else if (!arrives)
             report->entries_unused++;
-        if (!to_host || !walk->hosts[s] || !walk->first_lid)
+        if (!to_host || !walk->switches.hosts[s] || !walk->first_lid)
             continue;
-        uint32_t sources = walk->hosts[s] - (s == walk->root);
+        uint32_t sources = walk->switches.hosts[s] - (s == walk->root);
         report->pairs += sources;
         if (!arrives)
             continue;
@@ -255,7 +231,7 @@ static void lids_check(struct walk *walk, bool count)
 {
     const struct fabric *fabric = walk->fabric;
     for (uint32_t s = 0; s < walk->dump->switch_count; s++) {
-        const struct fabric_node *node = &fabric->nodes[walk->node[s]];
+        const struct fabric_node *node = check_switch(&walk->switches, s);
         walk->root = s;
         walk->root_port = 0;
         port_check(walk, &node->ports[0], count);
@@ -302,11 +278,7 @@ static int unknown_count(struct walk *walk)
 static int pass(struct walk *walk, const struct check_options *options, bool strict,
                 bool *loop_free)
 {
-    struct check_loop_options loop_options = {.raise_always = options->lanes == CHECK_LANE_PER_HOP,
-                                              .raise_at_branches = options->lanes ==
-                                                                   CHECK_LANE_AT_BRANCHES};
-    int result = check_loop_create(&walk->loop, walk->fabric, walk->dump->switch_count,
-                                   &loop_options);
+    int result = check_loop_create(&walk->loop, &walk->switches, options->lanes);
     if (result < 0)
         return result;
     walk->strict = strict;
@@ -334,14 +306,9 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
     memset(report, 0, sizeof(*report));
     if (!options)
         options = &plain;
-    int result = 0;
-    if (!walk_allocate(&walk))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u switches",
-                           dump->switch_count);
-    if (result == 0) {
-        switches_index(&walk);
+    int result = walk_prepare(&walk);
+    if (result == 0)
         result = unknown_count(&walk);
-    }
     if (result == 0)
         result = pass(&walk, options, false, &report->loop_free);
     if (result == 0) {

@@ -8,16 +8,12 @@
 #include "route/check/loop.h"
 
 #include "base/error.h"
-#include "route/check/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct check_loop {
-    const struct fabric *fabric;
-    uint32_t switch_count;
-    uint32_t *node;
-    uint32_t *index; /* fabric node -> switch */
+    const struct check_switches *switches;
     size_t *base;    /* switch -> its first entry in lanes */
     size_t *buffer;  /* switch -> its first input buffer */
     uint64_t *lanes; /* [base + in * (ports + 1) + out] */
@@ -29,65 +25,61 @@ struct check_loop {
 
 static uint32_t ports_of(const struct check_loop *loop, uint32_t at)
 {
-    return loop->fabric->nodes[loop->node[at]].port_count + 1u;
+    return check_switch(loop->switches, at)->port_count + 1u;
 }
 
-/* A plain ring has no branches, yet is a cycle: there the first switch counts as one. */
-static void raises_fill(struct check_loop *loop, const struct check_loop_options *options)
+/* Only at switches with three or more cables to others, or everywhere, or nowhere. A plain ring has
+ * no branches, yet is a cycle: there the first switch counts as one. */
+static void raises_fill(struct check_loop *loop, enum check_lanes lanes)
 {
     bool any = false;
-    for (uint32_t s = 0; s < loop->switch_count; s++) {
-        const struct fabric_node *node = &loop->fabric->nodes[loop->node[s]];
+    for (uint32_t s = 0; s < loop->switches->count; s++) {
+        const struct fabric_node *node = check_switch(loop->switches, s);
         uint32_t cables = 0;
         for (uint32_t p = 1; p <= node->port_count; p++) {
             uint32_t peer = node->ports[p].peer_node;
-            cables += peer != FABRIC_NONE && loop->fabric->nodes[peer].kind == FABRIC_SWITCH;
+            cables += peer != FABRIC_NONE && loop->switches->index[peer] != FABRIC_NONE;
         }
-        loop->raises[s] = options->raise_always || (options->raise_at_branches && cables > 2);
+        loop->raises[s] = lanes == CHECK_LANE_PER_HOP ||
+                          (lanes == CHECK_LANE_AT_BRANCHES && cables > 2);
         any = any || loop->raises[s];
     }
-    if (options->raise_at_branches && !any && loop->switch_count > 0)
+    if (lanes == CHECK_LANE_AT_BRANCHES && !any && loop->switches->count > 0)
         loop->raises[0] = 1;
 }
 
-int check_loop_create(struct check_loop **out, const struct fabric *fabric, uint32_t switch_count,
-                      const struct check_loop_options *options)
+int check_loop_create(struct check_loop **out, const struct check_switches *switches,
+                      enum check_lanes lanes)
 {
     struct check_loop *loop = calloc(1, sizeof(*loop));
     bool enough = loop != NULL;
     if (loop) {
-        loop->fabric = fabric;
-        bool lanes = options->raise_always || options->raise_at_branches;
-        loop->lane_count = lanes ? CHECK_LANES_MAX : 1;
-        loop->node = malloc((switch_count + 1) * sizeof(*loop->node));
-        loop->index = malloc((fabric->node_count + 1) * sizeof(*loop->index));
-        loop->base = malloc((switch_count + 1) * sizeof(*loop->base));
-        loop->buffer = malloc((switch_count + 1) * sizeof(*loop->buffer));
-        loop->raises = malloc(switch_count + 1);
-        enough = loop->node && loop->index && loop->base && loop->buffer && loop->raises;
+        loop->switches = switches;
+        loop->lane_count = lanes == CHECK_ONE_LANE ? 1 : CHECK_LANES_MAX;
+        loop->base = malloc((switches->count + 1) * sizeof(*loop->base));
+        loop->buffer = malloc((switches->count + 1) * sizeof(*loop->buffer));
+        loop->raises = malloc(switches->count + 1);
+        enough = loop->base && loop->buffer && loop->raises;
     }
     size_t size = 0, buffers = 0;
-    for (uint32_t i = 0; enough && i < fabric->node_count; i++) {
-        loop->index[i] = loop->switch_count;
-        if (fabric->nodes[i].kind != FABRIC_SWITCH)
-            continue;
-        loop->node[loop->switch_count] = i;
-        loop->base[loop->switch_count] = size;
-        loop->buffer[loop->switch_count++] = buffers;
-        size += (size_t)(fabric->nodes[i].port_count + 1) * (fabric->nodes[i].port_count + 1u);
-        buffers += fabric->nodes[i].port_count + 1u;
+    for (uint32_t s = 0; enough && s < switches->count; s++) {
+        size_t ports = ports_of(loop, s);
+        loop->base[s] = size;
+        loop->buffer[s] = buffers;
+        size += ports * ports;
+        buffers += ports;
     }
     if (enough) {
-        loop->buffer[loop->switch_count] = buffers;
+        loop->buffer[switches->count] = buffers;
         loop->lanes = calloc(size + 1, sizeof(*loop->lanes));
         enough = loop->lanes != NULL;
     }
     if (!enough) {
         check_loop_destroy(loop);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the dependencies of %u switches",
-                         switch_count);
+                         switches->count);
     }
-    raises_fill(loop, options);
+    raises_fill(loop, lanes);
     *out = loop;
     return 0;
 }
@@ -96,8 +88,6 @@ void check_loop_destroy(struct check_loop *loop)
 {
     if (!loop)
         return;
-    free(loop->node);
-    free(loop->index);
     free(loop->base);
     free(loop->buffer);
     free(loop->lanes);
@@ -105,16 +95,6 @@ void check_loop_destroy(struct check_loop *loop)
     free(loop->waiting);
     free(loop->queue);
     free(loop);
-}
-
-uint32_t check_loop_node(const struct check_loop *loop, uint32_t at)
-{
-    return loop->node[at];
-}
-
-uint32_t check_loop_index(const struct check_loop *loop, uint32_t node)
-{
-    return loop->index[node];
 }
 
 bool check_loop_raises(const struct check_loop *loop, uint32_t at)
@@ -131,8 +111,9 @@ void check_loop_add(struct check_loop *loop, uint32_t at, uint32_t port_in, uint
 /* The input buffer at the far end of a cable, on lane 0. */
 static uint64_t buffer_behind(const struct check_loop *loop, uint32_t at, uint32_t port)
 {
-    const struct fabric_port *cable = &loop->fabric->nodes[loop->node[at]].ports[port];
-    return (loop->buffer[loop->index[cable->peer_node]] + cable->peer_port) * loop->lane_count;
+    const struct fabric_port *cable = &check_switch(loop->switches, at)->ports[port];
+    return (loop->buffer[loop->switches->index[cable->peer_node]] + cable->peer_port) *
+           loop->lane_count;
 }
 
 typedef void (*edge_visit)(struct check_loop *loop, uint64_t to, void *context);
@@ -140,7 +121,7 @@ typedef void (*edge_visit)(struct check_loop *loop, uint64_t to, void *context);
 /* The switch of a buffer, by bisection. */
 static uint32_t buffer_switch(const struct check_loop *loop, uint64_t buffer)
 {
-    uint32_t low = 0, high = loop->switch_count;
+    uint32_t low = 0, high = loop->switches->count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (loop->buffer[middle] <= buffer)
@@ -214,7 +195,7 @@ static void cycle_tell(struct check_loop *loop, uint64_t vertices, struct check_
         uint64_t buffer = round[i] / loop->lane_count;
         uint32_t s = buffer_switch(loop, buffer);
         used += (size_t)snprintf(report->witness + used, room - used, "'%.100s' port %u waits for ",
-                                 loop->fabric->nodes[loop->node[s]].name,
+                                 check_switch(loop->switches, s)->name,
                                  (uint32_t)(buffer - loop->buffer[s]));
     }
     snprintf(report->witness + used, room - used, "the first again (%lu buffers in a circle)",
@@ -223,7 +204,7 @@ static void cycle_tell(struct check_loop *loop, uint64_t vertices, struct check_
 
 int check_loop_find(struct check_loop *loop, struct check_report *report, bool *loop_free)
 {
-    uint64_t vertices = loop->buffer[loop->switch_count] * loop->lane_count, end = 0;
+    uint64_t vertices = loop->buffer[loop->switches->count] * loop->lane_count, end = 0;
     loop->waiting = calloc(vertices + CHECK_LANES_MAX, sizeof(*loop->waiting));
     loop->queue = malloc((vertices + CHECK_LANES_MAX) * sizeof(*loop->queue));
     if (!loop->waiting || !loop->queue)

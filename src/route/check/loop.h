@@ -6,23 +6,15 @@
 #ifndef ROUTE_CHECK_LOOP_H
 #define ROUTE_CHECK_LOOP_H
 
-#include "route/fabric/fabric.h"
+#include "route/check/check.h"
+#include "route/check/switches.h"
 
 struct check_loop;
-struct check_report;
 
-struct check_loop_options {
-    bool raise_always;      /* a packet changes to the next lane at every switch */
-    bool raise_at_branches; /* only at switches with three or more cables to others */
-};
-
-int check_loop_create(struct check_loop **loop, const struct fabric *fabric, uint32_t switch_count,
-                      const struct check_loop_options *options);
+/* The switches must outlive the loop. */
+int check_loop_create(struct check_loop **loop, const struct check_switches *switches,
+                      enum check_lanes lanes);
 void check_loop_destroy(struct check_loop *loop);
-
-/* Switches are counted in node order: the fabric's node of a switch, and the switch of a node. */
-uint32_t check_loop_node(const struct check_loop *loop, uint32_t at);
-uint32_t check_loop_index(const struct check_loop *loop, uint32_t node);
 
 /* Does a packet change to the next lane at this switch? */
 bool check_loop_raises(const struct check_loop *loop, uint32_t at);

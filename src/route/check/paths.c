@@ -17,35 +17,10 @@ struct follow {
     struct source *source;
     struct check_loop *loop;
     struct check_report *report;
-    uint32_t *index; /* fabric node -> switch or host number */
-    uint32_t *hosts; /* switch -> its cabled host ports */
-    uint8_t *seen;   /* [switch * host_count + host] bits */
-    uint32_t switch_count, host_count;
+    struct check_switches switches;
+    uint8_t *seen; /* [switch * node_count + the host's node] bits */
     uint64_t hops_sum;
 };
-
-static void nodes_number(struct follow *follow)
-{
-    const struct fabric *fabric = follow->fabric;
-    for (uint32_t i = 0; i < fabric->node_count; i++) {
-        bool is_switch = fabric->nodes[i].kind == FABRIC_SWITCH;
-        follow->index[i] = is_switch ? follow->switch_count++ : follow->host_count++;
-    }
-}
-
-/* A host's cabled ports count at the switches they lead to. */
-static void hosts_count(struct follow *follow)
-{
-    const struct fabric *fabric = follow->fabric;
-    for (uint32_t i = 0; i < fabric->node_count; i++) {
-        const struct fabric_node *node = &fabric->nodes[i];
-        for (uint32_t p = 1; node->kind == FABRIC_HOST && p <= node->port_count; p++) {
-            uint32_t peer = node->ports[p].peer_node;
-            if (peer != FABRIC_NONE && fabric->nodes[peer].kind == FABRIC_SWITCH)
-                follow->hosts[follow->index[peer]]++;
-        }
-    }
-}
 
 static int node_take(const struct follow *follow, const char **at, enum fabric_kind kind,
                      uint32_t *node)
@@ -80,7 +55,7 @@ struct walk {
 static int hop_go(struct follow *follow, struct walk *walk, uint32_t port, uint32_t lane_said)
 {
     const struct fabric_node *node = &follow->fabric->nodes[walk->node];
-    uint32_t at = follow->index[walk->node];
+    uint32_t at = follow->switches.index[walk->node];
     if (node->kind != FABRIC_SWITCH)
         return source_error(follow->source, "the path goes on behind host '%s'", node->name);
     if (port == 0 || port > node->port_count || node->ports[port].peer_node == FABRIC_NONE)
@@ -106,13 +81,13 @@ static int hop_go(struct follow *follow, struct walk *walk, uint32_t port, uint3
 
 static void pair_count(struct follow *follow, uint32_t from, uint32_t to, uint32_t hops)
 {
-    uint32_t at = follow->index[from];
-    size_t bit = (size_t)at * follow->host_count + follow->index[to];
+    uint32_t at = follow->switches.index[from];
+    size_t bit = (size_t)at * follow->fabric->node_count + to;
     if (follow->seen[bit / 8] >> (bit % 8) & 1)
         return;
     follow->seen[bit / 8] |= (uint8_t)(1u << (bit % 8));
-    follow->report->pairs_connected += follow->hosts[at];
-    follow->hops_sum += (uint64_t)follow->hosts[at] * hops;
+    follow->report->pairs_connected += follow->switches.hosts[at];
+    follow->hops_sum += (uint64_t)follow->switches.hosts[at] * hops;
     if (hops > follow->report->hops_most)
         follow->report->hops_most = hops;
 }
@@ -147,8 +122,8 @@ static int line_follow(struct follow *follow)
 static void pairs_total(struct follow *follow)
 {
     uint64_t hosts = 0;
-    for (uint32_t s = 0; s < follow->switch_count; s++) {
-        uint64_t here = follow->hosts[s];
+    for (uint32_t s = 0; s < follow->switches.count; s++) {
+        uint64_t here = follow->switches.hosts[s];
         hosts += here;
         follow->report->pairs_connected += here * (here - (here > 0));
         follow->hops_sum += here * (here - (here > 0));
@@ -173,28 +148,21 @@ static int lines_follow(struct follow *follow)
 int check_paths(const struct fabric *fabric, struct source *source,
                 const struct check_options *options, struct check_report *report)
 {
-    struct check_loop_options lanes = {.raise_always = options->lanes == CHECK_LANE_PER_HOP,
-                                       .raise_at_branches = options->lanes ==
-                                                            CHECK_LANE_AT_BRANCHES};
     struct follow follow = {.fabric = fabric, .source = source, .report = report};
     memset(report, 0, sizeof(*report));
-    follow.index = calloc(fabric->node_count + 1, sizeof(*follow.index));
-    follow.hosts = calloc(fabric->node_count + 1, sizeof(*follow.hosts));
-    if (follow.index)
-        nodes_number(&follow);
-    follow.seen = calloc((size_t)follow.switch_count * follow.host_count / 8 + 1, 1);
-    int result = follow.index && follow.hosts && follow.seen
-                     ? check_loop_create(&follow.loop, fabric, follow.switch_count, &lanes)
-                     : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check paths");
+    int result = check_switches_find(&follow.switches, fabric);
+    if (result == 0)
+        result = check_loop_create(&follow.loop, &follow.switches, options->lanes);
+    follow.seen = calloc((size_t)follow.switches.count * fabric->node_count / 8 + 1, 1);
+    if (result == 0 && !follow.seen)
+        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check paths");
     if (result == 0) {
-        hosts_count(&follow);
         pairs_total(&follow);
         result = lines_follow(&follow);
         check_lanes_limit(report, options);
     }
     check_loop_destroy(follow.loop);
-    free(follow.index);
-    free(follow.hosts);
+    check_switches_free(&follow.switches);
     free(follow.seen);
     return result;
 }

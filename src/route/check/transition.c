@@ -5,7 +5,6 @@
 #include "route/check/transition.h"
 
 #include "base/error.h"
-#include "route/check/check.h"
 #include "route/check/loop.h"
 
 #include <stdlib.h>
@@ -18,11 +17,11 @@ enum { FROM_HOST = 1, FROM_ANYONE = 2 };
 struct mixed {
     const struct fabric *fabric;
     const struct lft_dump *tables[2];
+    struct check_switches switches;
     struct check_loop *loop;
     struct transition_report *report;
     uint32_t switch_count, lid_count;
     uint8_t *all_send; /* LID: switches without hosts send there too, if only answers */
-    uint8_t *hosts;    /* switch: it has hosts */
     uint8_t *block;    /* the entries of some LIDs: [lid % BLOCK][switch][table] */
     uint8_t *seen;     /* switch: who may send packets through here */
     uint32_t *waiting; /* switch: neighbours that lead here and are not done */
@@ -34,7 +33,7 @@ static void mixed_free(struct mixed *mixed)
 {
     check_loop_destroy(mixed->loop);
     free(mixed->all_send);
-    free(mixed->hosts);
+    check_switches_free(&mixed->switches);
     free(mixed->block);
     free(mixed->seen);
     free(mixed->waiting);
@@ -43,24 +42,22 @@ static void mixed_free(struct mixed *mixed)
 
 static int mixed_allocate(struct mixed *mixed)
 {
-    static const struct check_loop_options one_lane = {.raise_always = false};
     size_t switches = mixed->switch_count + 1u;
     mixed->all_send = calloc(mixed->lid_count + 1u, 1);
-    mixed->hosts = calloc(switches, 1);
     mixed->block = malloc(switches * 2 * BLOCK);
     mixed->seen = malloc(switches);
     mixed->waiting = malloc(switches * sizeof(*mixed->waiting));
     mixed->queue = malloc(switches * sizeof(*mixed->queue));
-    if (!mixed->all_send || !mixed->hosts || !mixed->block || !mixed->seen || !mixed->waiting ||
-        !mixed->queue)
+    if (!mixed->all_send || !mixed->block || !mixed->seen || !mixed->waiting || !mixed->queue)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check the change of %u switches",
                          mixed->switch_count);
-    return check_loop_create(&mixed->loop, mixed->fabric, mixed->switch_count, &one_lane);
+    int result = check_switches_find(&mixed->switches, mixed->fabric);
+    return result == 0 ? check_loop_create(&mixed->loop, &mixed->switches, CHECK_ONE_LANE) : result;
 }
 
 static const struct fabric_node *node_of(const struct mixed *mixed, uint32_t at)
 {
-    return &mixed->fabric->nodes[check_loop_node(mixed->loop, at)];
+    return check_switch(&mixed->switches, at);
 }
 
 static void all_send_note(struct mixed *mixed, const struct fabric_port *port)
@@ -69,8 +66,8 @@ static void all_send_note(struct mixed *mixed, const struct fabric_port *port)
         mixed->all_send[port->lid + i] = 1;
 }
 
-/* Which switches have hosts; where switches without hosts send something. */
-static void hosts_find(struct mixed *mixed)
+/* Where switches without hosts send something. */
+static void all_send_find(struct mixed *mixed)
 {
     for (uint32_t s = 0; s < mixed->switch_count; s++) {
         const struct fabric_node *node = node_of(mixed, s);
@@ -78,10 +75,9 @@ static void hosts_find(struct mixed *mixed)
             uint32_t peer = node->ports[p].peer_node;
             if (peer == FABRIC_NONE || mixed->fabric->nodes[peer].kind != FABRIC_HOST)
                 continue;
-            mixed->hosts[s] = 1;
             all_send_note(mixed, &mixed->fabric->nodes[peer].ports[node->ports[p].peer_port]);
         }
-        if (mixed->hosts[s])
+        if (mixed->switches.hosts[s])
             all_send_note(mixed, &node->ports[0]);
     }
 }
@@ -119,7 +115,7 @@ static uint32_t ways_find(const struct mixed *mixed, uint32_t at, struct way way
         if (cable->peer_node == FABRIC_NONE ||
             mixed->fabric->nodes[cable->peer_node].kind != FABRIC_SWITCH)
             continue;
-        ways[count++] = (struct way){.to = check_loop_index(mixed->loop, cable->peer_node),
+        ways[count++] = (struct way){.to = mixed->switches.index[cable->peer_node],
                                      .port = port,
                                      .port_in = (uint8_t)cable->peer_port};
     }
@@ -131,7 +127,7 @@ static void senders_follow(struct mixed *mixed, uint8_t mark)
 {
     uint32_t count = 0;
     for (uint32_t s = 0; s < mixed->switch_count; s++) {
-        if (mark == FROM_HOST && !mixed->hosts[s])
+        if (mark == FROM_HOST && !mixed->switches.hosts[s])
             continue;
         mixed->seen[s] |= mark;
         mixed->queue[count++] = s;
@@ -249,7 +245,7 @@ int check_transition(const struct fabric *fabric, const struct lft_dump *before,
     memset(report, 0, sizeof(*report));
     int result = mixed_allocate(&mixed);
     if (result == 0)
-        hosts_find(&mixed);
+        all_send_find(&mixed);
     for (mixed.lid = 1; result == 0 && mixed.lid < mixed.lid_count; mixed.lid++) {
         if (mixed.lid == 1 || mixed.lid % BLOCK == 0)
             block_fetch(&mixed, mixed.lid - mixed.lid % BLOCK);

@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
-#include "route/routing/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

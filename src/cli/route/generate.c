@@ -3,7 +3,6 @@
  * `rhinet route generate`: fabrics of known shapes, in ibnetdiscover's format, as an edge list or
  * as a picture.
  */
-#include "route/generate/generate.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
 

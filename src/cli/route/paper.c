@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
-#include "route/generate/generate.h"
-#include "route/routing/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,6 @@
 #define CLI_ROUTE_REPAIR_H
 
 #include "cli/route/route.h"
-#include "route/check/transition.h"
-#include "route/repair/repair.h"
-#include "route/repair/stages.h"
 
 /* Seconds. What repairing takes is dead, turns, load, and what struct repair_result has. */
 struct repair_phases {

@@ -6,10 +6,7 @@
 #define CLI_ROUTE_ROUTE_H
 
 #include "cli/cli.h"
-#include "route/check/check.h"
-#include "route/formats/formats.h"
-#include "route/routing/routing.h"
-#include "route/tables/memo.h"
+#include "route/route.h"
 
 #include <jansson.h>
 #include <stdbool.h>

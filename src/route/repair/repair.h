@@ -6,8 +6,9 @@
  * them over.
  *
  * The steps, each by itself so that commands can show what takes time: find the dead entries
- * (repair_dead.c), the turns that may be used (repair_turns.c), the loads without what is lost
- * (repair_load.c), then mend (repair.c) and balance what has changed (repair_balance.c).
+ * (dead.c), the turns that may be used (turns.c), the loads without what is lost (load.c), then
+ * mend (repair.c, way.c) and balance what has changed (balance.c). branch.h is what hangs on one
+ * switch of a tree. stages.h is the change from the old table to the mended one.
  */
 #ifndef ROUTE_REPAIR_REPAIR_H
 #define ROUTE_REPAIR_REPAIR_H

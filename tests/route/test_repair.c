@@ -28,8 +28,7 @@ static void memo_take(struct in_use *use, const struct lft *lft, const struct tu
     struct memo *memo;
     FILE *file = open_memstream(&use->memo, &use->memo_size);
     assert_non_null(file);
-    assert_int_equal(memo_create(&memo, lft->net), 0);
-    assert_int_equal(memo_fill(memo, lft, turns, load), 0);
+    assert_int_equal(memo_of_table(&memo, lft, turns, load), 0);
     for (size_t i = 0; before && i < before->gone_count; i++)
         assert_int_equal(memo_gone_add(memo, before->gone[i]), 0);
     assert_int_equal(memo_write(memo, file), 0);
@@ -354,8 +353,7 @@ static void test_ranks_that_do_not_fit(void **state)
     for (uint32_t root = 0; root < world.net->switch_count; root++) {
         struct routing_options up = {.algorithm = {.roots = &root, .root_count = 1}};
         assert_int_equal(routing_create(&other, world.traffic, algorithm_find("up-down"), &up), 0);
-        assert_int_equal(memo_create(&memo, world.net), 0);
-        assert_int_equal(memo_fill(memo, other->lft, ours->turns, ours->load), 0);
+        assert_int_equal(memo_of_table(&memo, other->lft, ours->turns, ours->load), 0);
         assert_int_equal(repair_room_find(&room, other->lft, world.traffic, memo, &dead), 0);
         size_t words = (size_t)world.net->channel_count * memo->used->words;
         for (size_t i = 0; i < words; i++) {

@@ -143,9 +143,7 @@ int route_output_close(FILE *file, const char *path, int result)
 static int memo_save(const struct route_table *table, uint64_t fingerprint, const char *path)
 {
     struct memo *memo = NULL;
-    int result = memo_create(&memo, table->lft->net);
-    if (result == 0)
-        result = memo_fill(memo, table->lft, table->turns, table->load);
+    int result = memo_of_table(&memo, table->lft, table->turns, table->load);
     for (size_t i = 0; result == 0 && table->before && i < table->before->gone_count; i++)
         result = memo_gone_add(memo, table->before->gone[i]);
     if (result < 0) {

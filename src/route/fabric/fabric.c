@@ -124,6 +124,12 @@ int fabric_node_add(struct fabric *fabric, enum fabric_kind kind, const char *na
     return 0;
 }
 
+int fabric_node_get(struct fabric *fabric, enum fabric_kind kind, const char *name, uint32_t *index)
+{
+    *index = fabric_node_find(fabric, name);
+    return *index == FABRIC_NONE ? fabric_node_add(fabric, kind, name, index) : 0;
+}
+
 int fabric_ports_grow(struct fabric *fabric, uint32_t node, uint32_t port_count)
 {
     struct fabric_node *grown = &fabric->nodes[node];

@@ -54,6 +54,9 @@ void fabric_destroy(struct fabric *fabric);
 /* Adds a node; *index is its number. -EEXIST: the name is taken. Ports may grow later. */
 int fabric_node_add(struct fabric *fabric, enum fabric_kind kind, const char *name,
                     uint32_t *index);
+/* The node with this name, added if it is new. */
+int fabric_node_get(struct fabric *fabric, enum fabric_kind kind, const char *name,
+                    uint32_t *index);
 uint32_t fabric_node_find(const struct fabric *fabric, const char *name);
 void fabric_names_index(struct fabric *fabric); /* after nodes have moved */
 
@@ -88,9 +91,6 @@ static inline uint32_t fabric_lid_count(const struct fabric_port *port)
  * LIDs were given. Large fabrics get more than InfiniBand has: fabric_lids_fit() tells. */
 int fabric_lids_assign(struct fabric *fabric);
 bool fabric_lids_fit(const struct fabric *fabric);
-
-/* GUIDs by node number, for what has none. */
-void fabric_guids_assign(struct fabric *fabric);
 
 /* Takes all nodes away that no cable connects to the largest part of the fabric (the one with most
  * hosts). *cut counts them and names the first. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LIDs: what files say, whether that can be, and new ones for ports without. New ones are a
- * function of the file alone, so that two runs agree.
+ * Addresses. LIDs: what files say, whether that can be, and new ones for ports without. GUIDs for
+ * what has none. New ones are a function of the file alone, so that two runs agree.
  */
 #include "base/error.h"
 #include "route/fabric/fabric.h"
 
 #include <stdlib.h>
 
-#define LMC_MOST 7
-#define LID_NONE 0xffff /* what a port says that no subnet manager has seen yet */
+#define GUID_SWITCH 0x0002c90200000000ull
+#define GUID_HOST   0x0002c90300000000ull
+#define LMC_MOST    7
+#define LID_NONE    0xffff /* what a port says that no subnet manager has seen yet */
 
 int fabric_lid_set(struct fabric *fabric, struct fabric_end end, struct fabric_lid lid)
 {
@@ -71,9 +73,28 @@ bool fabric_lids_fit(const struct fabric *fabric)
     return true;
 }
 
+/* By node number. */
+static void guids_assign(struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->node_count; i++) {
+        struct fabric_node *node = &fabric->nodes[i];
+        bool is_switch = node->kind == FABRIC_SWITCH;
+        /* 256 numbers for each host, so that its ports follow its own */
+        uint64_t base = is_switch ? GUID_SWITCH + i : GUID_HOST + (uint64_t)i * 256;
+        if (node->guid == 0)
+            node->guid = base;
+        if (is_switch && node->ports[0].guid == 0)
+            node->ports[0].guid = node->guid;
+        for (uint32_t p = 1; !is_switch && p <= node->port_count; p++) {
+            if (node->ports[p].guid == 0)
+                node->ports[p].guid = node->guid + p;
+        }
+    }
+}
+
 int fabric_lids_assign(struct fabric *fabric)
 {
-    fabric_guids_assign(fabric);
+    guids_assign(fabric);
     uint32_t needed = 0, free_lid = 1;
     int given = 0;
     struct fabric_port *port;

@@ -37,7 +37,8 @@ static int name_take(struct edges *reader, const char **at, char *name)
 /* A name that no line has declared is a switch's. */
 static int node_get(struct edges *reader, const char *name, uint32_t *node)
 {
-    return formats_node_get(reader->fabric, reader->source, FABRIC_SWITCH, name, node);
+    int result = fabric_node_get(reader->fabric, FABRIC_SWITCH, name, node);
+    return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 
 /* Nothing but a comment may follow. */

@@ -53,16 +53,6 @@ static int parser_find(struct source *source, fabric_parser *parser)
     return 0;
 }
 
-int formats_node_get(struct fabric *fabric, const struct source *source, enum fabric_kind kind,
-                     const char *name, uint32_t *node)
-{
-    *node = fabric_node_find(fabric, name);
-    if (*node != FABRIC_NONE)
-        return 0;
-    int result = fabric_node_add(fabric, kind, name, node);
-    return result < 0 ? source_error_wrap(source, result) : 0;
-}
-
 int formats_fabric_parse(struct fabric **out, struct source *source)
 {
     fabric_parser parser;

@@ -14,10 +14,6 @@
 int formats_fabric_read(struct fabric **fabric, const char *path, bool *lids_given);
 int formats_fabric_parse(struct fabric **fabric, struct source *source);
 
-/* For readers: the node of this name, added if it is new. */
-int formats_node_get(struct fabric *fabric, const struct source *source, enum fabric_kind kind,
-                     const char *name, uint32_t *node);
-
 /* Each fills an empty fabric. */
 int formats_ibnet_parse(struct fabric *fabric, struct source *source); /* ibnetdiscover, ibsim */
 int formats_lst_parse(struct fabric *fabric, struct source *source);   /* OpenSM's subnet list */

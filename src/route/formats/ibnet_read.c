@@ -90,9 +90,9 @@ static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *
     source_skip_blanks(&at);
     if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
         return source_error(reader->source, "a quoted name must follow here: '%.40s'", at);
-    int result = formats_node_get(reader->fabric, reader->source, kind, id, &reader->node);
+    int result = fabric_node_get(reader->fabric, kind, id, &reader->node);
     if (result < 0)
-        return result;
+        return source_error_wrap(reader->source, result);
     struct fabric_node *node = &reader->fabric->nodes[reader->node];
     node->kind = kind; /* a cable named earlier may have guessed wrong */
     if (port_count > FABRIC_PORTS_MAX)
@@ -152,9 +152,9 @@ static int cable_read(struct ibnet *reader, const char *at)
     if (port == 0 || peer_port == 0 || port > FABRIC_PORTS_MAX || peer_port > FABRIC_PORTS_MAX)
         return source_error(source, "port %u to port %u: ports go from 1 to %d", port, peer_port,
                             FABRIC_PORTS_MAX);
-    int result = formats_node_get(reader->fabric, source, kind_of_id(id, 0), id, &peer);
+    int result = fabric_node_get(reader->fabric, kind_of_id(id, 0), id, &peer);
     if (result < 0)
-        return result;
+        return source_error_wrap(source, result);
     struct fabric_end here = {reader->node, (uint16_t)port}, there = {peer, (uint16_t)peer_port};
     if (here.node == there.node && port == peer_port)
         return source_error(source, "port %u is cabled to itself", port);

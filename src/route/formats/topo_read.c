@@ -38,7 +38,8 @@ static bool type_is_host(const char *type)
 static int node_get(struct topo *reader, const char *type, const char *name, uint32_t *node)
 {
     enum fabric_kind kind = type_is_host(type) ? FABRIC_HOST : FABRIC_SWITCH;
-    return formats_node_get(reader->fabric, reader->source, kind, name, node);
+    int result = fabric_node_get(reader->fabric, kind, name, node);
+    return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 
 /* "P7", or "U1/P7" of a device. */

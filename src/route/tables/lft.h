@@ -48,7 +48,7 @@ uint32_t lft_hops(const struct net *net, const uint8_t *next, uint32_t from, uin
  * and all who work on tables rely on there being none. Returns how many. */
 uint64_t lft_circles_break(struct lft *table);
 
-/* A table that switches hold, on this net (lft_port.c). Entries that lead nowhere become
+/* A table that switches hold, on this net. Entries that lead nowhere become
  * LFT_NONE. */
 int lft_import(struct lft **table, const struct net *net, const struct lft_dump *dump);
 /* The other way round, as if the table had been written and read again. */

@@ -60,15 +60,24 @@ int memo_gone_add(struct memo *memo, struct memo_gone gone)
     return 0;
 }
 
-int memo_fill(struct memo *memo, const struct lft *table, const struct turns *turns,
-              const struct load *load)
+int memo_of_table(struct memo **out, const struct lft *table, const struct turns *turns,
+                  const struct load *load)
 {
-    size_t channels = memo->net->channel_count;
+    size_t channels = table->net->channel_count;
+    struct memo *memo = NULL;
+    int result = memo_create(&memo, table->net);
+    if (result < 0)
+        return result;
     memcpy(memo->rank, turns->width, channels * sizeof(*memo->rank));
     memo->class_count = load->traffic->class_count;
     for (uint32_t k = 0; k < memo->class_count; k++)
         memcpy(memo->load[k], load->channel[k], channels * sizeof(float));
-    return memo_turns_collect(memo->used, table);
+    result = memo_turns_collect(memo->used, table);
+    if (result < 0)
+        memo_destroy(memo);
+    else
+        *out = memo;
+    return result;
 }
 
 struct collect {

@@ -31,12 +31,11 @@ struct memo {
     size_t gone_count;
 };
 
-int memo_create(struct memo **memo, const struct net *net);
+/* What there is to know of a table. Its turns must have ranks. */
+int memo_of_table(struct memo **memo, const struct lft *table, const struct turns *turns,
+                  const struct load *load);
+int memo_create(struct memo **memo, const struct net *net); /* nothing known yet */
 void memo_destroy(struct memo *memo);
-
-/* Fills in what there is to know of a table. Its turns must have ranks. */
-int memo_fill(struct memo *memo, const struct lft *table, const struct turns *turns,
-              const struct load *load);
 
 /* Remembers the rank of a cable that is gone. */
 int memo_gone_add(struct memo *memo, struct memo_gone gone);

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "route/fabric/guids.h"
 #include "route/tables/memo.h"
-#include "route/turns/rank.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -230,7 +229,7 @@ int memo_parse(struct memo **out, const struct net *net, struct source *source)
     if (result == 0)
         result = ranks_check(reader.memo, source);
     if (result == 0) /* some may be gone, others back */
-        result = rank_by_key(reader.memo->rank, reader.memo->rank, net);
+        result = turns_rank_by_key(reader.memo->rank, reader.memo->rank, net);
     guids_destroy(&reader.guids);
     free(reader.slots);
     if (result < 0)

@@ -250,13 +250,37 @@ static void offer(struct grow *grow, uint32_t at, const uint64_t *row, uint8_t *
     }
 }
 
-void grow_spread(struct grow *grow, uint32_t from, uint8_t *next)
+/* Lets neighbours that have no way yet join the switches from order[from] on, as far as that
+ * goes. */
+static void spread(struct grow *grow, uint32_t from, uint8_t *next)
 {
     const struct net *net = grow->net;
     for (uint32_t i = from; i < grow->order_count; i++) {
         uint32_t at = grow->order[i];
         offer(grow, at, turns_row(grow->turns, net->first[at] + next[at]), next);
     }
+}
+
+bool grow_stragglers_join(struct grow *grow, uint32_t target, uint8_t *next)
+{
+    const struct net *net = grow->net;
+    bool changed = false;
+    rescue_busy_mark(grow, next);
+    uint32_t rounds = grow->frugal && !net_has_hosts(net, net->target_switch[target]) ? 1 : 2;
+    /* those with hosts first: the others' ways matter less, and must not stand in the way */
+    for (uint32_t i = 0; i < rounds * net->switch_count; i++) {
+        uint32_t s = i % net->switch_count, from = grow->order_count;
+        if (grow->level[s] != UINT32_MAX || net_has_hosts(net, s) != (i < net->switch_count))
+            continue;
+        if (!grow_rescue(grow, target, s, next, &changed))
+            continue;
+        spread(grow, from, next);
+        if (net_has_hosts(net, s)) {
+            rescue_busy_mark(grow, next);
+            changed = true;
+        }
+    }
+    return changed;
 }
 
 static void grow_start(struct grow *grow, uint32_t target, uint8_t *next)

@@ -56,12 +56,12 @@ void grow_tree_load(struct grow *grow, uint32_t target, const uint8_t *next);
  * the way of anybody who has hosts: then order[] is out of date. */
 bool grow_stragglers_join(struct grow *grow, uint32_t target, uint8_t *next);
 
-/* Lets neighbours that have no way yet join the switches from order[from] on, as far as that
- * goes. */
-void grow_spread(struct grow *grow, uint32_t from, uint8_t *next);
-
 int rescue_create(struct rescue **rescue, const struct net *net);
 void rescue_destroy(struct rescue *rescue);
+
+/* Marks the switches on the ways from switches with hosts, which rescuing others leaves alone as
+ * long as that is possible. */
+void rescue_busy_mark(struct grow *grow, const uint8_t *next);
 
 /* Gives a switch that has no output one (rescue.c), without losing a switch that has joined.
  * Returns false if the turns allow no way. Switches that join thereby are appended to order[].

@@ -65,8 +65,7 @@ void rescue_destroy(struct rescue *rescue)
     free(rescue);
 }
 
-/* Marks the switches on the ways from switches with hosts. */
-static void busy_mark(struct grow *grow, const uint8_t *next)
+void rescue_busy_mark(struct grow *grow, const uint8_t *next)
 {
     const struct net *net = grow->net;
     uint8_t *busy = grow->rescue->busy;
@@ -200,26 +199,4 @@ bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next,
     hint_keep(grow, at, last);
     way_take(grow, last, next);
     return true;
-}
-
-bool grow_stragglers_join(struct grow *grow, uint32_t target, uint8_t *next)
-{
-    const struct net *net = grow->net;
-    bool changed = false;
-    busy_mark(grow, next);
-    uint32_t rounds = grow->frugal && !net_has_hosts(net, net->target_switch[target]) ? 1 : 2;
-    /* those with hosts first: the others' ways matter less, and must not stand in the way */
-    for (uint32_t i = 0; i < rounds * net->switch_count; i++) {
-        uint32_t s = i % net->switch_count, from = grow->order_count;
-        if (grow->level[s] != UINT32_MAX || net_has_hosts(net, s) != (i < net->switch_count))
-            continue;
-        if (!grow_rescue(grow, target, s, next, &changed))
-            continue;
-        grow_spread(grow, from, next);
-        if (net_has_hosts(net, s)) {
-            busy_mark(grow, next);
-            changed = true;
-        }
-    }
-    return changed;
 }

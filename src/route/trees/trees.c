@@ -12,15 +12,13 @@
 #include "base/parallel.h"
 #include "route/trees/grow.h"
 
-#include <string.h>
-
 #define STRANDS_MAX 2
 #define BATCHES     32
 #define SMALL_WORK  (1ull << 26) /* targets x channels below which one strand is quick enough */
 
 struct strand {
     struct grow *grow;
-    struct load *load;
+    struct load *load;       /* its own, or the sum if there is one strand only */
     uint32_t root, root_end; /* switches whose hosts are still to do */
     uint32_t batch_end;
 };
@@ -32,7 +30,7 @@ struct trees {
     const struct reach *reach;
     struct strand strands[STRANDS_MAX];
     uint32_t strand_count;
-    struct load *before; /* at the last exchange */
+    struct load *sum; /* of all strands, at the last exchange */
 };
 
 static void target_build(struct trees *build, struct strand *strand, uint32_t target)
@@ -73,12 +71,12 @@ static void bare_run(void *context, uint32_t part)
 static void loads_exchange(struct trees *build)
 {
     const struct net *net = build->net;
-    for (uint32_t k = 0; k < build->before->traffic->class_count; k++) {
+    for (uint32_t k = 0; k < build->sum->traffic->class_count; k++) {
         for (uint32_t c = 0; c < net->channel_count; c++) {
-            float base = build->before->channel[k][c], sum = base;
+            float before = build->sum->channel[k][c], sum = before;
             for (uint32_t i = 0; i < build->strand_count; i++)
-                sum += build->strands[i].load->channel[k][c] - base;
-            build->before->channel[k][c] = sum;
+                sum += build->strands[i].load->channel[k][c] - before;
+            build->sum->channel[k][c] = sum;
             for (uint32_t i = 0; i < build->strand_count; i++)
                 build->strands[i].load->channel[k][c] = sum;
         }
@@ -116,16 +114,19 @@ static void hosts_build(struct trees *build, struct trees_progress progress)
     }
 }
 
-static int build_prepare(struct trees *build, const struct traffic *traffic)
+static int build_prepare(struct trees *build)
 {
     uint64_t work = (uint64_t)build->net->target_count * build->net->channel_count;
     build->strand_count = work > SMALL_WORK ? STRANDS_MAX : 1;
-    int result = load_create(&build->before, traffic);
+    int result = 0;
     for (uint32_t i = 0; i < build->strand_count && result == 0; i++) {
-        result = load_create(&build->strands[i].load, traffic);
+        struct strand *strand = &build->strands[i];
+        if (build->strand_count == 1)
+            strand->load = build->sum;
+        else
+            result = load_create(&strand->load, build->sum->traffic);
         if (result == 0)
-            result = grow_create(&build->strands[i].grow, build->turns, build->reach,
-                                 build->strands[i].load);
+            result = grow_create(&strand->grow, build->turns, build->reach, strand->load);
     }
     return result;
 }
@@ -133,19 +134,16 @@ static int build_prepare(struct trees *build, const struct traffic *traffic)
 int trees_build(struct lft *lft, struct load *load, const struct turns *turns,
                 const struct reach *reach, struct trees_progress progress)
 {
-    struct trees build = {.lft = lft, .net = lft->net, .turns = turns, .reach = reach};
-    int result = build_prepare(&build, load->traffic);
+    struct trees build = {.lft = lft, .net = lft->net, .turns = turns, .reach = reach, .sum = load};
+    int result = build_prepare(&build);
     if (result == 0) {
         hosts_build(&build, progress);
         parallel_run(build.strand_count, bare_run, &build);
-        const struct load *sum = build.strand_count > 1 ? build.before : build.strands[0].load;
-        for (uint32_t k = 0; k < load->traffic->class_count; k++)
-            memcpy(load->channel[k], sum->channel[k], lft->net->channel_count * sizeof(float));
     }
     for (uint32_t i = 0; i < build.strand_count; i++) {
         grow_destroy(build.strands[i].grow);
-        load_destroy(build.strands[i].load);
+        if (build.strands[i].load != load)
+            load_destroy(build.strands[i].load);
     }
-    load_destroy(build.before);
     return result;
 }

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "route/turns/rank.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +110,7 @@ static void rank_order(const struct turns *turns, uint32_t *order)
 {
     const struct net *net = turns->net;
     for (uint32_t c = 0; c < net->channel_count; c++)
-        order[net->channel_count - 1 - rank_place(net, turns->width[c])] = c;
+        order[net->channel_count - 1 - turns_rank_place(net, turns->width[c])] = c;
 }
 
 static int bits_fill(struct reach *reach, const struct turns *turns, uint32_t *order)

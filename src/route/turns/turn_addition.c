@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "route/turns/algorithm.h"
 #include "route/turns/order.h"
-#include "route/turns/rank.h"
 #include "route/turns/reach.h"
 #include "route/turns/turn_list.h"
 
@@ -89,7 +88,7 @@ static int order_close(const struct order *order, struct turns *turns)
         order_places(order, place);
         for (uint32_t c = 0; c < net->channel_count; c++)
             rank[c] = (int64_t)place[c] - place[net->reverse[c]];
-        result = rank_by_key(rank, rank, net);
+        result = turns_rank_by_key(rank, rank, net);
     }
     if (result == 0)
         turns_from_rank(turns, rank);

@@ -39,8 +39,21 @@ void turns_allow(struct turns *turns, uint32_t in, uint32_t out); /* and the rev
 void turns_prohibit(struct turns *turns, uint32_t in, uint32_t out);
 void turns_allow_all(struct turns *turns);
 
-/* Allows exactly the turns along which rank (see rank.h) rises. The result has no loop, and no turn
- * could be added without one. The ranks become the widths. */
+/* Ranks of channels are an order in which every channel stands opposite its reverse. The channels
+ * are numbered -n+1, -n+3, …, n-1, so rank[reverse[c]] = -rank[c].
+ *
+ * Numbers the channels by rising keys. key[reverse[c]] must be -key[c], and less than 2^40; equal
+ * keys are told apart by their channels. rank may be key. */
+int turns_rank_by_key(int64_t *rank, const int64_t *key, const struct net *net);
+
+/* Where a channel of this rank stands in the order, 0 first. */
+static inline uint32_t turns_rank_place(const struct net *net, int64_t rank)
+{
+    return (uint32_t)((rank + (int64_t)net->channel_count - 1) / 2);
+}
+
+/* Allows exactly the turns along which rank rises. The result has no loop, and no turn could be
+ * added without one. The ranks become the widths. */
 void turns_from_rank(struct turns *turns, const int64_t *rank);
 
 /* How many other slots may lead into this out-channel. */

@@ -111,17 +111,6 @@ static size_t wishes_open(const struct turns *turns, struct turn_pair *pairs, si
     return left < WISHES_MOST ? left : WISHES_MOST;
 }
 
-/* Do the turns still lead from everywhere to everywhere? */
-static int reach_try(struct repair_room *room, bool *fits)
-{
-    uint32_t from, to;
-    reach_destroy(room->reach);
-    room->reach = NULL;
-    int result = reach_create(&room->reach, room->turns);
-    *fits = result == 0 && reach_complete(room->reach, &from, &to);
-    return result;
-}
-
 /* If all turns in use follow the ranks: these turns, and what switches with dead entries would like
  * to have, as far as it fits. */
 static int rank_try(struct repair_room *room, const struct lft *in_use, const struct memo *memo,
@@ -130,6 +119,7 @@ static int rank_try(struct repair_room *room, const struct lft *in_use, const st
     struct turns *turns = room->turns;
     size_t words = (size_t)turns->net->channel_count * turns->words, count = 0;
     struct turn_pair *pairs = NULL;
+    uint32_t from, to;
     turns_from_rank(turns, memo->rank);
     for (size_t i = 0; i < words; i++) {
         if (memo->used->rows[i] & ~turns->rows[i])
@@ -141,7 +131,14 @@ static int rank_try(struct repair_room *room, const struct lft *in_use, const st
     if (result == 0 && count > 0)
         result = turn_addition_local(turns, memo->used, memo->rank, pairs, count);
     free(pairs);
-    return result == 0 ? reach_try(room, fits) : result;
+    if (result == 0)
+        result = reach_create(&room->reach, turns);
+    *fits = result == 0 && reach_complete(room->reach, &from, &to);
+    if (!*fits) {
+        reach_destroy(room->reach);
+        room->reach = NULL;
+    }
+    return result;
 }
 
 /* Turn addition beside what is in use. */
@@ -150,17 +147,16 @@ static int addition_try(struct repair_room *room, const struct lft *in_use,
 {
     struct demand *demand = NULL;
     struct turns *used = NULL;
-    bool fits;
     int result = turns_create(&used, in_use->net);
     if (result == 0)
         result = memo_turns_collect(used, in_use);
     if (result == 0)
         result = demand_create(&demand, traffic);
     if (result == 0)
-        result = turn_addition_beside(room->turns, demand, used);
+        result = turn_addition_beside(room->turns, &room->reach, demand, used);
     demand_destroy(demand);
     turns_destroy(used);
-    return result == 0 ? reach_try(room, &fits) : result;
+    return result;
 }
 
 int repair_room_find(struct repair_room *room, const struct lft *in_use,

@@ -9,13 +9,13 @@
 #include "base/parallel.h"
 #include "route/tables/lanes.h"
 #include "route/trees/tune.h"
-#include "route/turns/reach.h"
 
 #include <stdlib.h>
 
 #define TUNE_WORK 50000000ull /* table entries to look at while tuning */
 
-static int turns_make(struct routing *routing, const struct routing_options *options)
+static int turns_make(struct routing *routing, struct reach **reach,
+                      const struct routing_options *options)
 {
     struct demand *demand = NULL;
     int64_t start_ns = clock_now_ns();
@@ -23,30 +23,26 @@ static int turns_make(struct routing *routing, const struct routing_options *opt
     if (result == 0)
         result = turns_create(&routing->turns, routing->net);
     if (result == 0)
-        result = routing->algorithm->decide(routing->turns, demand,
+        result = routing->algorithm->decide(routing->turns, reach, demand,
                                             options ? &options->algorithm : NULL);
     demand_destroy(demand);
     routing->turns_seconds = (double)(clock_now_ns() - start_ns) / NS_PER_S;
     return result;
 }
 
-static int tables_make(struct routing *routing, const struct routing_options *options)
+static int tables_make(struct routing *routing, const struct reach *reach,
+                       const struct routing_options *options)
 {
-    bool loop_free = routing->algorithm->loop_free;
     struct tune_options tuning = {.looks_max = TUNE_WORK / routing->net->switch_count + 1,
-                                  .longer = loop_free};
+                                  .longer = routing->algorithm->loop_free};
     struct trees_progress untold = {.tell = NULL};
-    struct reach *reach = NULL;
     int64_t start_ns = clock_now_ns();
-    int result = loop_free ? reach_create(&reach, routing->turns) : 0;
-    if (result == 0)
-        result = lft_create(&routing->lft, routing->net);
+    int result = lft_create(&routing->lft, routing->net);
     if (result == 0)
         result = load_create(&routing->load, routing->traffic);
     if (result == 0)
         result = trees_build(routing->lft, routing->load, routing->turns, reach,
                              options ? options->progress : untold);
-    reach_destroy(reach);
     if (result == 0)
         result = tune_table(routing->lft, routing->turns, routing->load, &tuning);
     if (result == 0)
@@ -65,10 +61,12 @@ int routing_create(struct routing **out, const struct traffic *traffic,
     routing->net = traffic->net;
     routing->traffic = traffic;
     routing->algorithm = algorithm;
+    struct reach *reach = NULL;
     double start = parallel_cpu_seconds();
-    int result = turns_make(routing, options);
+    int result = turns_make(routing, &reach, options);
     if (result == 0 && !(options && options->no_tables))
-        result = tables_make(routing, options);
+        result = tables_make(routing, reach, options);
+    reach_destroy(reach);
     routing->cpu_seconds = parallel_cpu_seconds() - start;
     if (result < 0) {
         routing_destroy(routing);

@@ -7,7 +7,7 @@
 #define ROUTE_TURNS_ALGORITHM_H
 
 #include "route/turns/demand.h"
-#include "route/turns/turns.h"
+#include "route/turns/reach.h"
 
 /* How a packet's virtual channel (lane) changes on its way. */
 enum algorithm_lanes {
@@ -26,7 +26,9 @@ struct algorithm {
     const char *help;
     enum algorithm_lanes lanes;
     bool loop_free; /* without lanes; what is not is for comparison only */
-    int (*decide)(struct turns *turns, const struct demand *demand,
+    /* Allows turns, of which none was allowed before, and finds what they reach; *reach stays NULL
+     * where they have loops. */
+    int (*decide)(struct turns *turns, struct reach **reach, const struct demand *demand,
                   const struct algorithm_options *options);
 };
 
@@ -38,15 +40,16 @@ const struct algorithm *algorithm_find(const char *name);
 
 /* The result has no loop, connects every pair of switches, and no further turn could be
  * allowed. */
-int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
+int algorithm_turn_addition(struct turns *turns, struct reach **reach, const struct demand *demand,
                             const struct algorithm_options *options);
-int algorithm_up_down(struct turns *turns, const struct demand *demand,
+int algorithm_up_down(struct turns *turns, struct reach **reach, const struct demand *demand,
                       const struct algorithm_options *options);
-int algorithm_turn_prohibition(struct turns *turns, const struct demand *demand,
+int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
+                               const struct demand *demand,
                                const struct algorithm_options *options);
-int algorithm_fat_tree(struct turns *turns, const struct demand *demand,
+int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct demand *demand,
                        const struct algorithm_options *options);
-int algorithm_all_turns(struct turns *turns, const struct demand *demand,
+int algorithm_all_turns(struct turns *turns, struct reach **reach, const struct demand *demand,
                         const struct algorithm_options *options);
 
 /* Prohibits turns from above to above: height[switch], higher is up, all different. */

@@ -158,8 +158,8 @@ struct lost {
     uint32_t from, to;
 };
 
-/* Decides from one start after the other until everything is connected. */
-static int decide_connected(struct turns *turns, const struct demand *demand,
+/* Decides from one start after the other until everything is connected, which *reach then says. */
+static int decide_connected(struct turns *turns, struct reach **reach, const struct demand *demand,
                             const struct start *starts, size_t start_count, struct lost *lost)
 {
     struct turn_list list;
@@ -167,28 +167,29 @@ static int decide_connected(struct turns *turns, const struct demand *demand,
     if (result < 0)
         return result;
     lost->any = true;
-    for (size_t i = 0; i < start_count && result == 0 && lost->any; i++) {
-        struct reach *reach = NULL;
+    for (size_t i = 0; i < start_count && result == 0; i++) {
         result = decide(turns, demand, &list, starts[i]);
         if (result == 0)
-            result = reach_create(&reach, turns);
-        lost->any = result == 0 && !reach_complete(reach, &lost->from, &lost->to);
-        if (lost->any)
-            log_debug("turn addition: '%s' has lost its way to '%s'",
-                      net_name(turns->net, lost->from), net_name(turns->net, lost->to));
-        reach_destroy(reach);
+            result = reach_create(reach, turns);
+        lost->any = result == 0 && !reach_complete(*reach, &lost->from, &lost->to);
+        if (!lost->any)
+            break;
+        log_debug("turn addition: '%s' has lost its way to '%s'", net_name(turns->net, lost->from),
+                  net_name(turns->net, lost->to));
+        reach_destroy(*reach);
+        *reach = NULL;
     }
     turn_list_destroy(&list);
     return result;
 }
 
-int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
+int algorithm_turn_addition(struct turns *turns, struct reach **reach, const struct demand *demand,
                             const struct algorithm_options *options)
 {
     static const struct start starts[] = {{.tree = false}, {.tree_last = true}, {.tree = true}};
     struct lost lost;
     (void)options;
-    int result = decide_connected(turns, demand, starts, 3, &lost);
+    int result = decide_connected(turns, reach, demand, starts, 3, &lost);
     if (result == 0 && lost.any)
         result = error_set(
             -ENETUNREACH, ERROR_NO_RANK,
@@ -197,12 +198,12 @@ int algorithm_turn_addition(struct turns *turns, const struct demand *demand,
     return result;
 }
 
-int turn_addition_beside(struct turns *turns, const struct demand *demand,
+int turn_addition_beside(struct turns *turns, struct reach **reach, const struct demand *demand,
                          const struct turns *in_use)
 {
     struct start starts[] = {{.in_use = in_use}, {.in_use = in_use, .tree_last = true}};
     struct lost lost;
-    int result = decide_connected(turns, demand, starts, 2, &lost);
+    int result = decide_connected(turns, reach, demand, starts, 2, &lost);
     if (result == 0 && lost.any)
         result = error_set(
             -ENETUNREACH, ERROR_NO_RANK,

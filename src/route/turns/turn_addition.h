@@ -7,11 +7,11 @@
 #define ROUTE_TURNS_TURN_ADDITION_H
 
 #include "route/turns/demand.h"
-#include "route/turns/turns.h"
+#include "route/turns/reach.h"
 
 /* What algorithm_turn_addition() does, but turns that are in use already come first of all. -ELOOP:
  * they have a loop; -ENETUNREACH: with them allowed not everything can be connected. */
-int turn_addition_beside(struct turns *turns, const struct demand *demand,
+int turn_addition_beside(struct turns *turns, struct reach **reach, const struct demand *demand,
                          const struct turns *in_use);
 
 /* As far as they fit, adds some turns to those in use, which follow rank; the first ones have

@@ -141,8 +141,8 @@ static uint32_t next_find(const struct prohibition *work)
     return best;
 }
 
-int algorithm_turn_prohibition(struct turns *turns, const struct demand *demand,
-                               const struct algorithm_options *options)
+int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
+                               const struct demand *demand, const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
     struct prohibition work = {.net = net, .demand = demand, .turns = turns};
@@ -174,5 +174,5 @@ int algorithm_turn_prohibition(struct turns *turns, const struct demand *demand,
     }
     demand_destroy(inside);
     prohibition_free(&work);
-    return 0;
+    return reach_create(reach, turns);
 }

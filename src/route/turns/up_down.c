@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "route/turns/reach.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -136,7 +135,7 @@ static uint32_t roots_list(const struct levels *levels, const struct net *net,
     return count;
 }
 
-int algorithm_up_down(struct turns *turns, const struct demand *demand,
+int algorithm_up_down(struct turns *turns, struct reach **reach, const struct demand *demand,
                       const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
@@ -154,16 +153,17 @@ int algorithm_up_down(struct turns *turns, const struct demand *demand,
         net_levels(net, levels.level, levels.queue, count);
         result = turns_by_levels(turns, &levels, -1);
     }
+    if (result == 0)
+        result = reach_create(reach, turns);
     levels_free(&levels);
     return result;
 }
 
-int algorithm_fat_tree(struct turns *turns, const struct demand *demand,
+int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct demand *demand,
                        const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
     struct levels levels;
-    struct reach *reach = NULL;
     uint32_t count = 0, from = 0, to = 0;
     int result = 0;
     (void)demand;
@@ -179,13 +179,15 @@ int algorithm_fat_tree(struct turns *turns, const struct demand *demand,
         result = turns_by_levels(turns, &levels, 1);
     }
     if (result == 0)
-        result = reach_create(&reach, turns);
-    if (result == 0 && !reach_complete(reach, &from, &to))
+        result = reach_create(reach, turns);
+    if (result == 0 && !reach_complete(*reach, &from, &to)) {
+        reach_destroy(*reach);
+        *reach = NULL;
         result = error_set(-ENETUNREACH, ERROR_NO_RANK,
                            "not a plain fat tree: no way up and then down leads from '%s' to '%s'; "
                            "use turn-addition",
                            net_name(net, from), net_name(net, to));
-    reach_destroy(reach);
+    }
     levels_free(&levels);
     return result;
 }

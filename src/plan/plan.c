@@ -61,47 +61,21 @@ static uint8_t port_of(const struct lft *lft, uint32_t at, uint32_t target)
     return slot == LFT_NONE ? NETWORK_NO_PORT : net->port[net->first[at] + slot];
 }
 
-static void raises_fill(struct sim_plan *plan, const struct net *net, enum sim_plan_lanes lanes)
-{
-    for (uint32_t i = 0; i < net->switch_count; i++)
-        plan->raises[i] = lanes == SIM_PLAN_HOP ||
-                          (lanes == SIM_PLAN_BRANCH && net_degree(net, i) > 2);
-    /* a ring of switches with two cables each needs one place where the channel changes */
-    if (lanes == SIM_PLAN_BRANCH && net->degree_max <= 2)
-        plan->raises[0] = true;
-}
-
-/* Virtual channels that the longest way needs. */
-static int lanes_count(struct sim_plan *plan, const struct lft *lft)
+/* Virtual channels: where packets change to the next, and how many the longest way needs. */
+static int lanes_fill(struct sim_plan *plan, const struct lft *lft, enum algorithm_lanes lanes)
 {
     const struct net *net = lft->net;
-    uint32_t *order = malloc((net->switch_count + 1u) * sizeof(*order));
-    uint32_t *scratch = malloc(LFT_SCRATCH(net) * sizeof(*scratch));
-    uint32_t *lane = calloc(net->switch_count + 1u, sizeof(*lane));
-    uint32_t most = 0;
-    int result = order && scratch && lane ? 0 : no_memory();
-    for (uint32_t target = 0; result == 0 && target < net->host_count; target++) {
-        uint32_t count = lft_tree_order(lft, target, order, scratch);
-        lane[order[0]] = 0;
-        for (uint32_t i = 1; i < count; i++) {
-            uint32_t at = order[i], slot = lft_tree(lft, target)[at];
-            uint32_t to = net->head[net->first[at] + slot];
-            lane[at] = lane[to] + (to != order[0] && plan->raises[to]);
-            most = lane[at] > most ? lane[at] : most;
-        }
-    }
-    free(order);
-    free(scratch);
-    free(lane);
-    if (result == 0 && most >= NETWORK_LANES_MAX)
+    for (uint32_t i = 0; i < net->switch_count; i++)
+        plan->raises[i] = lanes_raise(net, lanes, i);
+    int result = lanes_count(lft, lanes, net->host_count, &plan->plan.lane_count);
+    if (result == 0 && plan->plan.lane_count > NETWORK_LANES_MAX)
         result = error_set(-EINVAL, ERROR_NO_RANK,
                            "these tables need %u virtual channels, a switch has at most %u",
-                           most + 1, NETWORK_LANES_MAX);
-    plan->plan.lane_count = most + 1;
+                           plan->plan.lane_count, NETWORK_LANES_MAX);
     return result;
 }
 
-int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum sim_plan_lanes lanes)
+int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum algorithm_lanes lanes)
 {
     const struct net *net = lft->net;
     int result = sim_plan_begin(plan, net);
@@ -115,11 +89,9 @@ int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum sim_pla
             for (uint32_t h = 0; h < net->host_count; h++)
                 plan->port_to[(size_t)s * net->host_count + h] = port_of(lft, s, h);
         }
-        raises_fill(plan, net, lanes);
         plan->plan.port_to = plan->port_to;
         plan->plan.raises = plan->raises;
-        if (lanes != SIM_PLAN_ONE)
-            result = lanes_count(plan, lft);
+        result = lanes_fill(plan, lft, lanes);
     }
     if (result < 0)
         sim_plan_free(plan);

@@ -6,12 +6,9 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
-#include "route/formats.h"
-#include "route/traffic.h"
+#include "route/tables/lanes.h"
+#include "route/traffic/traffic.h"
 #include "sim/switch/switch.h"
-
-/* How the virtual channel changes on the way; the same words as `rhinet route check --lanes`. */
-enum sim_plan_lanes { SIM_PLAN_ONE, SIM_PLAN_HOP, SIM_PLAN_BRANCH };
 
 struct sim_plan {
     struct network_plan plan; /* to hand on; points into the rest */
@@ -25,7 +22,7 @@ struct sim_plan {
 
 /* Destination routing by a table. Names stay the fabric's. -EINVAL: more than NETWORK_LANES_MAX
  * virtual channels would be needed; -ENOMEM. */
-int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum sim_plan_lanes lanes);
+int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum algorithm_lanes lanes);
 
 /* What a plan is made from. */
 struct sim_plan_fabric {
@@ -38,7 +35,7 @@ struct sim_plan_fabric {
  * whose virtual channels change as `lanes` says. -EINVAL names what is wrong, with file and line;
  * -ENOMEM. */
 int sim_plan_by_name(struct sim_plan *plan, const struct sim_plan_fabric *from, const char *routing,
-                     enum sim_plan_lanes lanes);
+                     enum algorithm_lanes lanes);
 
 /* A plan with all that it stands on. */
 struct sim_plan_files {
@@ -51,8 +48,8 @@ struct sim_plan_files {
 /* Which files; routing NULL: SIM_PLAN_ROUTING. */
 struct sim_plan_wish {
     const char *topology, *routing;
-    enum sim_plan_lanes lanes; /* of tables from a file */
-    uint32_t hosts;            /* this many are used, the first ones of the topology */
+    enum algorithm_lanes lanes; /* of tables from a file */
+    uint32_t hosts;             /* this many are used, the first ones of the topology */
 };
 #define SIM_PLAN_ROUTING "turn-addition"
 

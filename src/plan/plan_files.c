@@ -4,7 +4,8 @@
  */
 #include "base/error.h"
 #include "plan/plan.h"
-#include "route/routing.h"
+#include "route/formats/formats.h"
+#include "route/routing/routing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,28 +18,28 @@ static int plan_compute(struct sim_plan *plan, const struct sim_plan_fabric *fro
     int result = algorithm ? routing_create(&routing, from->traffic, algorithm, NULL) : -EINVAL;
     if (result < 0)
         return result;
-    result = sim_plan_by_table(plan, routing->lft, (enum sim_plan_lanes)algorithm->lanes);
+    result = sim_plan_by_table(plan, routing->lft, algorithm->lanes);
     routing_destroy(routing);
     return result;
 }
 
 static int plan_read(struct sim_plan *plan, const struct sim_plan_fabric *from, const char *path,
-                     enum sim_plan_lanes lanes)
+                     enum algorithm_lanes lanes)
 {
     struct lft_dump dump = {0};
     struct lft *lft = NULL;
-    int result = formats_lft_read(&dump, from->fabric, path);
+    int result = lft_dump_read(&dump, from->fabric, path);
     if (result == 0)
-        result = formats_lft_import(&lft, from->net, &dump);
+        result = lft_import(&lft, from->net, &dump);
     if (result == 0)
         result = sim_plan_by_table(plan, lft, lanes);
     lft_destroy(lft);
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     return result;
 }
 
 int sim_plan_by_name(struct sim_plan *plan, const struct sim_plan_fabric *from, const char *routing,
-                     enum sim_plan_lanes lanes)
+                     enum algorithm_lanes lanes)
 {
     bool is_file = access(routing, F_OK) == 0 || strcmp(routing, "-") == 0;
     return is_file ? plan_read(plan, from, routing, lanes) : plan_compute(plan, from, routing);

@@ -15,16 +15,17 @@ static const char *text_or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-static int lanes_read(const char *text, enum sim_plan_lanes *lanes)
+static int lanes_read(const char *text, enum algorithm_lanes *lanes)
 {
-    static const char *const names[] = {
-        [SIM_PLAN_ONE] = "one", [SIM_PLAN_HOP] = "hop", [SIM_PLAN_BRANCH] = "branch"};
-    *lanes = SIM_PLAN_ONE;
+    static const char *const names[] = {[ALGORITHM_ONE_LANE] = "one",
+                                        [ALGORITHM_LANE_PER_HOP] = "hop",
+                                        [ALGORITHM_LANE_AT_BRANCHES] = "branch"};
+    *lanes = ALGORITHM_ONE_LANE;
     if (!text[0])
         return 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(text, names[i]) == 0) {
-            *lanes = (enum sim_plan_lanes)i;
+            *lanes = (enum algorithm_lanes)i;
             return 0;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A fabric that changes its forwarding tables while packets are under way: src/route/stages.[ch],
+ * A fabric that changes its forwarding tables while packets are under way: src/route/repair/stages.[ch],
  * check_transition.[ch].
  *
  * A ring of four switches, a buffer for each direction of each cable. Switches take over the

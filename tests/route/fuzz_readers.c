@@ -3,9 +3,10 @@
  * Fuzzes every reader of a file: the first byte chooses which. With FUZZ_REPLAY it is a program
  * that runs over the files of a folder instead, so that the corpus is tested everywhere.
  */
-#include "route/check.h"
-#include "route/formats.h"
-#include "route/traffic.h"
+#include "route/check/check.h"
+#include "route/formats/formats.h"
+#include "route/tables/memo.h"
+#include "route/traffic/traffic.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,9 +41,9 @@ static void beside_try(const struct net *net, uint32_t which, struct source *sou
     struct check_options options = {.lanes = CHECK_LANE_PER_HOP};
     struct traffic *traffic = NULL;
     struct memo *memo;
-    if (which == 5 && formats_lft_parse(&dump, net->fabric, source) == 0)
-        formats_lft_free(&dump);
-    else if (which == 6 && formats_memo_parse(&memo, net, source) == 0)
+    if (which == 5 && lft_dump_parse(&dump, net->fabric, source) == 0)
+        lft_dump_free(&dump);
+    else if (which == 6 && memo_parse(&memo, net, source) == 0)
         memo_destroy(memo);
     else if (which == 7)
         check_paths(net->fabric, source, &options, &report);

@@ -58,6 +58,18 @@ class Case(unittest.TestCase):
         return path
 
 
+class Compute(Case):
+    def test_a_root_named_twice(self):
+        """As if it were named once. There is room for each switch once: more of the same would
+        write beyond it."""
+        self.made("ring", "--switches", 5, "--hosts", 2)
+        again = self.folder / "again"
+        route("compute", self.net, "-a", "up-down", "--roots", "s2", "--lft", self.table)
+        route("compute", self.net, "-a", "up-down", "--roots", ",".join(["s2"] * 1000),
+              "--lft", again)
+        self.assertEqual(self.table.read_text(), again.read_text())
+
+
 class Check(Case):
     def test_json(self):
         self.made("ring", "--switches", 5, "--hosts", 2)

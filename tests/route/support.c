@@ -58,9 +58,9 @@ struct check_report world_check(const struct routing *routing)
     struct lft_dump dump;
     struct check_report report;
     struct check_options options = {.lanes = (enum check_lanes)routing->algorithm->lanes};
-    must(formats_lft_export(&dump, routing->lft), "export");
+    must(lft_export(&dump, routing->lft), "export");
     must(check_tables(routing->net->fabric, &dump, &options, &report), "check");
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     return report;
 }
 

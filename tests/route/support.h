@@ -12,9 +12,10 @@
 
 #include <cmocka.h>
 
-#include "route/check.h"
-#include "route/generate.h"
-#include "route/routing.h"
+#include "route/check/check.h"
+#include "route/formats/formats.h"
+#include "route/generate/generate.h"
+#include "route/routing/routing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

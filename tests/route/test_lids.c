@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "base/error.h"
-#include "route/guids.h"
+#include "route/fabric/guids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static void test_lmc(void **state)
     struct check_report report;
     world_parse(&world, lmc_text);
     struct routing *routing = world_route(&world, "turn-addition");
-    assert_int_equal(formats_lft_export(&dump, routing->lft), 0);
+    assert_int_equal(lft_export(&dump, routing->lft), 0);
     assert_int_equal(dump.lid_count, 14);
     for (uint32_t s = 0; s < 2; s++) {
         const uint8_t *row = dump.port + (size_t)s * dump.lid_count;
@@ -168,7 +168,7 @@ static void test_lmc(void **state)
     assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
     assert_false(check_passed(&report));
     assert_non_null(strstr(report.problem, "LID 11"));
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -186,13 +186,13 @@ static void test_table_has_more_lids(void **state)
     world_parse(&world,
                 LST_END("CA", "11", "a", "0008", "01") LST_END("SW", "01", "s", "0001", "01") "\n");
     assert_int_equal(source_from(&source, "t", table, strlen(table)), 0);
-    assert_int_equal(formats_lft_parse(&dump, world.fabric, &source), 0);
+    assert_int_equal(lft_dump_parse(&dump, world.fabric, &source), 0);
     source_close(&source);
     assert_int_equal(dump.lids_beyond, 2);
     assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
     assert_int_equal(report.lids_unknown, 2);
     assert_int_equal(report.lid_unknown, 9);
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     world_close(&world);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "support.h"
 
-#include "route/paths.h"
+#include "route/routing/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

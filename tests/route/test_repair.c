@@ -6,9 +6,9 @@
 #include "support.h"
 
 #include "base/error.h"
-#include "route/check_transition.h"
-#include "route/repair.h"
-#include "route/stages.h"
+#include "route/check/transition.h"
+#include "route/repair/repair.h"
+#include "route/repair/stages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,10 @@ static void memo_take(struct in_use *use, const struct lft *lft, const struct tu
     struct memo *memo;
     FILE *file = open_memstream(&use->memo, &use->memo_size);
     assert_non_null(file);
-    assert_int_equal(memo_create(&memo, lft->net), 0);
-    assert_int_equal(memo_fill(memo, lft, turns, load), 0);
+    assert_int_equal(memo_of_table(&memo, lft, turns, load), 0);
     for (size_t i = 0; before && i < before->gone_count; i++)
         assert_int_equal(memo_gone_add(memo, before->gone[i]), 0);
-    assert_int_equal(formats_memo_write(memo, file), 0);
+    assert_int_equal(memo_write(memo, file), 0);
     fclose(file);
     memo_destroy(memo);
 }
@@ -43,7 +42,7 @@ static struct memo *memo_carry(const struct in_use *old, const struct net *net)
     struct source source;
     struct memo *memo = NULL;
     assert_int_equal(source_from(&source, "memo", old->memo, old->memo_size), 0);
-    if (formats_memo_parse(&memo, net, &source) < 0)
+    if (memo_parse(&memo, net, &source) < 0)
         memo = NULL;
     source_close(&source);
     return memo;
@@ -83,8 +82,8 @@ static bool step_safe(const struct world *world, const struct stages *stages, ui
     assert_int_equal(stages_table(stages, to, &after), 0);
     assert_int_equal(
         check_transition(world->fabric, from > 0 ? &before : stages->held, &after, &report), 0);
-    formats_lft_free(&before);
-    formats_lft_free(&after);
+    lft_dump_free(&before);
+    lft_dump_free(&after);
     return transition_safe(&report);
 }
 
@@ -108,11 +107,11 @@ static void mended_check(const struct world *world, const struct in_use *old, co
     struct lft_dump mended;
     struct check_report report;
     struct stages stages;
-    assert_int_equal(formats_lft_export(&mended, lft), 0);
+    assert_int_equal(lft_export(&mended, lft), 0);
     assert_int_equal(check_tables(world->fabric, &mended, NULL, &report), 0);
     if (!check_passed(&report))
         fail_msg("%s %s", report.problem, report.witness);
-    formats_lft_free(&mended);
+    lft_dump_free(&mended);
     assert_int_equal(stages_find(&stages, &old->table, lft, turns), 0);
     if (!old->circles)
         steps_check(world, &stages);
@@ -133,7 +132,7 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
     if (net_create(&net, world->fabric) == -ENETUNREACH)
         return true; /* the cable was the only one: nothing to mend */
     assert_int_equal(traffic_groups(&traffic, net, 0.01), 0);
-    assert_int_equal(formats_lft_import(&lft, net, &old->table), 0);
+    assert_int_equal(lft_import(&lft, net, &old->table), 0);
     if (!old->memo)
         lft_circles_break(lft);
     assert_int_equal(dead_list_create(&dead, lft, &old->table, world->before), 0);
@@ -147,7 +146,7 @@ static bool mend_and_check(const struct world *world, const struct in_use *old,
         loads_compare(load, lft);
         mended_check(world, old, lft, room.turns);
         if (mended) {
-            assert_int_equal(formats_lft_export(&mended->table, lft), 0);
+            assert_int_equal(lft_export(&mended->table, lft), 0);
             memo_take(mended, lft, room.turns, load, memo);
         }
         load_destroy(load);
@@ -180,7 +179,7 @@ static bool cable_try(const struct world *world, const struct in_use *old, uint3
         memo_destroy(back);
         mend_and_check(world, &mended, &result, NULL);
     }
-    formats_lft_free(&mended.table);
+    lft_dump_free(&mended.table);
     free(mended.memo);
     return gentle;
 }
@@ -196,7 +195,7 @@ static void every_cable(const char *kind, const struct generate_options *options
     world_generate(&world, kind, options);
     struct routing *routing = world_route(&world, "turn-addition");
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
-    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_int_equal(lft_export(&old.table, routing->lft), 0);
     for (uint32_t c = 0; c < world.net->channel_count; c++) {
         if (c > world.net->reverse[c])
             continue;
@@ -212,7 +211,7 @@ static void every_cable(const char *kind, const struct generate_options *options
                  gentleness.changes, gentleness.in_any_order);
     if (gentleness.dropped > dropped_most)
         fail_msg("%lu working entries dropped", (unsigned long)gentleness.dropped);
-    formats_lft_free(&old.table);
+    lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
     world_close(&world);
@@ -249,14 +248,14 @@ static void test_little_changes(void **state)
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
-    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_int_equal(lft_export(&old.table, routing->lft), 0);
     struct fabric_end cable = {fabric_node_find(world.fabric, "T0.m(0,1)"), 5}; /* to a top */
     fabric_link_cut(world.fabric, cable);
     assert_true(mend_and_check(&world, &old, &result, NULL));
     if (result.entries_changed > 2 * result.entries_forced)
         fail_msg("%lu changed, %lu had to", (unsigned long)result.entries_changed,
                  (unsigned long)result.entries_forced);
-    formats_lft_free(&old.table);
+    lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
     world_close(&world);
@@ -276,7 +275,7 @@ static void test_switch_gone_and_back(void **state)
     uint32_t node = fabric_node_find(world.fabric, "T0.m(0,1)");
     uint16_t ports = world.fabric->nodes[node].port_count;
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
-    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_int_equal(lft_export(&old.table, routing->lft), 0);
     for (uint16_t p = 1; p <= ports; p++) {
         cables[p] = world.fabric->nodes[node].ports[p];
         if (p > 1 && cables[p].peer_node != FABRIC_NONE) /* one is left, or the net falls apart */
@@ -289,9 +288,9 @@ static void test_switch_gone_and_back(void **state)
             assert_int_equal(fabric_link_add(world.fabric, (struct fabric_end){node, p}, there), 0);
     }
     assert_true(mend_and_check(&world, &mended, &result, NULL));
-    formats_lft_free(&old.table);
+    lft_dump_free(&old.table);
     free(old.memo);
-    formats_lft_free(&mended.table);
+    lft_dump_free(&mended.table);
     free(mended.memo);
     routing_destroy(routing);
     world_close(&world);
@@ -306,10 +305,10 @@ static void test_nothing_broken_nothing_changed(void **state)
     struct repair_result result;
     world_generate(&world, "joined", &options);
     struct routing *routing = world_route(&world, "turn-addition");
-    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_int_equal(lft_export(&old.table, routing->lft), 0);
     assert_true(mend_and_check(&world, &old, &result, NULL));
     assert_true(result.entries_changed <= 200); /* only ways between switches without hosts */
-    formats_lft_free(&old.table);
+    lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
     world_close(&world);
@@ -329,10 +328,10 @@ static void test_circle_of_others(void **state)
     uint8_t *next = lft_tree(routing->lft, 0); /* a host of T0.b(0,0) */
     next[world.net->tail[down]] = (uint8_t)net_slot_out(world.net, down);
     next[world.net->head[down]] = (uint8_t)net_slot_in(world.net, down);
-    assert_int_equal(formats_lft_export(&old.table, routing->lft), 0);
+    assert_int_equal(lft_export(&old.table, routing->lft), 0);
     assert_true(mend_and_check(&world, &old, &result, NULL));
     assert_true(result.entries_changed >= 2);
-    formats_lft_free(&old.table);
+    lft_dump_free(&old.table);
     routing_destroy(routing);
     world_close(&world);
 }
@@ -354,8 +353,7 @@ static void test_ranks_that_do_not_fit(void **state)
     for (uint32_t root = 0; root < world.net->switch_count; root++) {
         struct routing_options up = {.algorithm = {.roots = &root, .root_count = 1}};
         assert_int_equal(routing_create(&other, world.traffic, algorithm_find("up-down"), &up), 0);
-        assert_int_equal(memo_create(&memo, world.net), 0);
-        assert_int_equal(memo_fill(memo, other->lft, ours->turns, ours->load), 0);
+        assert_int_equal(memo_of_table(&memo, other->lft, ours->turns, ours->load), 0);
         assert_int_equal(repair_room_find(&room, other->lft, world.traffic, memo, &dead), 0);
         size_t words = (size_t)world.net->channel_count * memo->used->words;
         for (size_t i = 0; i < words; i++) {

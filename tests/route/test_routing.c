@@ -5,10 +5,9 @@
  */
 #include "support.h"
 
-#include "route/grow.h"
-#include "route/parallel.h"
-#include "route/paths.h"
-#include "route/turn_addition.h"
+#include "base/parallel.h"
+#include "route/routing/paths.h"
+#include "route/trees/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -116,6 +115,7 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
     struct generate_options options = {.ports = ports};
     struct world cut;
     struct turns *turns;
+    struct reach *reach;
     struct demand *demand;
     struct load *load;
     struct grow *grow;
@@ -123,7 +123,7 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
     world_cut(&cut, from, to);
     assert_int_equal(demand_create(&demand, cut.traffic), 0);
     assert_int_equal(turns_create(&turns, cut.net), 0);
-    assert_int_equal(turn_addition(turns, demand), 0);
+    assert_int_equal(algorithm_turn_addition(turns, &reach, demand, NULL), 0);
     assert_int_equal(load_create(&load, cut.traffic), 0);
     assert_int_equal(grow_create(&grow, turns, NULL, load), 0);
     uint8_t *next = malloc(cut.net->switch_count);
@@ -136,6 +136,7 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
         crowded += load->channel[0][c] > 1.25f;
     free(next);
     grow_destroy(grow);
+    reach_destroy(reach);
     load_destroy(load);
     turns_destroy(turns);
     demand_destroy(demand);

@@ -5,8 +5,8 @@
  */
 #include "support.h"
 
-#include "route/check_transition.h"
-#include "route/stages.h"
+#include "route/check/transition.h"
+#include "route/repair/stages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +38,11 @@ static struct transition_report transition(const struct world *world, const stru
 {
     struct lft_dump dumps[2];
     struct transition_report report;
-    assert_int_equal(formats_lft_export(&dumps[0], before), 0);
-    assert_int_equal(formats_lft_export(&dumps[1], after), 0);
+    assert_int_equal(lft_export(&dumps[0], before), 0);
+    assert_int_equal(lft_export(&dumps[1], after), 0);
     assert_int_equal(check_transition(world->fabric, &dumps[0], &dumps[1], &report), 0);
-    formats_lft_free(&dumps[0]);
-    formats_lft_free(&dumps[1]);
+    lft_dump_free(&dumps[0]);
+    lft_dump_free(&dumps[1]);
     return report;
 }
 
@@ -114,7 +114,7 @@ static void test_ring_deadlock_in_between(void **state)
     assert_non_null(strstr(report.witness, "(4 buffers in a circle)"));
     struct stages stages;
     struct lft_dump held, between, last;
-    assert_int_equal(formats_lft_export(&held, old), 0);
+    assert_int_equal(lft_export(&held, old), 0);
     assert_int_equal(stages_drain(&stages, &held, new), 0);
     assert_int_equal(stages.count, 2);
     assert_int_equal(stages.dropped, 4);
@@ -125,9 +125,9 @@ static void test_ring_deadlock_in_between(void **state)
     assert_int_equal(report.entries_changed, 4);
     assert_int_equal(check_transition(world.fabric, &between, &last, &report), 0);
     assert_true(transition_safe(&report));
-    formats_lft_free(&held);
-    formats_lft_free(&between);
-    formats_lft_free(&last);
+    lft_dump_free(&held);
+    lft_dump_free(&between);
+    lft_dump_free(&last);
     stages_free(&stages);
     lft_destroy(old);
     lft_destroy(new);

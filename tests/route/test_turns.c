@@ -5,8 +5,8 @@
  */
 #include "support.h"
 
-#include "route/reach.h"
-#include "route/turn_addition.h"
+#include "route/turns/reach.h"
+#include "route/turns/turn_addition.h"
 
 #include <string.h>
 

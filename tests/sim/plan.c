@@ -43,8 +43,7 @@ void routed_make(struct routed *routed, const char *kind, const struct generate_
         net_create(&routed->net, routed->fabric) < 0 ||
         traffic_uniform(&routed->traffic, routed->net) < 0 ||
         routing_create(&routed->routing, routed->traffic, found, NULL) < 0 ||
-        sim_plan_by_table(&routed->plan, routed->routing->lft, (enum sim_plan_lanes)found->lanes) <
-            0)
+        sim_plan_by_table(&routed->plan, routed->routing->lft, found->lanes) < 0)
         fail_msg("%s", rh_error_text());
 }
 

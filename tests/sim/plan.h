@@ -8,8 +8,8 @@
 #include "support.h"
 
 #include "plan/plan.h"
-#include "route/generate.h"
-#include "route/routing.h"
+#include "route/generate/generate.h"
+#include "route/routing/routing.h"
 #include "sim/switch/switch.h"
 
 #define CHAIN_MAX 16

@@ -96,7 +96,7 @@ static uint32_t circles_while_changing(uint32_t changed)
             lft_tree(routed.routing->lft, t)[s] = (uint8_t)net_slot_out(net, c);
         }
     }
-    assert_int_equal(sim_plan_by_table(&plan, routed.routing->lft, SIM_PLAN_ONE), 0);
+    assert_int_equal(sim_plan_by_table(&plan, routed.routing->lft, ALGORITHM_ONE_LANE), 0);
     inbox_open(&inbox, &plan.plan, (struct network_options){.kind = NETWORK_RHINET2, .metres = 10},
                1);
     ring_fill(&inbox, 3);

@@ -6,12 +6,26 @@ import re
 
 from source import without_comments
 
-# What each module may include besides itself.
+# What each module may include besides itself. There is no cycle in it: check() looks.
 BELOW = {
     "base": [],
-    "route": ["base"],
+    "route/fabric": ["base"],
+    "route/formats": ["base", "route/fabric"],
+    "route/generate": ["base", "route/fabric"],
+    "route/check": ["base", "route/fabric", "route/formats"],  # and no part of the router
+    "route/traffic": ["base", "route/fabric", "route/formats"],
+    "route/turns": ["base", "route/fabric", "route/traffic"],
+    "route/tables": ["base", "route/fabric", "route/formats", "route/traffic", "route/turns"],
+    "route/trees": ["base", "route/fabric", "route/traffic", "route/turns", "route/tables"],
+    "route/routing": ["base", "route/fabric", "route/traffic", "route/turns", "route/tables",
+                      "route/trees"],
+    "route/repair": ["base", "route/fabric", "route/formats", "route/traffic", "route/turns",
+                     "route/tables", "route/trees"],
+    "route": ["route/check", "route/fabric", "route/formats", "route/generate", "route/repair",
+              "route/routing"],
     "sim": ["base"],
-    "plan": ["base", "route", "sim"],
+    "plan": ["base", "route/fabric", "route/formats", "route/traffic", "route/tables",
+             "route/routing", "sim"],
     "nic": ["base"],
     "job/starter": ["base"],
     "job": ["base", "nic", "job/starter"],
@@ -34,6 +48,18 @@ SHOWN = {
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
     "job": ["job/job.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
+    "route/fabric": ["route/fabric/fabric.h", "route/fabric/guids.h", "route/fabric/net.h"],
+    "route/formats": ["route/formats/dump.h", "route/formats/formats.h",
+                      "route/formats/source.h"],
+    "route/turns": ["route/turns/algorithm.h", "route/turns/demand.h", "route/turns/reach.h",
+                    "route/turns/turn_addition.h", "route/turns/turns.h"],
+    "route/tables": ["route/tables/lanes.h", "route/tables/lft.h", "route/tables/load.h",
+                     "route/tables/memo.h"],
+    "route/trees": ["route/trees/grow.h", "route/trees/price.h", "route/trees/trees.h",
+                    "route/trees/tune.h"],
+    "route/routing": ["route/routing/paths.h", "route/routing/routing.h"],
+    "route/repair": ["route/repair/repair.h", "route/repair/stages.h"],
+    "route/check": ["route/check/check.h", "route/check/transition.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
@@ -69,7 +95,30 @@ def judge(tree, path, target):
     return None
 
 
+def cycles(below):
+    """A module that is below itself, if there is one."""
+    done, way = set(), []
+
+    def visit(module):
+        if module in way:
+            return way[way.index(module):] + [module]
+        if module in done:
+            return None
+        way.append(module)
+        for other in below.get(module, []):
+            found = visit(other)
+            if found:
+                return found
+        done.add(way.pop())
+        return None
+
+    return next(filter(None, map(visit, below)), None)
+
+
 def check(tree):
+    circle = cycles(BELOW)
+    if circle:
+        yield f"tests/tidy/check_layers.py: {' includes '.join(circle)}"
     for path in tree.c_files():
         top = path.split("/")[0]
         text = without_comments(tree.text(path))

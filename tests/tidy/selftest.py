@@ -89,8 +89,34 @@ class Layers(Case):
         self.speaks(check_layers, "src/base/text.c:2", "base must not include nic/nic.h")
 
     def test_side_by_side(self):
-        self.include("src/route/table.c", "nic/nic.h")
-        self.speaks(check_layers, "route must not include")
+        self.include("src/route/turns/table.c", "nic/nic.h")
+        self.speaks(check_layers, "route/turns must not include")
+
+    def test_rooms_of_the_router(self):
+        for header in ("turns/turns.h", "tables/lft.h", "trees/price.h", "trees/hub.h"):
+            self.write("src/route/" + header, SPDX)
+        self.include("src/route/trees/grow.c", "route/tables/lft.h")
+        self.silent(check_layers)
+        self.include("src/route/turns/order.c", "route/tables/lft.h")
+        self.speaks(check_layers, "route/turns must not include route/tables/lft.h")
+        self.include("src/route/turns/order.c", "route/turns/turns.h")
+        self.include("src/route/repair/way.c", "route/trees/hub.h")
+        self.speaks(check_layers, "private to route/trees")
+        self.include("src/route/repair/way.c", "route/trees/price.h")
+        self.silent(check_layers)
+
+    def test_the_checker_does_not_know_the_router(self):
+        for room in ("traffic/traffic", "turns/turns", "tables/lft", "trees/trees",
+                     "routing/routing", "repair/repair"):
+            with self.subTest(room):
+                self.write(f"src/route/{room}.h", SPDX)
+                self.include("src/route/check/check.c", f"route/{room}.h")
+                self.speaks(check_layers, "route/check must not include")
+
+    def test_no_cycles(self):
+        self.assertIsNone(check_layers.cycles({"a": ["b", "c"], "b": ["c"], "c": []}))
+        self.assertEqual(check_layers.cycles({"a": ["b"], "b": ["c"], "c": ["b"]}),
+                         ["b", "c", "b"])
 
     def test_private_of_subfolder(self):
         self.include("src/job/member/join.c", "nic/shm/ring.h")

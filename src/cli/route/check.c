@@ -41,7 +41,7 @@ static int throughput_find(struct route_input *input, const struct lft_dump *dum
 {
     struct lft *lft = NULL;
     struct load *load = NULL;
-    int result = formats_lft_import(&lft, input->net, dump);
+    int result = lft_import(&lft, input->net, dump);
     if (result == 0)
         result = load_create(&load, input->traffic);
     if (result == 0)
@@ -57,12 +57,12 @@ static int table_check(struct route_input *input, const struct check_arguments *
                        struct check_result *check)
 {
     struct lft_dump dump = {0};
-    int result = formats_lft_read(&dump, input->fabric, arguments->table);
+    int result = lft_dump_read(&dump, input->fabric, arguments->table);
     if (result == 0)
         result = check_tables(input->fabric, &dump, &arguments->options, &check->report);
     if (result == 0)
         result = throughput_find(input, &dump, check);
-    formats_lft_free(&dump);
+    lft_dump_free(&dump);
     return result;
 }
 
@@ -191,6 +191,17 @@ static void row_json(json_t *rows, const struct routing *routing, const struct c
     json_array_append_new(rows, row);
 }
 
+static int routing_check(const struct routing *routing, struct check_report *check)
+{
+    struct lft_dump dump;
+    struct check_options options = route_check_options(routing->algorithm, 0);
+    int result = lft_export(&dump, routing->lft);
+    if (result == 0)
+        result = check_tables(routing->net->fabric, &dump, &options, check);
+    lft_dump_free(&dump);
+    return result;
+}
+
 /* Runs one algorithm; one that cannot do this fabric gets a line that says why. */
 static int compare_one(const struct route_input *input, const struct algorithm *algorithm,
                        struct table *table, json_t *rows)
@@ -204,7 +215,7 @@ static int compare_one(const struct route_input *input, const struct algorithm *
     }
     if (result < 0)
         return result;
-    result = route_check_run(routing, 0, &check);
+    result = routing_check(routing, &check);
     if (result == 0) {
         row_add(table, routing, &check);
         row_json(rows, routing, &check);

@@ -3,10 +3,9 @@
  * `rhinet route compute`: from a fabric to tables that OpenSM loads, checked and reported.
  */
 #include "base/error.h"
+#include "base/parallel.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
-#include "route/parallel.h"
-#include "route/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static int lids_write(const struct route_input *input, const struct compute_argu
 }
 
 static int outputs_write(const struct route_input *input, const struct routing *routing,
-                         const struct compute_arguments *arguments)
+                         const struct lft_dump *dump, const struct compute_arguments *arguments)
 {
     int result = 0;
     FILE *out;
@@ -87,7 +86,8 @@ static int outputs_write(const struct route_input *input, const struct routing *
         if (!fabric_lids_fit(input->fabric))
             cli_say("warning: more addresses than InfiniBand has LIDs (0xbfff); OpenSM cannot load "
                     "this table");
-        struct route_table table = {.lft = routing->lft,
+        struct route_table table = {.dump = dump,
+                                    .lft = routing->lft,
                                     .turns = routing->turns,
                                     .load = routing->load,
                                     .model = input->model};
@@ -98,7 +98,7 @@ static int outputs_write(const struct route_input *input, const struct routing *
     if (result == 0 && arguments->dot) {
         out = route_output_open(arguments->dot);
         result = out ? route_output_close(out, arguments->dot,
-                                          formats_dot_write(input->net, routing->load, out))
+                                          load_dot_write(input->net, routing->load, out))
                      : 1;
     }
     return result;
@@ -124,8 +124,8 @@ static int paths_make(const struct routing *routing, const char *path)
 static int compute(struct route_input *input, const struct compute_arguments *arguments)
 {
     const struct algorithm *algorithm = algorithm_find(arguments->algorithm);
-    struct routing_options how = {.progress = route_progress,
-                                  .progress_context = (char[]){"tables"}};
+    struct lft_dump dump = {0}; /* what is proved is what is written */
+    struct routing_options how = {.progress = {route_progress, (char[]){"tables"}}};
     struct routing *routing = NULL;
     struct check_report check;
     int result = algorithm ? 0 : -EINVAL;
@@ -134,15 +134,15 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     if (result == 0)
         result = routing_create(&routing, input->traffic, algorithm, &how);
     free((void *)how.algorithm.roots);
-    route_progress(how.progress_context, 1);
-    if (result == 0 && !arguments->no_check)
-        result = route_check_run(routing, arguments->lane_limit, &check);
-    if (result < 0) {
-        routing_destroy(routing);
-        return cli_fail();
+    route_progress(how.progress.context, 1);
+    if (result == 0)
+        result = lft_export(&dump, routing->lft);
+    if (result == 0 && !arguments->no_check) {
+        struct check_options rule = route_check_options(algorithm, arguments->lane_limit);
+        result = check_tables(input->fabric, &dump, &rule, &check);
     }
     const struct check_report *checked = arguments->no_check ? NULL : &check;
-    int status = outputs_write(input, routing, arguments);
+    int status = result < 0 ? cli_fail() : outputs_write(input, routing, &dump, arguments);
     if (status == 0 && arguments->paths)
         status = paths_make(routing, arguments->paths);
     if (status == 0 && arguments->json)
@@ -151,6 +151,7 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
         route_report_text(stdout, routing, checked);
     if (status == 0 && checked && !check_passed(checked))
         status = 1;
+    lft_dump_free(&dump);
     routing_destroy(routing);
     return status;
 }

@@ -3,7 +3,6 @@
  * `rhinet route generate`: fabrics of known shapes, in ibnetdiscover's format, as an edge list or
  * as a picture.
  */
-#include "route/generate.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
 
@@ -80,7 +79,7 @@ static int fabric_write(const struct fabric *fabric, FILE *out)
     struct net *net;
     int result = net_create(&net, fabric);
     if (result == 0) {
-        result = formats_dot_write(net, NULL, out);
+        result = load_dot_write(net, NULL, out);
         net_destroy(net);
     }
     return result;

@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
-#include "route/generate.h"
-#include "route/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "cli/cli.h"
-#include "route/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void memo_read(struct repair_work *work, const char *table)
     route_memo_path(path, sizeof(path), table);
     if (access(path, R_OK) != 0 || source_open(&source, path) < 0)
         return;
-    if (formats_memo_parse(&work->memo, work->input.net, &source) < 0) {
+    if (memo_parse(&work->memo, work->input.net, &source) < 0) {
         log_debug("%s", rh_error_text());
     } else if (work->memo->table != work->old_dump.fingerprint) {
         cli_say("%s belongs to another table; learning from the table", path);
@@ -102,18 +102,6 @@ static int mend(struct repair_work *work)
     return result;
 }
 
-/* Proves the result by itself. */
-static int check(struct repair_work *work)
-{
-    struct lft_dump dump;
-    int result = formats_lft_export(&dump, work->lft);
-    if (result == 0)
-        result = check_tables(work->input.fabric, &dump, NULL, &work->check);
-    formats_lft_free(&dump);
-    work->checked = result == 0;
-    return result;
-}
-
 /* The loads of the mended table, added up from scratch. */
 static int measure(struct repair_work *work, const struct repair_arguments *arguments)
 {
@@ -134,8 +122,8 @@ static int read_all(struct repair_work *work, const struct repair_arguments *arg
         return cli_fail();
     if (route_input_open(&work->input, arguments->new_fabric, &route_view) != 0)
         return 1;
-    if (formats_lft_read(&work->old_dump, work->input.fabric, arguments->table) < 0 ||
-        formats_lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
+    if (lft_dump_read(&work->old_dump, work->input.fabric, arguments->table) < 0 ||
+        lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
         return cli_fail();
     memo_read(work, arguments->table);
     if (!work->memo)
@@ -146,7 +134,8 @@ static int read_all(struct repair_work *work, const struct repair_arguments *arg
 static int outputs_write(struct repair_work *work, const struct repair_arguments *arguments)
 {
     int status = 0;
-    struct route_table table = {.lft = work->lft,
+    struct route_table table = {.dump = &work->dump,
+                                .lft = work->lft,
                                 .turns = work->room.turns,
                                 .load = work->load,
                                 .model = work->input.model,
@@ -168,9 +157,12 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     if (mend(work) < 0)
         return cli_fail();
     lap(&since_ns);
-    if (!arguments->no_check && check(work) < 0)
+    if (lft_export(&work->dump, work->lft) < 0)
         return cli_fail();
-    if (repair_stages_find(work, !arguments->no_check) < 0)
+    work->checked = !arguments->no_check;
+    if (work->checked && check_tables(work->input.fabric, &work->dump, NULL, &work->check) < 0)
+        return cli_fail();
+    if (repair_stages_find(work, work->checked) < 0)
         return cli_fail();
     work->phases.check = lap(&since_ns);
     if (measure(work, arguments) < 0)
@@ -193,7 +185,8 @@ static int run(int count, char **words)
     wishes.new_fabric = words[2];
     struct repair_work work = {0};
     int status = repair(&work, &wishes);
-    formats_lft_free(&work.old_dump);
+    lft_dump_free(&work.old_dump);
+    lft_dump_free(&work.dump);
     stages_free(&work.stages);
     lft_destroy(work.lft);
     repair_room_free(&work.room);

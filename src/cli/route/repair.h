@@ -6,9 +6,6 @@
 #define CLI_ROUTE_REPAIR_H
 
 #include "cli/route/route.h"
-#include "route/check_transition.h"
-#include "route/repair.h"
-#include "route/stages.h"
 
 /* Seconds. What repairing takes is dead, turns, load, and what struct repair_result has. */
 struct repair_phases {
@@ -24,8 +21,9 @@ struct repair_work {
     struct route_input input;
     struct fabric *old_fabric;
     struct lft_dump old_dump;
-    struct memo *memo; /* NULL: none that fits */
-    struct lft *lft;   /* mended */
+    struct memo *memo;    /* NULL: none that fits */
+    struct lft *lft;      /* mended */
+    struct lft_dump dump; /* the same, as switches hold it */
     struct dead_list dead;
     struct repair_room room;
     struct load *load;

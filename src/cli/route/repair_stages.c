@@ -23,10 +23,10 @@ static int steps_check(struct repair_work *work, uint32_t *unsafe)
                                       &work->transition);
         safe = result == 0 && transition_safe(&work->transition);
         *unsafe = i;
-        formats_lft_free(&before);
+        lft_dump_free(&before);
         before = now;
     }
-    formats_lft_free(&before);
+    lft_dump_free(&before);
     return result < 0 ? result : safe;
 }
 
@@ -94,10 +94,10 @@ int repair_stages_write(const struct repair_work *work, const char *path)
         if (stages_table(&work->stages, i, &table) < 0)
             return cli_fail();
         FILE *out = route_output_open(file);
-        status = out ? formats_dump_write(&table, work->input.fabric, out, NULL) : 1;
+        status = out ? lft_dump_write(&table, work->input.fabric, out, NULL) : 1;
         if (out)
             status = route_output_close(out, file, status);
-        formats_lft_free(&table);
+        lft_dump_free(&table);
     }
     return status;
 }

@@ -139,12 +139,10 @@ int route_output_close(FILE *file, const char *path, int result)
 }
 
 /* What is known of the table, into a file beside it. */
-static int memo_write(const struct route_table *table, uint64_t fingerprint, const char *path)
+static int memo_save(const struct route_table *table, uint64_t fingerprint, const char *path)
 {
     struct memo *memo = NULL;
-    int result = memo_create(&memo, table->lft->net);
-    if (result == 0)
-        result = memo_fill(memo, table->lft, table->turns, table->load);
+    int result = memo_of_table(&memo, table->lft, table->turns, table->load);
     for (size_t i = 0; result == 0 && table->before && i < table->before->gone_count; i++)
         result = memo_gone_add(memo, table->before->gone[i]);
     if (result < 0) {
@@ -154,7 +152,7 @@ static int memo_write(const struct route_table *table, uint64_t fingerprint, con
     memo->table = fingerprint;
     snprintf(memo->traffic, sizeof(memo->traffic), "%s", table->model);
     FILE *out = route_output_open(path);
-    result = out ? route_output_close(out, path, formats_memo_write(memo, out)) : 1;
+    result = out ? route_output_close(out, path, memo_write(memo, out)) : 1;
     memo_destroy(memo);
     return result;
 }
@@ -166,12 +164,12 @@ int route_table_write(const struct route_table *table, const char *path)
     FILE *out = route_output_open(path);
     if (!out)
         return 1;
-    int result = formats_lft_write(table->lft, out, &fingerprint);
+    int result = lft_dump_write(table->dump, table->lft->net->fabric, out, &fingerprint);
     result = route_output_close(out, path, result);
     if (result != 0 || !table->turns || !table->turns->ranked || strcmp(path, "-") == 0)
         return result;
     route_memo_path(beside, sizeof(beside), path);
-    return memo_write(table, fingerprint, beside);
+    return memo_save(table, fingerprint, beside);
 }
 
 void route_memo_path(char *path, size_t size, const char *table)
@@ -186,17 +184,10 @@ void route_progress(void *context, double part)
         fprintf(stderr, part < 1 ? "\r%s: %3.0f %%" : "\r\033[K", what, part * 100);
 }
 
-int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check)
+struct check_options route_check_options(const struct algorithm *algorithm, uint32_t lane_limit)
 {
-    struct lft_dump dump;
-    struct check_options options = {.lanes = (enum check_lanes)routing->algorithm->lanes,
-                                    .lane_limit = lane_limit};
-    int result = formats_lft_export(&dump, routing->lft);
-    if (result == 0) {
-        result = check_tables(routing->net->fabric, &dump, &options, check);
-        formats_lft_free(&dump);
-    }
-    return result;
+    return (struct check_options){.lanes = (enum check_lanes)algorithm->lanes,
+                                  .lane_limit = lane_limit};
 }
 
 const struct cli_command cli_route = {

@@ -6,8 +6,7 @@
 #define CLI_ROUTE_ROUTE_H
 
 #include "cli/cli.h"
-#include "route/check.h"
-#include "route/routing.h"
+#include "route/route.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,6 +51,7 @@ int route_output_close(FILE *file, const char *path, int result);
 /* A table to be written. With turns that have ranks, what is known of it goes into a file beside
  * it. */
 struct route_table {
+    const struct lft_dump *dump; /* the same as lft, as switches hold it */
     const struct lft *lft;
     const struct turns *turns; /* NULL: nothing beside it */
     const struct load *load;
@@ -74,8 +74,8 @@ json_t *route_check_json(const struct check_report *check);
 /* Writes an object to a file ("-": stdout) and frees it; says what is wrong and returns 1. */
 int route_json_write(json_t *object, const char *path);
 
-/* Checks a routing's tables through the independent checker. */
-int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check);
+/* How the independent checker is to look at an algorithm's tables. lane_limit 0: none. */
+struct check_options route_check_options(const struct algorithm *algorithm, uint32_t lane_limit);
 
 extern const struct cli_command cli_route_generate, cli_route_compute, cli_route_check,
     cli_route_compare, cli_route_repair, cli_route_paper;

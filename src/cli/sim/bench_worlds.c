@@ -5,8 +5,8 @@
 #include "cli/sim/bench.h"
 
 #include "base/error.h"
-#include "route/generate.h"
-#include "route/routing.h"
+#include "route/generate/generate.h"
+#include "route/routing/routing.h"
 #include "sim/workload/workload.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ int bench_tree_open(struct bench_tree **tree, uint32_t ports)
     if (result == 0)
         result = routing_create(&made->routing, made->traffic, algorithm, NULL);
     if (result == 0)
-        result = sim_plan_by_table(&made->plan, made->routing->lft, SIM_PLAN_ONE);
+        result = sim_plan_by_table(&made->plan, made->routing->lft, ALGORITHM_ONE_LANE);
     if (result < 0)
         bench_tree_close(made);
     else

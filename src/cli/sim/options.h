@@ -16,7 +16,7 @@ struct sim_options {
     struct workload_spec spec;
     struct network_options network;
     struct sim_constants constants;
-    int lanes; /* enum sim_plan_lanes */
+    int lanes; /* enum algorithm_lanes */
     int64_t warm_ns, measure_ns;
     uint64_t seed, link_rows;
     struct cli_list set;

@@ -19,7 +19,7 @@ static int plan_make(struct sim_plan *plan, const struct route_input *input,
     const struct sim_plan_fabric from = {input->fabric, input->net, input->traffic};
     int result = options->paths ? sim_plan_by_paths(plan, input->net, options->paths)
                                 : sim_plan_by_name(plan, &from, options->routing,
-                                                   (enum sim_plan_lanes)options->lanes);
+                                                   (enum algorithm_lanes)options->lanes);
     if (result == 0 && options->links) {
         result = sim_plan_links_read(plan, input->net, options->links);
         if (result < 0)

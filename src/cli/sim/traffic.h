@@ -5,7 +5,7 @@
 #ifndef CLI_SIM_TRAFFIC_H
 #define CLI_SIM_TRAFFIC_H
 
-#include "route/net.h"
+#include "route/fabric/net.h"
 #include "sim/workload/workload.h"
 
 #define SIM_LOADS_MAX 64

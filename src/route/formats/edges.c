@@ -11,8 +11,7 @@
  *   group left s1 s2     puts nodes, and the hosts on them, into a named group
  */
 #include "base/error.h"
-#include "route/formats.h"
-#include "route/generate.h"
+#include "route/formats/formats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +34,10 @@ static int name_take(struct edges *reader, const char **at, char *name)
     return 0;
 }
 
+/* A name that no line has declared is a switch's. */
 static int node_get(struct edges *reader, const char *name, uint32_t *node)
 {
-    *node = fabric_node_find(reader->fabric, name);
-    if (*node != FABRIC_NONE)
-        return 0;
-    int result = fabric_node_add(reader->fabric, FABRIC_SWITCH, name, node);
+    int result = fabric_node_get(reader->fabric, FABRIC_SWITCH, name, node);
     return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 

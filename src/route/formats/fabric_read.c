@@ -3,7 +3,7 @@
  * Opens a fabric file of whatever format. See formats.h.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  * comes.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <string.h>
 
@@ -25,16 +25,7 @@ struct ibnet {
     bool grouped; /* the hint was there */
 };
 
-/* A node named in the text; made if it is new. The id's first letter tells what it is. */
-static int node_get(struct ibnet *reader, const char *id, enum fabric_kind kind, uint32_t *node)
-{
-    *node = fabric_node_find(reader->fabric, id);
-    if (*node != FABRIC_NONE)
-        return 0;
-    int result = fabric_node_add(reader->fabric, kind, id, node);
-    return result < 0 ? source_error_wrap(reader->source, result) : 0;
-}
-
+/* The id's first letter tells what it is. */
 static enum fabric_kind kind_of_id(const char *id, uint32_t port_count_hint)
 {
     if (strncmp(id, "S-", 2) == 0)
@@ -99,9 +90,9 @@ static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *
     source_skip_blanks(&at);
     if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
         return source_error(reader->source, "a quoted name must follow here: '%.40s'", at);
-    int result = node_get(reader, id, kind, &reader->node);
+    int result = fabric_node_get(reader->fabric, kind, id, &reader->node);
     if (result < 0)
-        return result;
+        return source_error_wrap(reader->source, result);
     struct fabric_node *node = &reader->fabric->nodes[reader->node];
     node->kind = kind; /* a cable named earlier may have guessed wrong */
     if (port_count > FABRIC_PORTS_MAX)
@@ -161,9 +152,9 @@ static int cable_read(struct ibnet *reader, const char *at)
     if (port == 0 || peer_port == 0 || port > FABRIC_PORTS_MAX || peer_port > FABRIC_PORTS_MAX)
         return source_error(source, "port %u to port %u: ports go from 1 to %d", port, peer_port,
                             FABRIC_PORTS_MAX);
-    int result = node_get(reader, id, kind_of_id(id, 0), &peer);
+    int result = fabric_node_get(reader->fabric, kind_of_id(id, 0), id, &peer);
     if (result < 0)
-        return result;
+        return source_error_wrap(source, result);
     struct fabric_end here = {reader->node, (uint16_t)port}, there = {peer, (uint16_t)peer_port};
     if (here.node == there.node && port == peer_port)
         return source_error(source, "port %u is cabled to itself", port);

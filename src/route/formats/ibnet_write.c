@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Writes a fabric as ibnetdiscover does, which is what ibsim reads. Names go into the quotes as
- * they are, so that tools show them; GUIDs are in the lines that carry them.
+ * they are, so that tools show them; GUIDs are in the lines that carry them. Also its LIDs alone,
+ * in OpenSM's guid2lid file.
  */
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,6 +61,25 @@ int formats_ibnet_write(const struct fabric *fabric, FILE *out)
         else
             host_write(fabric, node, out);
         fputc('\n', out);
+    }
+    return ferror(out) ? -EIO : 0;
+}
+
+static void lid_line(const struct fabric_port *port, FILE *out)
+{
+    if (port->lid != 0)
+        fprintf(out, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", port->guid, port->lid,
+                port->lid + fabric_lid_count(port) - 1);
+}
+
+int formats_guid2lid_write(const struct fabric *fabric, FILE *out)
+{
+    for (uint32_t i = 0; i < fabric->node_count; i++) {
+        const struct fabric_node *node = &fabric->nodes[i];
+        if (node->kind == FABRIC_SWITCH)
+            lid_line(&node->ports[0], out);
+        for (uint32_t p = 1; node->kind == FABRIC_HOST && p <= node->port_count; p++)
+            lid_line(&node->ports[p], out);
     }
     return ferror(out) ? -EIO : 0;
 }

@@ -2,7 +2,7 @@
  *
  * See source.h.
  */
-#include "route/source.h"
+#include "route/formats/source.h"
 
 #include "base/array.h"
 #include "base/error.h"

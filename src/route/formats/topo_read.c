@@ -9,7 +9,7 @@
  * hint.
  */
 #include "base/error.h"
-#include "route/formats.h"
+#include "route/formats/formats.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -37,11 +37,8 @@ static bool type_is_host(const char *type)
 
 static int node_get(struct topo *reader, const char *type, const char *name, uint32_t *node)
 {
-    *node = fabric_node_find(reader->fabric, name);
-    if (*node != FABRIC_NONE)
-        return 0;
     enum fabric_kind kind = type_is_host(type) ? FABRIC_HOST : FABRIC_SWITCH;
-    int result = fabric_node_add(reader->fabric, kind, name, node);
+    int result = fabric_node_get(reader->fabric, kind, name, node);
     return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 

@@ -7,7 +7,7 @@
  * the same but for digit levels-2-l. In three levels that gives the paper's bottom b(pod,i), middle
  * m(pod,plane) and top t(plane,c).
  */
-#include "route/generate.h"
+#include "route/generate/generate.h"
 
 #include "base/error.h"
 

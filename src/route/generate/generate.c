@@ -2,7 +2,7 @@
  *
  * The table of shapes. See generate.h.
  */
-#include "route/generate.h"
+#include "route/generate/generate.h"
 
 #include "base/error.h"
 #include "base/text.h"

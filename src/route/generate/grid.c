@@ -3,7 +3,7 @@
  * Grids: rings, meshes, tori, hypercubes. A ring is a torus of one dimension, a hypercube one whose
  * dimensions all have two places.
  */
-#include "route/generate.h"
+#include "route/generate/generate.h"
 
 #include "base/error.h"
 

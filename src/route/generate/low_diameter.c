@@ -3,7 +3,7 @@
  * Networks of low diameter: dragonfly (groups of routers, all cabled to each other; every pair of
  * groups joined by one cable) and slim fly (the McKay-Miller-Siran graphs, diameter 2).
  */
-#include "route/generate.h"
+#include "route/generate/generate.h"
 
 #include "base/error.h"
 

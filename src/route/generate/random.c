@@ -3,7 +3,7 @@
  * Random networks as in the paper: free ports of two different switches are chosen and joined until
  * none is left. Two switches may be joined by several cables.
  */
-#include "route/generate.h"
+#include "route/generate/generate.h"
 
 #include "base/error.h"
 #include "base/splitmix.h"

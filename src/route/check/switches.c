@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See switches.h.
+ */
+#include "route/check/switches.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+static uint32_t hosts_count(const struct fabric *fabric, const struct fabric_node *node)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 1; p <= node->port_count; p++) {
+        uint32_t peer = node->ports[p].peer_node;
+        count += peer != FABRIC_NONE && fabric->nodes[peer].kind == FABRIC_HOST;
+    }
+    return count;
+}
+
+int check_switches_find(struct check_switches *switches, const struct fabric *fabric)
+{
+    size_t nodes = fabric->node_count + 1u;
+    *switches = (struct check_switches){.fabric = fabric,
+                                        .node = malloc(nodes * sizeof(uint32_t)),
+                                        .index = malloc(nodes * sizeof(uint32_t)),
+                                        .hosts = malloc(nodes * sizeof(uint32_t))};
+    if (!switches->node || !switches->index || !switches->hosts) {
+        check_switches_free(switches);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u nodes", fabric->node_count);
+    }
+    for (uint32_t i = 0; i < fabric->node_count; i++) {
+        switches->index[i] = FABRIC_NONE;
+        if (fabric->nodes[i].kind != FABRIC_SWITCH)
+            continue;
+        switches->index[i] = switches->count;
+        switches->hosts[switches->count] = hosts_count(fabric, &fabric->nodes[i]);
+        switches->node[switches->count++] = i;
+    }
+    return 0;
+}
+
+void check_switches_free(struct check_switches *switches)
+{
+    free(switches->node);
+    free(switches->index);
+    free(switches->hosts);
+    *switches = (struct check_switches){.fabric = NULL};
+}

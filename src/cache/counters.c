@@ -2,7 +2,7 @@
  *
  * Names and sums of the cache's counters; see client.h.
  */
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 
 #include <string.h>
 

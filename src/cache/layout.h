@@ -20,7 +20,7 @@
 #ifndef CACHE_LAYOUT_H
 #define CACHE_LAYOUT_H
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
 #ifndef EXPERIMENT_CACHE_CLUSTER_H
 #define EXPERIMENT_CACHE_CLUSTER_H
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <stdbool.h>
 #include <stdint.h>

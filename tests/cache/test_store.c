@@ -2,7 +2,7 @@
  *
  * The store alone: index, slots, tokens, lists, small objects and whole blocks.
  */
-#include "cache/store.h"
+#include "cache/store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

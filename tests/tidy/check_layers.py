@@ -34,6 +34,9 @@ SHOWN = {
     "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
     "job": ["job/job.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
+    "cache/agent": ["cache/agent/agent.h", "cache/agent/keeper.h", "cache/agent/setup.h"],
+    "cache/files": ["cache/files/loader.h", "cache/files/mounts.h"],
+    "cache/store": ["cache/store/policy.h", "cache/store/store.h"],
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

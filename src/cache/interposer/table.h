@@ -21,7 +21,7 @@
 #ifndef CACHE_INTERPOSER_TABLE_H
 #define CACHE_INTERPOSER_TABLE_H
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "cache/setup.h"
+#include "cache/agent/setup.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"

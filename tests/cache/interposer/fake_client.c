@@ -4,7 +4,7 @@
  * when it is opened and served from there until its status changes. Bytes served are counted in the
  * file that FAKE_COUNT names, so that a test can tell that the cache was used at all.
  */
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

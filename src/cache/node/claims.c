@@ -3,7 +3,7 @@
  * Leases of our own claims: a loader shows that it is alive and at work by changing the head of the
  * row, which also tells it whether the claim is still its own. See node.h and cell.h.
  */
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 struct node_claim *node_claim_keep(struct node *node, struct directory_row *row)
 {

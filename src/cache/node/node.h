@@ -13,10 +13,10 @@
 #ifndef CACHE_NODE_H
 #define CACHE_NODE_H
 
-#include "cache/directory.h"
-#include "cache/loader.h"
-#include "cache/policy.h"
-#include "cache/store.h"
+#include "cache/directory/directory.h"
+#include "cache/files/loader.h"
+#include "cache/store/policy.h"
+#include "cache/store/store.h"
 
 #define NODE_PENDING_MOST 64
 

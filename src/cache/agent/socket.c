@@ -5,7 +5,7 @@
  */
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
 
 #include <poll.h>
 #include <string.h>

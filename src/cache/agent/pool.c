@@ -4,7 +4,7 @@
  * sleeps on the bell. A few threads are kept for requests, for which somebody waits.
  */
 #include "base/clock.h"
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
 #include "cache/raw.h"
 
 #include <signal.h>

@@ -11,7 +11,7 @@
 #ifndef CACHE_AGENT_H
 #define CACHE_AGENT_H
 
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 #define AGENT_THREADS_MOST 32
 #define AGENT_AHEAD_MOST   512

@@ -2,7 +2,7 @@
  *
  * See mounts.h.
  */
-#include "cache/mounts.h"
+#include "cache/files/mounts.h"
 
 #include "base/error.h"
 #include "cache/key.h"

@@ -16,7 +16,7 @@
 #ifndef CACHE_DIRECTORY_H
 #define CACHE_DIRECTORY_H
 
-#include "cache/cell.h"
+#include "cache/directory/cell.h"
 #include "cache/layout.h"
 
 #include <rhinet/rma.h>

@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
 
 #include <errno.h>
 #include <signal.h>

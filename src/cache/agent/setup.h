@@ -6,7 +6,7 @@
 #ifndef CACHE_SETUP_H
 #define CACHE_SETUP_H
 
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
 
 /* memfds of the control memory have this name, by which `rhinet cache stat` finds them. */
 #define SETUP_MEMORY_NAME "rhinet-cache"

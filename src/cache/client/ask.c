@@ -8,7 +8,7 @@
  * another's meanwhile.
  */
 #include "base/clock.h"
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 #include "cache/raw.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * See client.h: reading. The way of a hit is cache_file_read() -> cache_file_check() ->
  * read_parts() -> copy_part(), without a lock and with one system call.
  */
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 #include "cache/raw.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * See setup.h.
  */
-#include "cache/setup.h"
+#include "cache/agent/setup.h"
 
 #include "base/clock.h"
 #include "base/error.h"

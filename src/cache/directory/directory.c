@@ -2,7 +2,7 @@
  *
  * See directory.h.
  */
-#include "cache/directory.h"
+#include "cache/directory/directory.h"
 
 #include "base/clock.h"
 #include "base/error.h"

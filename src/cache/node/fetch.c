@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cache/key.h"
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 #define XXH_INLINE_ALL
 #include <string.h>

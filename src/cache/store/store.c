@@ -2,7 +2,7 @@
  *
  * See store.h.
  */
-#include "cache/store.h"
+#include "cache/store/store.h"
 
 #include "base/fence.h"
 

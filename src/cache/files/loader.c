@@ -2,7 +2,7 @@
  *
  * See loader.h.
  */
-#include "cache/loader.h"
+#include "cache/files/loader.h"
 
 #include "base/clock.h"
 #include "cache/raw.h"

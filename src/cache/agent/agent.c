@@ -2,7 +2,7 @@
  *
  * See agent.h: the agent's life.
  */
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
 
 #include "base/clock.h"
 #include "cache/raw.h"

@@ -5,7 +5,7 @@
  * what was seen, so that a row that has become another's is left alone.
  */
 #include "base/clock.h"
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 #define TRIES_MOST    64
 #define RECHECKS_MOST 3 /* last copies that are looked at again when one must go */

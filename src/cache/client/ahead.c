@@ -3,7 +3,7 @@
  * Read-ahead: a file that is read in order, or in steps of the same length, has its next blocks
  * asked for before they are wanted. The agent is only bothered when a new block is entered.
  */
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 
 #include <fcntl.h>
 

@@ -2,7 +2,7 @@
  *
  * See policy.h.
  */
-#include "cache/policy.h"
+#include "cache/store/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #ifndef CACHE_LOADER_H
 #define CACHE_LOADER_H
 
-#include "cache/directory.h"
+#include "cache/directory/directory.h"
+#include "cache/files/mounts.h"
 #include "cache/key.h"
-#include "cache/mounts.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

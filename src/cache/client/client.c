@@ -3,7 +3,7 @@
  * See client.h: attaching, which paths are cached, opening a file, writers.
  */
 #include "base/descriptor.h"
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 #include "cache/raw.h"
 
 #include <stdlib.h>

@@ -5,14 +5,14 @@
  * It is the agent, not this process, that is the rank of the job: the task manager notices its end
  * by the connection that only the agent holds, and the other nodes stop counting on it.
  */
-#include "cache/keeper.h"
+#include "cache/agent/keeper.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
+#include "cache/agent/setup.h"
 #include "cache/raw.h"
-#include "cache/setup.h"
 
 #include <signal.h>
 #include <stdio.h>

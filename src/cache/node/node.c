@@ -2,7 +2,7 @@
  *
  * See node.h: opening a node's memory to the others, and telling them about writers.
  */
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 #include "base/clock.h"
 #include "base/error.h"

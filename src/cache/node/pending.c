@@ -3,7 +3,7 @@
  * One thread of a node gets a block; others that want the same wait for it. See node.h.
  */
 #include "base/clock.h"
-#include "cache/node.h"
+#include "cache/node/node.h"
 
 /* The entry with this ID, or -1; 0 as ID finds a free one. */
 static int find(const struct node *node, uint64_t low, uint64_t high)

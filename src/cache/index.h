@@ -65,6 +65,12 @@ static inline uint32_t cache_index_find(const struct cache_arena *arena, const u
     return CACHE_NO_SLOT;
 }
 
+static inline bool cache_index_has(const struct cache_arena *arena, const uint64_t id[2])
+{
+    uint64_t token;
+    return cache_index_find(arena, id, &token) != CACHE_NO_SLOT;
+}
+
 /* Whether the token still stands after the data has been read: then the data is that of the ID. */
 static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t token)
 {

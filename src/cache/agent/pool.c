@@ -15,11 +15,6 @@
 
 /* ---- Requests ------------------------------------------------------------------------------- */
 
-static bool move(struct cache_request *request, uint32_t from, uint32_t to)
-{
-    return atomic_compare_exchange_strong(&request->stage, &from, to);
-}
-
 /* What a client has written, copied out before it is looked at. */
 struct wish {
     uint32_t kind;
@@ -110,7 +105,7 @@ static void reply(struct taken *taken, int result)
         return; /* the place may be another's by now */
     taken->is_replied = true;
     taken->request->result = result;
-    if (move(taken->request, taken->ticket + CACHE_TAKEN, taken->ticket + CACHE_DONE))
+    if (cache_request_move(taken->request, taken->ticket + CACHE_TAKEN, taken->ticket + CACHE_DONE))
         raw_futex_wake(&taken->request->stage, INT32_MAX);
     else
         atomic_store(&taken->request->stage, taken->ticket + CACHE_FREE); /* given up */
@@ -126,7 +121,8 @@ static void serve(struct agent *agent, struct cache_request *request)
     uint32_t word = atomic_load(&request->stage);
     struct taken taken = {.request = request, .ticket = word - word % CACHE_STAGES};
     struct node_arrival arrival = {.arrived = reply_arrived, .context = &taken};
-    if (word % CACHE_STAGES != CACHE_POSTED || !move(request, word, taken.ticket + CACHE_TAKEN))
+    if (word % CACHE_STAGES != CACHE_POSTED ||
+        !cache_request_move(request, word, taken.ticket + CACHE_TAKEN))
         return; /* given up meanwhile */
     struct wish wish = copy_wish(request);
     if (wish.kind == CACHE_AHEAD) { /* nobody waits */
@@ -173,7 +169,7 @@ void agent_pool_reap(struct agent *agent)
             continue;
         int pid = atomic_load_explicit(&request->pid, memory_order_relaxed);
         if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
-            move(request, word, word - stage + CACHE_FREE);
+            cache_request_move(request, word, word - stage + CACHE_FREE);
     }
 }
 
@@ -213,7 +209,7 @@ static void rest(struct agent *agent, uint32_t bell)
 {
     struct cache_control *control = agent->control;
     atomic_fetch_add(&control->sleepers, 1);
-    /* seq_cst, with post() in client_ask.c: a request that we do not see here rings the bell. */
+    /* seq_cst, with post() in client/ask.c: a request that we do not see here rings the bell. */
     if (!is_posted(agent))
         raw_futex_wait(&control->bell, bell, SLEEP_NS);
     atomic_fetch_sub(&control->sleepers, 1);

@@ -12,13 +12,6 @@
 #define WINDOW_OFF  0u  /* the program said: random */
 #define ADVICE_MOST 64u /* blocks that one advice may bring */
 
-static bool is_here(struct cache_file *file, uint64_t block)
-{
-    uint64_t id[2], token;
-    cache_block_id(file->id, block, id);
-    return cache_index_find(&file->client->arena, id, &token) != CACHE_NO_SLOT;
-}
-
 static uint64_t block_count(const struct cache_file *file)
 {
     return (file->size + file->block_length - 1) / file->block_length;
@@ -29,9 +22,9 @@ static void want(struct cache_file *file, uint64_t first, uint64_t end)
 {
     if (end > block_count(file))
         end = block_count(file);
-    while (first < end && is_here(file, first))
+    while (first < end && cache_block_is_here(file, first))
         first++;
-    while (end > first && is_here(file, end - 1))
+    while (end > first && cache_block_is_here(file, end - 1))
         end--;
     if (first >= end)
         return;
@@ -65,7 +58,7 @@ static void ahead_in_steps(struct cache_file *file, uint64_t offset, uint64_t le
         if (next < 0 || (uint64_t)next >= file->size)
             break;
         uint64_t first = (uint64_t)next / file->block_length;
-        if (first != current && !is_here(file, first))
+        if (first != current && !cache_block_is_here(file, first))
             want(file, first, ((uint64_t)next + length - 1) / file->block_length + 1);
     }
 }

@@ -17,11 +17,6 @@
 #define SILENCE_NS (3 * NS_PER_S)   /* an agent whose beat does not change for that long is stuck */
 #define SPIN_COUNT 200
 
-static bool move(struct cache_request *request, uint32_t from, uint32_t to)
-{
-    return atomic_compare_exchange_strong(&request->stage, &from, to);
-}
-
 /* Claim a free place; *ticket is its word with stage CACHE_FREE. NULL: all are in use. */
 static struct cache_request *claim(struct cache_client *client, int pid, uint32_t *ticket,
                                    uint32_t *index)
@@ -35,7 +30,7 @@ static struct cache_request *claim(struct cache_client *client, int pid, uint32_
         if (word % CACHE_STAGES != CACHE_FREE)
             continue;
         *ticket = word + CACHE_STAGES; /* a new one */
-        if (move(request, word, *ticket + CACHE_FILLING)) {
+        if (cache_request_move(request, word, *ticket + CACHE_FILLING)) {
             atomic_store_explicit(&request->pid, pid, memory_order_relaxed);
             return request;
         }
@@ -47,10 +42,10 @@ static void post(struct cache_client *client, struct cache_request *request, uin
                  uint32_t index)
 {
     struct cache_control *control = client->control;
-    if (!move(request, ticket + CACHE_FILLING, ticket + CACHE_POSTED))
+    if (!cache_request_move(request, ticket + CACHE_FILLING, ticket + CACHE_POSTED))
         return;
     atomic_fetch_or(&control->posted[index / 64], 1ull << (index % 64));
-    /* seq_cst: either we see the sleeper, or it sees the bell's new value; see agent_pool.c */
+    /* seq_cst: either we see the sleeper, or it sees the bell's new value; see agent/pool.c */
     atomic_fetch_add(&control->bell, 1);
     if (atomic_load(&control->sleepers) > 0)
         raw_futex_wake(&control->bell, 1);
@@ -83,9 +78,9 @@ static bool agent_lives(struct cache_client *client)
 /* The answer is not awaited any longer: the place goes to whoever has it not. */
 static void abandon(struct cache_request *request, uint32_t ticket)
 {
-    if (!move(request, ticket + CACHE_POSTED, ticket + CACHE_FREE) &&
-        !move(request, ticket + CACHE_TAKEN, ticket + CACHE_ABANDONED))
-        move(request, ticket + CACHE_DONE, ticket + CACHE_FREE);
+    if (!cache_request_move(request, ticket + CACHE_POSTED, ticket + CACHE_FREE) &&
+        !cache_request_move(request, ticket + CACHE_TAKEN, ticket + CACHE_ABANDONED))
+        cache_request_move(request, ticket + CACHE_DONE, ticket + CACHE_FREE);
 }
 
 /* How long to wait, and whether the agent is at work meanwhile. */
@@ -143,7 +138,8 @@ static int await(struct cache_client *client, struct cache_request *request, uin
         }
     }
     int result = request->result;
-    return move(request, ticket + CACHE_DONE, ticket + CACHE_FREE) ? result : -ETIMEDOUT;
+    return cache_request_move(request, ticket + CACHE_DONE, ticket + CACHE_FREE) ? result
+                                                                                 : -ETIMEDOUT;
 }
 
 int cache_ask(struct cache_client *client, const struct cache_wish *wish)

@@ -21,15 +21,14 @@
 #ifndef CACHE_CLIENT_H
 #define CACHE_CLIENT_H
 
+#include "cache/cache.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
-
-/* The variable in which a program finds its node's agent: the name of an abstract socket. */
-#define CACHE_SOCKET_VARIABLE "RHINET_CACHE_SOCKET"
 
 struct cache_client;
 
@@ -55,7 +54,7 @@ bool cache_client_is_alive(const struct cache_client *client);
 /* ---- Files ---------------------------------------------------------------------------------- */
 
 /* A file that is open for reading; the caller's memory. Copying the struct is fine (dup, fork). The
- * fields are client.c's business. All zero: a file that is not cached. */
+ * fields are this room's business. All zero: a file that is not cached. */
 struct cache_file {
     struct cache_client *client; /* NULL: not cached */
     uint64_t id[2];              /* of this content of this file; see key.h */
@@ -149,32 +148,6 @@ static inline struct stat cache_writer(uint64_t device, uint64_t inode)
 }
 
 /* ---- Counters ------------------------------------------------------------------------------- */
-
-/* What happened on this node since the agent started, all its processes together. */
-enum cache_counter {
-    CACHE_LOCAL_HITS,  /* reads (parts of reads, one for each block) served from this node */
-    CACHE_LOCAL_BYTES, /* bytes of them */
-    CACHE_REMOTE_HITS, /* blocks fetched from other nodes */
-    CACHE_REMOTE_BYTES,
-    CACHE_LOADS, /* blocks read from the file system */
-    CACHE_LOAD_BYTES,
-    CACHE_MISSES,         /* reads that had to ask the agent */
-    CACHE_READ_AHEADS,    /* blocks asked for ahead */
-    CACHE_EVICTIONS,      /* blocks given up */
-    CACHE_SINGLETS_KEPT,  /* last copies that were kept longer because of that */
-    CACHE_FALLBACKS,      /* reads that went to the kernel though the file is cached */
-    CACHE_FALLBACK_BYTES, /* bytes of them */
-    CACHE_RETRIES,        /* copies thrown away because the block was given up meanwhile */
-    CACHE_STALE_CELLS,    /* places in the directory that did not hold what they promised */
-    CACHE_TAKEOVERS,      /* claims of dead or silent loaders that were taken over */
-    CACHE_CHECKSUM_ERRORS,
-    CACHE_LOAD_ERRORS,
-    CACHE_CHANGED_FILES, /* files found changed while open */
-    CACHE_COUNTER_COUNT
-};
-
-/* One word for each, as JSON and tables name it. */
-const char *cache_counter_name(enum cache_counter which);
 
 /* Sums at this moment. */
 void cache_client_counters(const struct cache_client *client, uint64_t values[CACHE_COUNTER_COUNT]);

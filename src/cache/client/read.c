@@ -16,15 +16,11 @@ static bool is_off(const struct cache_file *file)
     return !file->client || __atomic_load_n(&file->is_off, __ATOMIC_RELAXED);
 }
 
-static int64_t in_ns(const struct timespec *time)
-{
-    return time->tv_sec * 1000000000LL + time->tv_nsec;
-}
-
 static bool is_same_content(const struct cache_file *file, const struct stat *status)
 {
-    return (uint64_t)status->st_size == file->size && in_ns(&status->st_mtim) == file->mtime_ns &&
-           in_ns(&status->st_ctim) == file->ctime_ns;
+    return (uint64_t)status->st_size == file->size &&
+           cache_time_ns(&status->st_mtim) == file->mtime_ns &&
+           cache_time_ns(&status->st_ctim) == file->ctime_ns;
 }
 
 static enum cache_file_state not_now(const struct cache_file *file)
@@ -62,7 +58,7 @@ enum cache_file_state cache_file_check(struct cache_file *file, int fd)
         return CACHE_FILE_OTHER;
     if (!is_same_content(file, &status))
         return turn_off(file);
-    if (!cache_client_is_alive(file->client))
+    if (!cache_agent_is_ready(file->client))
         return not_now(file);
     return __builtin_expect(word == __atomic_load_n(&file->seen, __ATOMIC_RELAXED), 1)
                ? CACHE_FILE_SAME
@@ -253,9 +249,7 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
     uint64_t first = (uint64_t)offset / file->block_length;
     uint64_t end = ((uint64_t)offset + length + file->block_length - 1) / file->block_length;
     for (uint64_t block = first; block < end; block++) {
-        uint64_t id[2], token;
-        cache_block_id(file->id, block, id);
-        if (cache_index_find(&file->client->arena, id, &token) == CACHE_NO_SLOT)
+        if (!cache_block_is_here(file, block))
             return false;
     }
     return true;

@@ -2,17 +2,17 @@
  *
  * What the client's files share; nobody else includes this.
  *
- *   client.c       attaching, which paths, opening a file
- *   client_read.c  reading: hits, and what to do without
- *   client_ask.c   requests to the agent
- *   client_ahead.c read-ahead
- *   counters.c     names and sums of the counters
+ *   attach.c  the agent's socket and memory
+ *   open.c    which files are cached; opening one, telling that one is written
+ *   read.c    reading: hits, and what to do without
+ *   ask.c     requests to the agent
+ *   ahead.c   read-ahead
  */
 #ifndef CACHE_CLIENT_STATE_H
 #define CACHE_CLIENT_STATE_H
 
+#include "cache/client/client.h"
 #include "cache/index.h"
-#include "cache/key.h"
 
 struct cache_client {
     struct cache_shape shape; /* checked copy */
@@ -35,16 +35,24 @@ static inline uint64_t cache_watch_word(const struct cache_client *client, uint3
     return atomic_load_explicit(&client->watch[watch], memory_order_acquire);
 }
 
-static inline uint32_t cache_watch_index(const struct cache_shape *shape, uint64_t file_system,
-                                         uint64_t inode)
+static inline bool cache_agent_is_ready(const struct cache_client *client)
 {
-    return (uint32_t)cache_watch_hash(file_system, inode) & (shape->watch_count - 1);
+    return atomic_load_explicit(&client->card->agent_state, memory_order_acquire) ==
+           CACHE_AGENT_READY;
 }
 
-/* ---- client.c ------------------------------------------------------------------------------- */
+/* Whether a block of the file is in this node's memory at the moment. */
+static inline bool cache_block_is_here(const struct cache_file *file, uint64_t block)
+{
+    uint64_t id[2];
+    cache_block_id(file->id, block, id);
+    return cache_index_has(&file->client->arena, id);
+}
 
-/* Call the agent on its socket: send a descriptor (-1: none), receive up to fd_room. 0, or a
- * negative error. */
+/* ---- attach.c ------------------------------------------------------------------------------- */
+
+/* Call the agent on its socket: send a descriptor (-1: none), receive others. 0, or a negative
+ * error, with which nothing was received. */
 struct cache_dialogue {
     enum cache_call_kind kind;
     int send_fd;
@@ -55,10 +63,12 @@ struct cache_dialogue {
 int cache_dial(const char *name);
 int cache_talk(int socket, const struct cache_dialogue *dialogue);
 
+/* ---- open.c --------------------------------------------------------------------------------- */
+
 /* Where a file's hits are counted: its index + 1, or 0. */
 uint32_t cache_find_stat(const struct cache_client *client, const uint64_t id[2]);
 
-/* ---- client_ask.c --------------------------------------------------------------------------- */
+/* ---- ask.c ---------------------------------------------------------------------------------- */
 
 struct cache_wish {
     enum cache_request_kind kind;
@@ -77,7 +87,7 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 /* Give the agent a descriptor of the file to read from. */
 int cache_introduce(struct cache_client *client, int fd);
 
-/* ---- client_ahead.c ------------------------------------------------------------------------- */
+/* ---- ahead.c -------------------------------------------------------------------------------- */
 
 /* A read of [offset, offset + length) has been served: think about the next. */
 void cache_ahead(struct cache_file *file, uint64_t offset, uint64_t length);

@@ -46,20 +46,6 @@ void loader_close(struct loader *loader)
 
 /* ---- The table ------------------------------------------------------------------------------ */
 
-static int64_t in_ns(const struct timespec *time)
-{
-    return time->tv_sec * NS_PER_S + time->tv_nsec;
-}
-
-static struct cache_key key_of(uint64_t file_system, const struct stat *status)
-{
-    return (struct cache_key){.file_system = file_system,
-                              .inode = status->st_ino,
-                              .mtime_ns = in_ns(&status->st_mtim),
-                              .ctime_ns = in_ns(&status->st_ctim),
-                              .size = (uint64_t)status->st_size};
-}
-
 /* Keep the end of the path: that tells files apart. */
 static void note_path(struct cache_file_stat *stat, int fd)
 {
@@ -150,10 +136,9 @@ static struct loader_file *make_file(struct loader *loader, int fd)
     struct loader_file *file = calloc(1, sizeof(*file));
     if (!file)
         return NULL;
-    file->key = key_of(file_system, &status);
+    file->key = cache_key_of(file_system, &status);
     cache_key_id(&file->key, file->id);
-    file->watch = (uint32_t)cache_watch_hash(file_system, status.st_ino) &
-                  (loader->shape->watch_count - 1);
+    file->watch = cache_watch_index(loader->shape, file_system, status.st_ino);
     file->fd = fd;
     bool may_be_direct = loader->use_direct && file->key.size > SMALL_FILE;
     file->direct_fd = may_be_direct ? LOADER_DIRECT_NOT_YET : LOADER_DIRECT_NO;
@@ -228,7 +213,7 @@ static bool is_unchanged(const struct loader_file *file)
     struct stat status;
     if (raw_fstat(file->fd, &status) < 0)
         return false;
-    struct cache_key now = key_of(file->key.file_system, &status);
+    struct cache_key now = cache_key_of(file->key.file_system, &status);
     return memcmp(&now, &file->key, sizeof(now)) == 0;
 }
 

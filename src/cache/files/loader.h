@@ -8,7 +8,6 @@
 
 #include "cache/directory/directory.h"
 #include "cache/files/mounts.h"
-#include "cache/key.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,6 @@
 #include "cache/files/mounts.h"
 
 #include "base/error.h"
-#include "cache/key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +175,7 @@ static void publish(struct cache_card *card, uint64_t device, uint64_t number, b
             continue;
         atomic_store_explicit(&entry->file_system, number, memory_order_relaxed);
         atomic_store_explicit(&entry->is_part, is_part, memory_order_relaxed);
-        /* release: pairs with find_device() in client.c */
+        /* release: pairs with find_device() in client/open.c */
         atomic_store_explicit(&entry->device, device, memory_order_release);
         return;
     }

@@ -6,7 +6,6 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "cache/key.h"
 #include "cache/node/node.h"
 
 #define XXH_INLINE_ALL
@@ -310,10 +309,9 @@ static int bring(struct fetch *fetch)
     return result == STEP_AGAIN ? -ETIMEDOUT : result;
 }
 
-static bool is_here(struct node *node, const uint64_t id[2])
+static bool is_here(const struct node *node, const uint64_t id[2])
 {
-    uint64_t token;
-    return cache_index_find(&node->store.arena, id, &token) != CACHE_NO_SLOT;
+    return cache_index_has(&node->store.arena, id);
 }
 
 int node_bring(struct node *node, struct loader_file *file, uint64_t block,

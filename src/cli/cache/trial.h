@@ -11,6 +11,7 @@
 #define CLI_CACHE_TRIAL_H
 
 #include "cache/agent/agent.h"
+#include "cache/client/client.h"
 
 #include <rhinet/msg.h>
 

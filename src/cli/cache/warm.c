@@ -4,6 +4,7 @@
  * this node's share, one block in every N; from outside, the nodes of this host get a share each.
  */
 #include "base/clock.h"
+#include "cache/client/client.h"
 #include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"

@@ -39,7 +39,7 @@ static void *keep_claims(void *argument)
     int64_t next_ns = 0;
     while (!atomic_load_explicit(&agent->is_ending, memory_order_acquire)) {
         if (clock_now_ns() >= next_ns) {
-            node_claims_renew(&agent->node);
+            directory_leases_renew(&agent->node.directory);
             next_ns = clock_deadline_ns(agent->node.directory.lease_ns / RENEWS);
         }
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);

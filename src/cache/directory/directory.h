@@ -12,6 +12,9 @@
  * What is read here may be old. It costs time to follow it and never more: a copy is believed for
  * its ID and token only. Functions return 0 or a negative error of rhinet/error.h, after which the
  * block is loaded without the directory. Any thread may call. All may wait for the network.
+ *
+ *   cell.h  the words of a row    directory.c  opening, time, peers
+ *   rows.c  reading and changing  leases.c     claims that are kept while their block is loaded
  */
 #ifndef CACHE_DIRECTORY_H
 #define CACHE_DIRECTORY_H
@@ -19,6 +22,7 @@
 #include "cache/directory/cell.h"
 #include "cache/layout.h"
 
+#include <pthread.h>
 #include <rhinet/rma.h>
 
 #define CACHE_SID_ARENA     (RH_SID_RESERVED + 0xc000)
@@ -28,11 +32,19 @@
 #define CACHE_GROUPS_MOST 15
 #define DIRECTORY_ROWS    8 /* in a bucket */
 
+#define DIRECTORY_LEASES_MOST 64
+
 /* At the start of each node's part. */
 struct directory_head {
     uint64_t magic;
     struct cache_shape shape;       /* of this node's arena */
-    _Atomic uint64_t busy_until_ns; /* the pretended file system; see loader.h */
+    _Atomic uint64_t busy_until_ns; /* the pretended file system; see node/pretend.c */
+};
+
+/* A claim of ours whose block is being loaded. */
+struct directory_lease {
+    struct directory_row *row; /* NULL: not in use */
+    bool is_lost;
 };
 
 struct directory {
@@ -49,6 +61,8 @@ struct directory {
     struct cache_shape *shapes;      /* of the peers' arenas */
     _Atomic uint8_t *is_shape_known; /* one for each rank */
     struct cache_control *control;
+    pthread_mutex_t leases_lock;
+    struct directory_lease leases[DIRECTORY_LEASES_MOST];
 };
 
 /* A row as it was when it was read. */
@@ -105,6 +119,16 @@ int directory_publish(struct directory *directory, struct directory_row *row, ui
 
 /* A new number for a claim. */
 uint32_t directory_number(struct directory *directory);
+
+/* ---- Leases --------------------------------------------------------------------------------- */
+
+/* Have the claim renewed until its block is loaded. NULL: too many. */
+struct directory_lease *directory_lease_keep(struct directory *directory,
+                                             struct directory_row *row);
+void directory_lease_end(struct directory *directory, struct directory_lease *lease);
+
+/* Renew all; called a few times in the length of a lease. */
+void directory_leases_renew(struct directory *directory);
 
 /* ---- Alternates ----------------------------------------------------------------------------- */
 

@@ -237,25 +237,6 @@ static int read_fully(int fd, char *target, uint64_t length, uint64_t offset, ui
     return 0;
 }
 
-void loader_pretend(struct loader *loader, uint64_t length)
-{
-    struct rh_remote word = rh_at(0, CACHE_SID_DIRECTORY,
-                                  offsetof(struct directory_head, busy_until_ns));
-    uint64_t cost = length * NS_PER_S / loader->pretended;
-    uint64_t old = 0, seen, until;
-    do {
-        uint64_t now = (uint64_t)clock_now_ns();
-        seen = old;
-        until = (seen > now ? seen : now) + cost;
-        if (rh_compare_swap(loader->directory->job, word, seen, until, &old) < 0)
-            return;
-    } while (old != seen);
-    struct timespec moment = {.tv_sec = (time_t)(until / NS_PER_S),
-                              .tv_nsec = (long)(until % NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
-        ;
-}
-
 /* Threads that come at the same time open it each; the first one's is kept. */
 static int direct_fd_of(struct loader_file *file)
 {
@@ -285,8 +266,6 @@ int loader_read(struct loader *loader, struct loader_file *file, uint64_t block,
         result = read_fully(file->fd, target, length, offset, 1);
         posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);
     }
-    if (result == 0 && loader->pretended > 0)
-        loader_pretend(loader, length);
     if (result == 0 && !is_unchanged(file))
         result = -ESTALE;
     return result;

@@ -6,7 +6,6 @@
 #ifndef CACHE_LOADER_H
 #define CACHE_LOADER_H
 
-#include "cache/directory/directory.h"
 #include "cache/files/mounts.h"
 
 #include <pthread.h>
@@ -39,13 +38,10 @@ struct loader_source {
 struct loader {
     struct cache_control *control;
     const struct cache_shape *shape;
-    struct directory *directory;
     const struct mounts *mounts; /* NULL: there are no files to introduce */
     pthread_mutex_t lock;
     struct loader_file *files[LOADER_FILES];
     uint64_t clock;
-    uint64_t
-        pretended; /* bytes per second of a file system that all nodes share; 0: the real one */
     bool use_direct;
     const struct loader_source *source; /* NULL: the kernel's files */
 };
@@ -71,9 +67,5 @@ uint64_t loader_length(const struct loader *loader, const struct loader_file *fi
 /* Read a block to page-aligned memory with room for whole pages. 0; -ESTALE: the file is not what
  * it was; or read's error. */
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target);
-
-/* Take the time that a pretended file system takes to give so many bytes: it serves all nodes one
- * after the other, at a fixed speed. */
-void loader_pretend(struct loader *loader, uint64_t length);
 
 #endif

@@ -8,10 +8,6 @@
 #include "base/error.h"
 #include "cache/node/node.h"
 
-#define XXH_INLINE_ALL
-#include <string.h>
-#include <xxhash.h>
-
 #define POLL_FIRST_NS (20 * NS_PER_US)
 #define POLL_MOST_NS  (4 * NS_PER_MS) /* a look costs the row's home something on some networks */
 
@@ -89,11 +85,6 @@ static int publish(struct fetch *fetch, bool was_loaded, uint64_t checksum, uint
     return 0;
 }
 
-static uint64_t checksum_of(const struct fetch *fetch, const void *data)
-{
-    return fetch->node->use_checksum ? XXH3_64bits(data, fetch->length) | 1 : 0;
-}
-
 /* ---- From the file system ------------------------------------------------------------------- */
 
 static int load(struct fetch *fetch, uint64_t *cell)
@@ -105,7 +96,8 @@ static int load(struct fetch *fetch, uint64_t *cell)
         cache_count(node->control, 0, CACHE_LOAD_ERRORS, 1);
         return result;
     }
-    return publish(fetch, true, checksum_of(fetch, data), cell);
+    node_pretend(node, fetch->length);
+    return publish(fetch, true, node_checksum(node, data, fetch->length), cell);
 }
 
 /* Without the directory: it cannot be reached, or has no room. */
@@ -123,9 +115,9 @@ static int load_claimed(struct fetch *fetch, struct directory_row *row)
 {
     struct node *node = fetch->node;
     uint64_t cell = 0;
-    struct node_claim *claim = node_claim_keep(node, row);
+    struct directory_lease *lease = directory_lease_keep(&node->directory, row);
     int result = load(fetch, &cell);
-    node_claim_end(node, claim);
+    directory_lease_end(&node->directory, lease);
     if (result < 0)
         directory_set_head(&node->directory, row, 0); /* let the next one try */
     else if (directory_publish(&node->directory, row, cell) != 1)
@@ -152,66 +144,6 @@ static int take_over(struct fetch *fetch, struct directory_row *row)
 
 /* ---- From another node ---------------------------------------------------------------------- */
 
-static struct rh_remote header_at(const struct cache_shape *shape, const struct cell_place *place)
-{
-    return rh_at(place->rank, CACHE_SID_ARENA,
-                 shape->slots_offset + (uint64_t)place->slot * sizeof(struct cache_slot));
-}
-
-/* Whether the header, read after the data, proves what the directory promised before it. */
-static bool header_proves(struct node *node, const struct cell_place *place,
-                          const struct cache_shape *shape, const uint64_t id[2],
-                          struct cache_slot *header)
-{
-    uint64_t words[5];
-    if (rh_pull(node->job, header_at(shape, place), words, sizeof(words)) < 0)
-        return false;
-    header->length = words[3];
-    header->checksum = words[4];
-    return (words[0] & CELL_TOKEN_MASK) == place->token && words[1] == id[0] && words[2] == id[1];
-}
-
-static bool place_makes_sense(struct node *node, const struct cell_place *place,
-                              struct cache_shape *shape)
-{
-    return place->rank < node->directory.size && place->rank != node->directory.rank &&
-           directory_is_alive(&node->directory, place->rank) &&
-           directory_shape(&node->directory, place->rank, shape) == 0 &&
-           place->slot < cache_slot_count(shape);
-}
-
-bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2])
-{
-    struct cell_place place = cell_place(cell);
-    struct cache_shape shape;
-    struct cache_slot header;
-    return cell_is_loaded(cell) && place_makes_sense(node, &place, &shape) &&
-           header_proves(node, &place, &shape, id, &header);
-}
-
-/* Copy the block into our slot. The token stood in the directory before, and in the slot after: so
- * it stood there all the time, and the data is the block's. */
-static bool pull_copy(struct fetch *fetch, uint64_t cell, uint64_t *checksum)
-{
-    struct node *node = fetch->node;
-    struct cell_place place = cell_place(cell);
-    struct cache_shape shape;
-    struct cache_slot header;
-    void *data = store_data(&node->store, fetch->slot);
-    if (!place_makes_sense(node, &place, &shape))
-        return false;
-    if (rh_pull(node->job, rh_at(place.rank, CACHE_SID_ARENA, cache_slot_data(&shape, place.slot)),
-                data, fetch->length) < 0 ||
-        !header_proves(node, &place, &shape, fetch->id, &header) || header.length != fetch->length)
-        return false;
-    *checksum = header.checksum;
-    if (header.checksum != 0 && node->use_checksum && checksum_of(fetch, data) != header.checksum) {
-        cache_count(node->control, 0, CACHE_CHECKSUM_ERRORS, 1);
-        return false;
-    }
-    return true;
-}
-
 /* One of the groups whose cell names a copy, by chance; -1: none does. */
 static int choose_copy(struct node *node, const struct directory_row *row)
 {
@@ -230,9 +162,10 @@ static int choose_copy(struct node *node, const struct directory_row *row)
 static int fetch_copy(struct fetch *fetch, struct directory_row *row, int from, uint64_t *cell)
 {
     struct node *node = fetch->node;
-    uint64_t checksum = 0;
-    if (pull_copy(fetch, row->cell[from], &checksum))
-        return publish(fetch, false, checksum, cell);
+    struct node_copy copy = {
+        .id = fetch->id, .data = store_data(&node->store, fetch->slot), .length = fetch->length};
+    if (node_copy_pull(node, row->cell[from], &copy))
+        return publish(fetch, false, copy.checksum, cell);
     cache_count(node->control, 0, CACHE_STALE_CELLS, 1);
     directory_set_cell(&node->directory, row, from, 0);
     return STEP_AGAIN;

@@ -109,8 +109,6 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
                          (uint32_t)size);
     if (result == 0)
         result = directory_open(&node->directory, &wishes);
-    node->loader.directory = &node->directory;
-    node->loader.pretended = options->pretended;
     node->loader.use_direct = options->use_direct;
     node->loader.source = options->source;
     node->loader.mounts = options->mounts;
@@ -126,7 +124,6 @@ static void open_locks(struct node *node)
     pthread_cond_init(&node->pending_end, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&node->pending_lock, NULL);
-    pthread_mutex_init(&node->claims_lock, NULL);
 }
 
 int node_open(struct node *node, struct rh_job *job, struct cache_control *control,
@@ -138,6 +135,7 @@ int node_open(struct node *node, struct rh_job *job, struct cache_control *contr
     node->job = job;
     node->control = control;
     node->use_checksum = options->use_checksum;
+    node->pretended = options->pretended;
     node->patience_ns = options->patience_ns;
     node->chance = (uint64_t)clock_now_ns();
     control->rank = rh_rank(job);
@@ -163,7 +161,6 @@ void node_close(struct node *node)
     policy_close(&node->policy);
     loader_close(&node->loader);
     store_close(&node->store);
-    pthread_mutex_destroy(&node->claims_lock);
     pthread_mutex_destroy(&node->pending_lock);
     pthread_cond_destroy(&node->pending_end);
 }

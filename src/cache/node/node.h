@@ -2,11 +2,12 @@
  *
  * A node of the cluster-wide cache: what the agent is made of, and what it does with the others.
  *
- *   store.h      this node's blocks               directory.h  who has which
- *   loader.h     reading from the file system     policy.h     how many singlets are kept
- *   fetch.c      getting a block                  evict.c      giving up blocks
- *   pending.c    who is getting which block       claims.c     leases of our own claims
- *   node.c       opening, writers                 agent.h      the process around it
+ *   node.c     opening, writers
+ *   fetch.c    getting a block
+ *   pending.c  one thread gets it, the others wait
+ *   evict.c    giving up blocks, so that there is room
+ *   copy.c     copies that other nodes have
+ *   pretend.c  a slow file system, for measurements
  *
  * Functions that may wait for the network or the file system are marked; any thread may call any.
  */
@@ -20,12 +21,6 @@
 
 #define NODE_PENDING_MOST 64
 
-/* A claim of ours whose block is being loaded. */
-struct node_claim {
-    struct directory_row *row; /* NULL: not in use */
-    bool is_lost;
-};
-
 struct node {
     struct rh_job *job;
     struct cache_control *control;
@@ -36,13 +31,12 @@ struct node {
     struct loader loader;
     struct policy policy;
     bool use_checksum;
+    uint64_t pretended; /* see node_options */
     int64_t patience_ns;
     _Atomic uint64_t chance; /* state of the dice */
     pthread_mutex_t pending_lock;
     pthread_cond_t pending_end;
     uint64_t pending[NODE_PENDING_MOST][2];
-    pthread_mutex_t claims_lock;
-    struct node_claim claims[NODE_PENDING_MOST];
 };
 
 struct node_options {
@@ -50,7 +44,7 @@ struct node_options {
     uint32_t block_length;
     int group_count;      /* 0: by the number of nodes */
     double singlet_ratio; /* negative: adapts */
-    uint64_t pretended;   /* see loader.h */
+    uint64_t pretended;   /* bytes per second of a file system that all nodes share; 0: the real */
     int64_t lease_ns;
     int64_t patience_ns; /* a reader waits no longer than that */
     bool use_checksum;
@@ -82,10 +76,6 @@ struct node_arrival {
 int node_bring(struct node *node, struct loader_file *file, uint64_t block,
                const struct node_arrival *arrival);
 
-/* Whether a copy at that place is this block, at the moment; for those that look before they point
- * others there. */
-bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2]);
-
 /* ---- evict.c: wait -------------------------------------------------------------------------- */
 
 /* A slot for so many bytes, made free if need be; CACHE_NO_SLOT: everything is in use. */
@@ -98,14 +88,32 @@ uint32_t node_make_room(struct node *node, uint64_t length);
 bool node_pending_enter(struct node *node, const uint64_t id[2], int64_t deadline_ns);
 void node_pending_leave(struct node *node, const uint64_t id[2]);
 
-/* ---- claims.c ------------------------------------------------------------------------------- */
+/* ---- copy.c: waits -------------------------------------------------------------------------- */
 
-/* Have the claim renewed until it is given back. NULL: too many. */
-struct node_claim *node_claim_keep(struct node *node, struct directory_row *row);
-void node_claim_end(struct node *node, struct node_claim *claim);
+/* Whether a copy at that place is this block, at the moment; for those that look before they point
+ * others there. */
+bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2]);
 
-/* Renew all; called a few times in the length of a lease. Waits for the network. */
-void node_claims_renew(struct node *node);
+/* Where a copy of a block is to go. */
+struct node_copy {
+    const uint64_t *id;
+    void *data;
+    uint64_t length;
+    uint64_t checksum; /* filled in */
+};
+
+/* Copy the block from the place that a cell names. False: what is there is not this block, or not
+ * any more. */
+bool node_copy_pull(struct node *node, uint64_t cell, struct node_copy *copy);
+
+/* Of a block's data, for others to compare; 0: none is wanted. */
+uint64_t node_checksum(const struct node *node, const void *data, uint64_t length);
+
+/* ---- pretend.c: waits ----------------------------------------------------------------------- */
+
+/* Take the time that a pretended file system takes to give so many bytes: it serves all nodes one
+ * after the other, at a fixed speed. At once, if the real one is used. */
+void node_pretend(struct node *node, uint64_t length);
 
 /* ---- node.c: waits -------------------------------------------------------------------------- */
 

@@ -118,6 +118,9 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
  * known that fd is good. */
 void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t length, int advice);
 
+/* Ask the server what fd is, so that this host's kernel knows. */
+void cache_file_ask_server(int fd);
+
 /* Done with it. Not calling it costs nothing but the slack in the statistics. */
 void cache_file_close(struct cache_file *file);
 

@@ -32,9 +32,9 @@
 
 struct cache_client;
 
-/* Attach this process to its node's agent. name: what the variable above holds, or NULL to look it
- * up (not in programs that gained rights at exec: those stay out). Takes about ten system calls and
- * leaves three mappings. *client is NULL or the caller's until detached.
+/* Attach this process to its node's agent. name: what CACHE_SOCKET_VARIABLE holds, or NULL to look
+ * it up (not in programs that gained rights at exec: those stay out). Takes some thirty system
+ * calls and leaves five mappings. *client is NULL or the caller's until detached.
  * Returns 0; -ENOENT: no agent is named; -ECONNREFUSED: it is gone; -EPERM: it is another user's;
  * -EPROTO: it speaks another version; -ENOMEM, -ETIMEDOUT. After any of these: do without. */
 int cache_client_attach(struct cache_client **client, const char *name);
@@ -54,7 +54,7 @@ bool cache_client_is_alive(const struct cache_client *client);
 /* ---- Files ---------------------------------------------------------------------------------- */
 
 /* A file that is open for reading; the caller's memory. Copying the struct is fine (dup, fork). The
- * fields are this room's business. All zero: a file that is not cached. */
+ * fields are the client's business. All zero: a file that is not cached. */
 struct cache_file {
     struct cache_client *client; /* NULL: not cached */
     uint64_t id[2];              /* of this content of this file; see key.h */
@@ -76,15 +76,15 @@ struct cache_file {
 
 /* Look at what fd is, which is open for reading. 0: reads may come from the cache. Otherwise a
  * negative error and *file is all zero, which is as good as any: its reads go to the kernel.
- * -EOPNOTSUPP: not a regular file, or not below a cached path; -EAGAIN: changed a moment ago or
- * open for writing somewhere in the job, and therefore not cached now; -ESHUTDOWN: no agent;
- * -EFBIG; or fstat's. Costs one fstat (two more system calls where only a part of a file system
- * is cached). */
+ * -EOPNOTSUPP: not a regular file, or not below a cached path; -EAGAIN: empty, changed a moment
+ * ago or open for writing somewhere in the job, and therefore not cached now; -ESHUTDOWN: no agent;
+ * or fstat's. Costs one fstat, one more that asks the server if somebody of the job may have
+ * written the file, and a readlink where only a part of a file system is cached. */
 int cache_file_open(struct cache_client *client, struct cache_file *file, int fd);
 
 /* What fd is, beside the file that was opened. A number may be closed and used again where nobody
  * sees it, and a file may be written by those who tell nobody; this host's kernel knows both. Costs
- * one fstat. */
+ * one fstat, and one more that asks the server when somebody of the job has written. */
 enum cache_file_state {
     CACHE_FILE_SAME,    /* it may be read from the cache */
     CACHE_FILE_CHANGED, /* the same file, to be read from the kernel: now, or from now on */

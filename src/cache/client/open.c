@@ -124,10 +124,10 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     uint64_t file_system = atomic_load_explicit(&device->file_system, memory_order_relaxed);
     uint32_t watch = cache_watch_index(&client->shape, file_system, status.st_ino);
     uint64_t word = cache_watch_word(client, watch);
-    /* The word first, then the status: who begins to write in between is noticed at the next read.
-     * The status above only told which word. If that has ever changed somebody of the job may have
-     * written the file, and this host need not have heard of it. */
-    result = word == 0 ? raw_fstat(fd, &status) : raw_fstat_now(fd, &status);
+    /* 0: nobody of the job has written the file until now; what the status was before holds. Else
+     * this host need not have heard of it, and the server is asked, now that the word is known: who
+     * begins to write from here on is noticed at the next read. */
+    result = word == 0 ? 0 : raw_fstat_now(fd, &status);
     if (result < 0)
         return result;
     if (cache_watch_writers(word) > 0 || !is_settled(client, &status) || status.st_size == 0)

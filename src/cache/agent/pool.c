@@ -47,8 +47,8 @@ static void queue_ahead(struct agent *agent, const struct wish *wish)
     raw_futex_wake(&agent->control->bell, INT32_MAX);
 }
 
-static int bring(struct agent *agent, const uint64_t file_id[2], uint64_t block,
-                 const struct node_arrival *arrival)
+static int fetch_block(struct agent *agent, const uint64_t file_id[2], uint64_t block,
+                       const struct node_arrival *arrival)
 {
     struct loader_file *file = loader_hold(&agent->node.loader, file_id);
     if (!file)
@@ -81,7 +81,7 @@ static int answer(struct agent *agent, const struct wish *wish, const struct nod
 {
     switch (wish->kind) {
     case CACHE_FETCH:
-        return bring(agent, wish->file_id, wish->block, arrival);
+        return fetch_block(agent, wish->file_id, wish->block, arrival);
     case CACHE_WRITE_BEGIN:
     case CACHE_WRITE_END:
     case CACHE_WRITE_LAST:
@@ -196,7 +196,7 @@ static bool read_ahead(struct agent *agent)
     if (atomic_fetch_add(&agent->ahead_busy, 1) < (most > 0 ? most : 1) &&
         take_ahead(agent, &wanted)) {
         cache_count(agent->control, 0, CACHE_READ_AHEADS, 1);
-        bring(agent, wanted.file_id, wanted.block, NULL);
+        fetch_block(agent, wanted.file_id, wanted.block, NULL);
         is_done = true;
     }
     atomic_fetch_sub(&agent->ahead_busy, 1);

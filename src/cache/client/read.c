@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See client.h: reading. The way of a hit is cache_file_read() -> cache_file_check() ->
- * read_parts() -> copy_part(), without a lock and with one system call.
+ * See client.h: reading. The way of a hit is cache_file_read() -> cache_file_check(), then
+ * read_inside() -> copy_part(), without a lock and with one system call.
  */
 #include "cache/client/state.h"
 #include "cache/raw.h"
@@ -120,8 +120,8 @@ static bool copy_part(struct cache_file *file, const struct part *part, void *bu
     return true;
 }
 
-/* Have the agent bring the block. */
-static int bring(struct cache_file *file, int fd, uint64_t block)
+/* Have the agent get the block. */
+static int ask_for(struct cache_file *file, int fd, uint64_t block)
 {
     struct cache_wish wish = {.kind = CACHE_FETCH, .file_id = file->id, .block = block, .count = 1};
     int result = file->stat_index == 0 ? -ENOENT : cache_ask(file->client, &wish);
@@ -138,7 +138,7 @@ static bool read_part_slow(struct cache_file *file, int fd, const struct part *p
 {
     cache_count(file->client->control, cache_stripe(), CACHE_MISSES, 1);
     for (unsigned i = 0; i < TRIES_MOST; i++) {
-        if (bring(file, fd, part->block) < 0)
+        if (ask_for(file, fd, part->block) < 0)
             return false;
         if (copy_part(file, part, buffer))
             return true;
@@ -155,31 +155,44 @@ static ssize_t fall_back(struct cache_file *file, int fd, void *buffer, size_t l
     return result;
 }
 
-static ssize_t read_parts(struct cache_file *file, int fd, char *buffer, size_t length,
-                          uint64_t offset)
-{
-    size_t done = 0;
-    while (done < length) {
-        struct part part = part_at(file, offset + done, length - done);
-        if (__builtin_expect(!copy_part(file, &part, buffer + done), 0) &&
-            !read_part_slow(file, fd, &part, buffer + done)) {
-            cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
-            ssize_t rest = fall_back(file, fd, buffer + done, length - done,
-                                     (off_t)(offset + done));
-            if (rest < 0)
-                return done > 0 ? (ssize_t)done : rest;
-            return (ssize_t)done + rest;
-        }
-        count_hit(file, part.length);
-        done += part.length;
-    }
-    return (ssize_t)done;
-}
-
 /* At the end, and for what makes no sense, the kernel has the say. */
 static bool is_inside(const struct cache_file *file, size_t length, off_t offset)
 {
     return offset >= 0 && (uint64_t)offset < file->size && length > 0;
+}
+
+static size_t length_inside(const struct cache_file *file, size_t length, off_t offset)
+{
+    uint64_t left = file->size - (uint64_t)offset;
+    if (length > READ_MOST)
+        length = READ_MOST;
+    return length < left ? length : (size_t)left;
+}
+
+/* Part by part, each from one block; from where the cache cannot go on, the kernel does. */
+static ssize_t read_inside(struct cache_file *file, int fd, char *buffer, size_t length,
+                           off_t offset)
+{
+    size_t done = 0;
+    length = length_inside(file, length, offset);
+    while (done < length) {
+        struct part part = part_at(file, (uint64_t)offset + done, length - done);
+        if (__builtin_expect(!copy_part(file, &part, buffer + done), 0) &&
+            !read_part_slow(file, fd, &part, buffer + done))
+            break;
+        count_hit(file, part.length);
+        done += part.length;
+    }
+    if (__builtin_expect(done < length, 0)) {
+        cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
+        ssize_t rest = fall_back(file, fd, buffer + done, length - done, offset + (off_t)done);
+        if (rest < 0 && done == 0)
+            return rest;
+        done += rest > 0 ? (size_t)rest : 0;
+    }
+    if (done > 0)
+        cache_ahead(file, (uint64_t)offset, done);
+    return (ssize_t)done;
 }
 
 ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, size_t length,
@@ -187,15 +200,7 @@ ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, s
 {
     if (is_off(file) || !is_inside(file, length, offset))
         return raw_pread(fd, buffer, length, offset);
-    uint64_t left = file->size - (uint64_t)offset;
-    if (length > READ_MOST)
-        length = READ_MOST;
-    if (length > left)
-        length = (size_t)left;
-    ssize_t result = read_parts(file, fd, buffer, length, (uint64_t)offset);
-    if (result > 0)
-        cache_ahead(file, (uint64_t)offset, (uint64_t)result);
-    return result;
+    return read_inside(file, fd, buffer, length, offset);
 }
 
 ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
@@ -204,7 +209,7 @@ ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t le
         return raw_pread(fd, buffer, length, offset);
     if (cache_file_check(file, fd) != CACHE_FILE_SAME)
         return fall_back(file, fd, buffer, length, offset);
-    return cache_file_read_checked(file, fd, buffer, length, offset);
+    return read_inside(file, fd, buffer, length, offset);
 }
 
 ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct iovec *parts,

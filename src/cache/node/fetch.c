@@ -228,7 +228,7 @@ static int step(struct fetch *fetch)
     return STEP_AGAIN;
 }
 
-static int bring(struct fetch *fetch)
+static int get(struct fetch *fetch)
 {
     struct directory *directory = &fetch->node->directory;
     fetch->slot = node_make_room(fetch->node, fetch->length);
@@ -267,7 +267,7 @@ int node_bring(struct node *node, struct loader_file *file, uint64_t block,
         return 0;
     if (!node_pending_enter(node, fetch.id, deadline_ns))
         return is_here(node, fetch.id) ? 0 : -EAGAIN;
-    int result = is_here(node, fetch.id) ? 0 : bring(&fetch);
+    int result = is_here(node, fetch.id) ? 0 : get(&fetch);
     node_pending_leave(node, fetch.id);
     return result;
 }

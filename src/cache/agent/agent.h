@@ -3,13 +3,15 @@
  * The agent: the process of a node that has its part of the cache, and serves the processes that
  * use it. It is a rank of a job of its own kind; the programs are not.
  *
- *   agent.c         life cycle
- *   agent_endings.c writers that have ended
- *   agent_pool.c    threads that serve requests and read ahead
- *   agent_socket.c  clients that attach, and files that they introduce
+ *   agent.c    life cycle
+ *   pool.c     threads that serve requests and read ahead
+ *   socket.c   clients that attach, and files that they introduce
+ *   endings.c  writers that have ended
+ *   setup.h    what the settings mean for it
+ *   keeper.h   the process that starts it, and the program
  */
-#ifndef CACHE_AGENT_H
-#define CACHE_AGENT_H
+#ifndef CACHE_AGENT_AGENT_H
+#define CACHE_AGENT_AGENT_H
 
 #include "cache/node/node.h"
 
@@ -77,7 +79,7 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
 void agent_serve(struct agent *agent, int timeout_ms);
 void agent_end(struct agent *agent);
 
-/* ---- agent_pool.c --------------------------------------------------------------------------- */
+/* ---- pool.c --------------------------------------------------------------------------------- */
 
 int agent_pool_start(struct agent *agent, int thread_count);
 void agent_pool_stop(struct agent *agent);
@@ -85,7 +87,7 @@ void agent_pool_stop(struct agent *agent);
 /* Free places of clients that are gone. */
 void agent_pool_reap(struct agent *agent);
 
-/* ---- agent_endings.c ------------------------------------------------------------------------ */
+/* ---- endings.c ------------------------------------------------------------------------------ */
 
 /* A writer has ended, or (pid > 0) ends with this process: tell all nodes when the file has
  * settled. 0, or -ENOSPC: it will not be told. */
@@ -94,7 +96,7 @@ int agent_ending_add(struct agent *agent, uint32_t watch, int pid);
 /* Tell those that are due; waits for the network. */
 void agent_endings_tell(struct agent *agent);
 
-/* ---- agent_socket.c ------------------------------------------------------------------------- */
+/* ---- socket.c ------------------------------------------------------------------------------- */
 
 int agent_socket_open(struct agent *agent, const char *name);
 void agent_socket_close(struct agent *agent);

@@ -3,8 +3,8 @@
  * The keeper: the process of a node that starts the agent and the program, and outlives both. When
  * the agent dies, it says so to the program's processes through memory, and they go on without.
  */
-#ifndef CACHE_KEEPER_H
-#define CACHE_KEEPER_H
+#ifndef CACHE_AGENT_KEEPER_H
+#define CACHE_AGENT_KEEPER_H
 
 struct settings;
 

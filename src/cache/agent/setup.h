@@ -3,8 +3,8 @@
  * What the settings mean for a node: the agent's options, and the control memory that it shares
  * with its clients.
  */
-#ifndef CACHE_SETUP_H
-#define CACHE_SETUP_H
+#ifndef CACHE_AGENT_SETUP_H
+#define CACHE_AGENT_SETUP_H
 
 #include "cache/agent/agent.h"
 

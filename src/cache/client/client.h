@@ -18,8 +18,8 @@
  * to open, as on NFS. Writers that are seen on any node of the job (cache_write_begin) are noticed
  * by the next read of everybody. See docs/cache.md.
  */
-#ifndef CACHE_CLIENT_H
-#define CACHE_CLIENT_H
+#ifndef CACHE_CLIENT_CLIENT_H
+#define CACHE_CLIENT_CLIENT_H
 
 #include "cache/cache.h"
 

@@ -5,16 +5,16 @@
  * A row has a head, which says who loads the block from the file system, once for all groups, and a
  * cell for each group, which says where a copy is. Model: tests/model/cache_claim.pml.
  *
- *   head   tag of the block's ID (26)  stage (2)  loader (14)  number of the claim (14)  renewals
- *   (8) cell   rank (14)  slot (22)  token (28); the token 0 with a rank + 1: being fetched by that
- *   rank
+ *   head  tag of the block's ID (26), stage (2), loader (14), number of claim (14), renewals (8)
+ *   cell  rank (14), slot (22), token (28). Token 0: being fetched by that rank, and instead of the
+ *         slot an odd number, another one each time. All 0: nothing.
  *
  * A claim's number makes every claim of a rank another one. Its loader renews it while it loads;
  * whoever waits takes it over when the loader is dead, or when nothing has changed for the length
  * of a lease by the waiter's own clock: clocks of different nodes are never compared.
  */
-#ifndef CACHE_CELL_H
-#define CACHE_CELL_H
+#ifndef CACHE_DIRECTORY_CELL_H
+#define CACHE_DIRECTORY_CELL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,8 +16,8 @@
  *   cell.h  the words of a row    directory.c  opening, time, peers
  *   rows.c  reading and changing  leases.c     claims that are kept while their block is loaded
  */
-#ifndef CACHE_DIRECTORY_H
-#define CACHE_DIRECTORY_H
+#ifndef CACHE_DIRECTORY_DIRECTORY_H
+#define CACHE_DIRECTORY_DIRECTORY_H
 
 #include "cache/directory/cell.h"
 #include "cache/layout.h"

@@ -3,8 +3,8 @@
  * Reading blocks from the file system: files that clients have introduced, and direct I/O, so that
  * the kernel does not keep what the cache keeps.
  */
-#ifndef CACHE_LOADER_H
-#define CACHE_LOADER_H
+#ifndef CACHE_FILES_LOADER_H
+#define CACHE_FILES_LOADER_H
 
 #include "cache/files/mounts.h"
 

@@ -13,8 +13,8 @@
  * afterwards. So each file system in the table is held open, and cannot be unmounted (except
  * lazily) until the agent ends.
  */
-#ifndef CACHE_MOUNTS_H
-#define CACHE_MOUNTS_H
+#ifndef CACHE_FILES_MOUNTS_H
+#define CACHE_FILES_MOUNTS_H
 
 #include "cache/layout.h"
 

@@ -11,8 +11,8 @@
  *
  * Functions that may wait for the network or the file system are marked; any thread may call any.
  */
-#ifndef CACHE_NODE_H
-#define CACHE_NODE_H
+#ifndef CACHE_NODE_NODE_H
+#define CACHE_NODE_NODE_H
 
 #include "cache/directory/directory.h"
 #include "cache/files/loader.h"
@@ -49,7 +49,7 @@ struct node_options {
     int64_t patience_ns; /* a reader waits no longer than that */
     bool use_checksum;
     bool use_direct;
-    bool is_simulated;                  /* see directory.h */
+    bool is_simulated;                  /* see directory_options */
     const struct loader_source *source; /* see loader.h */
     const struct mounts *mounts;        /* the same */
 };

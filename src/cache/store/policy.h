@@ -9,8 +9,8 @@
  * have. The two pull at the ratio with the times that they cost; the loss of a last copy pulls for
  * all nodes, because any of them may be the one that notices.
  */
-#ifndef CACHE_POLICY_H
-#define CACHE_POLICY_H
+#ifndef CACHE_STORE_POLICY_H
+#define CACHE_STORE_POLICY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

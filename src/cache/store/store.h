@@ -11,8 +11,8 @@
  * Any thread may call; none of these waits for anything but the lock, and none talks to other
  * nodes: whoever gives up a block tells the directory between store_victim() and store_release().
  */
-#ifndef CACHE_STORE_H
-#define CACHE_STORE_H
+#ifndef CACHE_STORE_STORE_H
+#define CACHE_STORE_STORE_H
 
 #include "cache/index.h"
 

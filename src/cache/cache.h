@@ -14,7 +14,7 @@
  *                Not there: ask.c posts a request and sleeps on its answer.
  *   agent/       agent.h: the process of this node that has the memory. pool.c takes the request.
  *   node/        node.h: fetch.c gets the block, one thread for all that want it (pending.c), into
- *                room that evict.c makes if need be, and
+ *                a slot that evict.c makes free if need be.
  *   store/       store.h: the slots, and who leaves first; policy.h: how many last copies are kept.
  *   directory/   directory.h: which node has the block, or who is to load it (rows.c). If one has
  *                it, node/copy.c pulls it from there.
@@ -25,10 +25,10 @@
  * copies it, and the directory is told. Whatever fails, the client reads with pread(2) from the
  * kernel.
  *
- * Rooms know those that stand after them here, and never the other way: interposer, mount < client;
- * agent < node < {store, directory, files}. Client and agent are different processes, and agree on
- * what is in this folder: cache.h, layout.h (the shared memory), index.h and key.h (finding a block
- * in it), raw.h (system calls that the interposer does not catch).
+ * Lower knows nothing of higher: client < {interposer, mount}; {store, directory, files} < node <
+ * agent. Client and agent are different processes and know nothing of each other; what they agree
+ * on is in this folder, below all rooms: layout.h (the shared memory), index.h and key.h (finding a
+ * block in it), raw.h (system calls that the interposer does not catch).
  */
 #ifndef CACHE_CACHE_H
 #define CACHE_CACHE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The index of a node's cache: from a block's ID to its slot. Read by all clients without a lock;
- * changed by the agent, one thread at a time.
+ * changed by store/store.c, one thread at a time.
  *
  * It only suggests: what counts is the ID and the token in the slot, so that an entry that is gone
  * or new while somebody looks does no harm.
@@ -77,9 +77,5 @@ static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t tok
     load_fence(); /* the copy before, the look after */
     return atomic_load_explicit(&slot->token, memory_order_relaxed) == token;
 }
-
-/* For the agent. False: both buckets are full. */
-bool cache_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
-void cache_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
 
 #endif

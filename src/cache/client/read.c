@@ -155,14 +155,12 @@ static ssize_t fall_back(struct cache_file *file, int fd, void *buffer, size_t l
     return result;
 }
 
-/* At the end, and for what makes no sense, the kernel has the say. */
-static bool is_inside(const struct cache_file *file, size_t length, off_t offset)
-{
-    return offset >= 0 && (uint64_t)offset < file->size && length > 0;
-}
-
+/* How much of a read the cache may serve; 0: the kernel has the say, at the end of the file and for
+ * what makes no sense. */
 static size_t length_inside(const struct cache_file *file, size_t length, off_t offset)
 {
+    if (is_off(file) || offset < 0 || (uint64_t)offset >= file->size)
+        return 0;
     uint64_t left = file->size - (uint64_t)offset;
     if (length > READ_MOST)
         length = READ_MOST;
@@ -174,7 +172,6 @@ static ssize_t read_inside(struct cache_file *file, int fd, char *buffer, size_t
                            off_t offset)
 {
     size_t done = 0;
-    length = length_inside(file, length, offset);
     while (done < length) {
         struct part part = part_at(file, (uint64_t)offset + done, length - done);
         if (__builtin_expect(!copy_part(file, &part, buffer + done), 0) &&
@@ -198,18 +195,20 @@ static ssize_t read_inside(struct cache_file *file, int fd, char *buffer, size_t
 ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, size_t length,
                                 off_t offset)
 {
-    if (is_off(file) || !is_inside(file, length, offset))
+    size_t inside = length_inside(file, length, offset);
+    if (inside == 0)
         return raw_pread(fd, buffer, length, offset);
-    return read_inside(file, fd, buffer, length, offset);
+    return read_inside(file, fd, buffer, inside, offset);
 }
 
 ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
 {
-    if (is_off(file) || !is_inside(file, length, offset))
+    size_t inside = length_inside(file, length, offset);
+    if (inside == 0)
         return raw_pread(fd, buffer, length, offset);
     if (cache_file_check(file, fd) != CACHE_FILE_SAME)
         return fall_back(file, fd, buffer, length, offset);
-    return read_inside(file, fd, buffer, length, offset);
+    return read_inside(file, fd, buffer, inside, offset);
 }
 
 ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct iovec *parts,

@@ -96,7 +96,8 @@ static int load(struct fetch *fetch, uint64_t *cell)
         cache_count(node->control, 0, CACHE_LOAD_ERRORS, 1);
         return result;
     }
-    node_pretend(node, fetch->length);
+    if (node->pretended > 0)
+        node_pretend(node, fetch->length);
     return publish(fetch, true, node_checksum(node, data, fetch->length), cell);
 }
 

@@ -112,7 +112,7 @@ uint64_t node_checksum(const struct node *node, const void *data, uint64_t lengt
 /* ---- pretend.c: waits ----------------------------------------------------------------------- */
 
 /* Take the time that a pretended file system takes to give so many bytes: it serves all nodes one
- * after the other, at a fixed speed. At once, if the real one is used. */
+ * after the other, at a fixed speed. */
 void node_pretend(struct node *node, uint64_t length);
 
 /* ---- node.c: waits -------------------------------------------------------------------------- */

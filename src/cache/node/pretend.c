@@ -11,8 +11,6 @@
 
 void node_pretend(struct node *node, uint64_t length)
 {
-    if (node->pretended == 0)
-        return;
     struct rh_remote word = rh_at(0, CACHE_SID_DIRECTORY,
                                   offsetof(struct directory_head, busy_until_ns));
     uint64_t cost = length * NS_PER_S / node->pretended;

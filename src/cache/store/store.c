@@ -145,6 +145,35 @@ static void give(struct store *store, uint32_t slot)
         give_chunk(store, slot);
 }
 
+/* ---- The index ------------------------------------------------------------------------------ */
+
+static bool replace_entry(struct cache_arena *arena, const uint64_t id[2], uint64_t before,
+                          uint64_t after)
+{
+    uint32_t mask = arena->shape->bucket_count - 1;
+    for (uint32_t step = 0; step < 2; step++) {
+        struct cache_bucket *bucket = &arena->buckets[((id[0] >> 1) + step) & mask];
+        for (unsigned i = 0; i < CACHE_ENTRIES; i++) {
+            if (atomic_load_explicit(&bucket->entry[i], memory_order_relaxed) != before)
+                continue;
+            /* release: pairs with the load in cache_index_find() */
+            atomic_store_explicit(&bucket->entry[i], after, memory_order_release);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool store_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot)
+{
+    return replace_entry(arena, id, 0, cache_index_entry(id, slot));
+}
+
+void store_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot)
+{
+    replace_entry(arena, id, cache_index_entry(id, slot), 0);
+}
+
 /* ---- Life of a block ------------------------------------------------------------------------ */
 
 int store_open(struct store *store, void *arena, struct cache_control *control,
@@ -224,7 +253,7 @@ uint64_t store_publish(struct store *store, uint32_t slot, const uint64_t id[2],
     set_header(header, id, length, checksum);
     /* release: pairs with cache_index_find(); data and ID come before the token */
     atomic_store_explicit(&header->token, token, memory_order_release);
-    if (cache_index_add(&store->arena, id, slot)) {
+    if (store_index_add(&store->arena, id, slot)) {
         atomic_store_explicit(&cache_touched(store->control, &store->shape)[slot], 0,
                               memory_order_relaxed);
         list_add(store, slot, STORE_GENERAL);
@@ -322,7 +351,7 @@ void store_release(struct store *store, uint32_t slot)
     pthread_mutex_lock(&store->lock);
     assert(store->slots[slot].state == STORE_LEAVING);
     store_id(store, slot, id);
-    cache_index_remove(&store->arena, id, slot);
+    store_index_remove(&store->arena, id, slot);
     atomic_store_explicit(&header->token, 0, memory_order_relaxed);
     atomic_store_explicit(&header->id[0], 0, memory_order_relaxed);
     full_fence(); /* whoever sees a byte of what comes next sees that the token is gone */

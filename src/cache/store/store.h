@@ -95,6 +95,10 @@ void store_release(struct store *store, uint32_t slot);
  * CACHE_NO_SLOT. */
 uint32_t store_sibling(struct store *store, uint32_t slot);
 
+/* Let a slot be found by its ID, or not any more; inside the lock. False: both buckets are full. */
+bool store_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
+void store_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
+
 /* The ID that a slot holds. */
 void store_id(const struct store *store, uint32_t slot, uint64_t id[2]);
 

@@ -53,7 +53,7 @@ int trial_read(struct trial *trial, struct trial_file *file, uint64_t offset, ui
     ssize_t got;
     if (trial->is_plain) {
         got = pread(file->fd, trial->buffer, length, (off_t)offset);
-        if (got > 0)
+        if (got > 0 && trial->agent.node.pretended > 0)
             node_pretend(&trial->agent.node, (uint64_t)got);
     } else {
         got = cache_file_read(&file->file, file->fd, trial->buffer, length, (off_t)offset);

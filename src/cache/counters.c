@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names and sums of the cache's counters; see client.h.
+ * Names and sums of the cache's counters; see cache.h.
  */
-#include "cache/client_state.h"
+#include "cache/layout.h"
 
 #include <string.h>
 
@@ -39,9 +39,4 @@ void cache_counters_sum(const struct cache_control *control, uint64_t values[CAC
             values[i] += atomic_load_explicit(&control->counters[stripe].value[i],
                                               memory_order_relaxed);
     }
-}
-
-void cache_client_counters(const struct cache_client *client, uint64_t values[CACHE_COUNTER_COUNT])
-{
-    cache_counters_sum(client->control, values);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The index of a node's cache: from a block's ID to its slot. Read by all clients without a lock;
- * changed by the agent, one thread at a time.
+ * changed by store/store.c, one thread at a time.
  *
  * It only suggests: what counts is the ID and the token in the slot, so that an entry that is gone
  * or new while somebody looks does no harm.
@@ -65,15 +65,17 @@ static inline uint32_t cache_index_find(const struct cache_arena *arena, const u
     return CACHE_NO_SLOT;
 }
 
+static inline bool cache_index_has(const struct cache_arena *arena, const uint64_t id[2])
+{
+    uint64_t token;
+    return cache_index_find(arena, id, &token) != CACHE_NO_SLOT;
+}
+
 /* Whether the token still stands after the data has been read: then the data is that of the ID. */
 static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t token)
 {
     load_fence(); /* the copy before, the look after */
     return atomic_load_explicit(&slot->token, memory_order_relaxed) == token;
 }
-
-/* For the agent. False: both buckets are full. */
-bool cache_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
-void cache_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/splitmix.h"
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* What a file's contents depend on. ctime is part of it because mtime can be set back. */
 struct cache_key {
@@ -21,6 +22,20 @@ struct cache_key {
     int64_t mtime_ns, ctime_ns;
     uint64_t size;
 };
+
+static inline int64_t cache_time_ns(const struct timespec *time)
+{
+    return time->tv_sec * 1000000000LL + time->tv_nsec;
+}
+
+static inline struct cache_key cache_key_of(uint64_t file_system, const struct stat *status)
+{
+    return (struct cache_key){.file_system = file_system,
+                              .inode = status->st_ino,
+                              .mtime_ns = cache_time_ns(&status->st_mtim),
+                              .ctime_ns = cache_time_ns(&status->st_ctim),
+                              .size = (uint64_t)status->st_size};
+}
 
 static inline uint64_t cache_mix2(uint64_t a, uint64_t b)
 {

@@ -20,9 +20,11 @@
 #ifndef CACHE_LAYOUT_H
 #define CACHE_LAYOUT_H
 
-#include "cache/client.h"
+#include "cache/cache.h"
+#include "cache/key.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define CACHE_MAGIC       0x6f636e6174656e31u
 #define CACHE_VERSION     4u
@@ -89,6 +91,12 @@ _Static_assert(sizeof(struct cache_slot) == 64, "one line each");
 static inline uint64_t cache_watch_writers(uint64_t word)
 {
     return word >> 40;
+}
+
+static inline uint32_t cache_watch_index(const struct cache_shape *shape, uint64_t file_system,
+                                         uint64_t inode)
+{
+    return (uint32_t)cache_watch_hash(file_system, inode) & (shape->watch_count - 1);
 }
 
 /* ---- Card ----------------------------------------------------------------------------------- */
@@ -158,6 +166,11 @@ struct cache_request {
     uint64_t block; /* for writers: the word */
     uint32_t count; /* CACHE_AHEAD: how many blocks */
 };
+
+static inline bool cache_request_move(struct cache_request *request, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong(&request->stage, &from, to);
+}
 
 /* What is known of a file, for `rhinet cache stat`. */
 struct cache_file_stat {

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cache/node.h"
+#include "cache/node/node.h"
 #include "experiment/failure.h"
 #include "experiment/fat_tree.h"
 #include "simulated/simulated.h"

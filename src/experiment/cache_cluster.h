@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The file cache on a simulated cluster: each node is a fiber that reads through the cache's own
- * code (cache/node.h), over NIC martini, in virtual time. The file system is one server that all
+ * code (cache/node), over NIC martini, in virtual time. The file system is one server that all
  * nodes share. Without threads there is no reading ahead, and nobody renews claims: nobody dies
  * here either, and leases are long.
  */
 #ifndef EXPERIMENT_CACHE_CLUSTER_H
 #define EXPERIMENT_CACHE_CLUSTER_H
 
-#include "cache/client.h"
+#include "cache/cache.h"
 
 #include <stdbool.h>
 #include <stdint.h>

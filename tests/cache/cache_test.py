@@ -24,6 +24,7 @@ import tap  # noqa: E402
 
 RHINET = os.environ["TEST_RHINET"]
 READER = os.environ["TEST_READER"]
+CALLS = os.environ["TEST_CALLS"]
 CHANGE = os.environ["TEST_CHANGE"]
 SCRIBBLE = os.environ["TEST_SCRIBBLE"]
 HANG_S = 120
@@ -403,6 +404,21 @@ class Paths(Case):
         job = Run(1, [], "--path", "/does/not/exist", program=["true"]).finish()
         self.assertEqual(job.status, 2)
         self.assertIn("no such folder", job.err)
+
+
+class Calls(Case):
+    """What client.h says of its calls to the kernel."""
+
+    def test_as_few_as_promised(self):
+        job = Run(1, None, program=[CALLS, LARGE]).finish()
+        self.assertEqual(job.status, 0, job.err)
+        found = {line["what"]: line for line in job.nodes}
+        self.assertLessEqual(found["open"]["readlink"], 1)
+        self.assertEqual((found["open"]["statx"], found["open"]["others"]), (1, 0))
+        self.assertEqual([found["hit"][name] for name in ("statx", "readlink", "others")],
+                         [1, 0, 0])
+        # The second asks the server, which may have heard of the writer before this host.
+        self.assertEqual(found["open after a writer"]["statx"], 2)
 
 
 class Change(Case):

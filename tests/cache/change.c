@@ -6,7 +6,7 @@
  *
  *   cache-change FILE WRITES
  */
-#include "cache/client.h"
+#include "cache/client/client.h"
 #include "pattern.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
  * --gate: begin when the other end of that pipe is closed, so that all nodes begin at once.
  * --again: open each file anew for every read.
  */
-#include "cache/client.h"
+#include "cache/client/client.h"
 #include "pattern.h"
 
 #include <errno.h>

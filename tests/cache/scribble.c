@@ -5,7 +5,7 @@
  * clients are only to read and that it could map for writing, and "accepted KIND BLOCK" for what it
  * said of a writer of no file's word.
  */
-#include "cache/client_state.h"
+#include "cache/client/state.h"
 #include "cache/raw.h"
 #include "pattern.h"
 

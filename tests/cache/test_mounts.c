@@ -3,7 +3,7 @@
  * Which file systems are one for all hosts, which are each host's own, and which are not cached at
  * all; as /proc/self/mountinfo shows them.
  */
-#include "cache/mounts.h"
+#include "cache/files/mounts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

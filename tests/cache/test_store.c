@@ -2,7 +2,7 @@
  *
  * The store alone: index, slots, tokens, lists, small objects and whole blocks.
  */
-#include "cache/store.h"
+#include "cache/store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,14 +221,14 @@ static void a_full_index_refuses(void **state)
     uint32_t added = 0;
     for (uint64_t i = 1; i < 100; i++) {
         uint64_t id[2] = {1, i << 24};
-        if (!cache_index_add(arena, id, 0))
+        if (!store_index_add(arena, id, 0))
             break;
         added++;
     }
     assert_int_equal(added, arena->shape->bucket_count == 1 ? CACHE_ENTRIES : 2 * CACHE_ENTRIES);
     uint64_t id[2] = {1, 1 << 24};
-    cache_index_remove(arena, id, 0);
-    assert_true(cache_index_add(arena, id, 0));
+    store_index_remove(arena, id, 0);
+    assert_true(store_index_add(arena, id, 0));
 }
 
 int main(void)

@@ -2,9 +2,9 @@
  *
  * Names of contents, words of the directory, and the ratio of singlets.
  */
-#include "cache/cell.h"
+#include "cache/directory/cell.h"
 #include "cache/key.h"
-#include "cache/policy.h"
+#include "cache/store/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who reads a block from the file system: src/cache/directory.c and fetch.c.
+ * Who reads a block from the file system: src/cache, directory/rows.c and
+ * node/fetch.c.
  *
  * Three nodes want the same block at once. A bucket of the directory has two places for rows, one
  * of which holds another block's row until somebody frees it at any moment: so two nodes may see

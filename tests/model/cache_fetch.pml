@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A slot of the cache while its block leaves and comes back: src/cache/store.c, fetch.c, evict.c, and
- * the copy of a hit in client_read.c.
+ * A slot of the cache while its block leaves and comes back: src/cache, store/store.c, node/fetch.c,
+ * copy.c and evict.c, and the copy of a hit in client/read.c.
  *
  * The holder gives up block A, has block B in the same slot, then A again. Another node fetches A by
  * the directory's cell, which may be old; a process of the holder's own node copies A without a lock.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import check_format
@@ -113,11 +114,6 @@ class Layers(Case):
                 self.include("src/route/check/check.c", f"route/{room}.h")
                 self.speaks(check_layers, "route/check must not include")
 
-    def test_no_cycles(self):
-        self.assertIsNone(check_layers.cycles({"a": ["b", "c"], "b": ["c"], "c": []}))
-        self.assertEqual(check_layers.cycles({"a": ["b"], "b": ["c"], "c": ["b"]}),
-                         ["b", "c", "b"])
-
     def test_private_of_subfolder(self):
         self.include("src/job/member/join.c", "nic/shm/ring.h")
         self.speaks(check_layers, "private to nic/shm")
@@ -160,6 +156,46 @@ class Layers(Case):
         self.speaks(check_layers, "job/member must not include job/manager/manager.h")
         self.include("src/job/job.h", "job/manager/manager.h")
         self.speaks(check_layers, "job must not include job/manager/manager.h", count=2)
+
+    def test_rooms_of_the_cache(self):
+        for name in ("cache.h", "layout.h", "raw.h", "client/client.h", "client/state.h",
+                     "node/node.h", "store/store.h", "agent/agent.h"):
+            self.write(f"src/cache/{name}", SPDX)
+        self.include("src/cache/client/read.c", "cache/raw.h")
+        self.include("src/cache/interposer/read.c", "cache/client/client.h")
+        self.include("src/cache/mount/main.c", "cache/client/client.h")
+        self.include("src/cache/agent/pool.c", "cache/node/node.h")
+        self.include("src/cache/node/fetch.c", "cache/store/store.h")
+        self.silent(check_layers)
+        for path, target, words in (
+                ("interposer/table.c", "cache/raw.h", "cache is not below it"),
+                ("interposer/table.c", "cache/client/state.h", "private to cache/client"),
+                ("mount/main.c", "cache/layout.h", "cache is not below it"),
+                ("client/ask.c", "cache/agent/agent.h", "cache/agent is not below it"),
+                ("agent/keeper.c", "cache/client/client.h", "cache/client is not below it"),
+                ("layout.h", "cache/client/client.h", "cache/client is not below it"),
+                ("store/store.c", "cache/node/node.h", "cache/node is not below it"),
+                ("node/evict.c", "cache/agent/agent.h", "cache/agent is not below it")):
+            with self.subTest(path=path, target=target):
+                before = (self.root / "src/cache" / path)
+                text = before.read_text() if before.exists() else SPDX
+                self.include(f"src/cache/{path}", target)
+                self.speaks(check_layers, words)
+                before.write_text(text)
+
+    def test_what_the_cache_keeps_to_itself(self):
+        self.write("src/cache/raw.h", SPDX)
+        self.include("src/cli/cache/run.c", "cache/raw.h")
+        self.speaks(check_layers, "cache/raw.h is private to cache")
+
+    def test_rules_that_go_in_a_ring(self):
+        with unittest.mock.patch.dict(check_layers.BELOW, {"base": ["cache/agent"]}):
+            self.speaks(check_layers, "stand on each other", "base", "cache/node")
+
+    def test_room_without_rules(self):
+        self.write("src/cache/tier/tier.c", SPDX)
+        self.write("src/nic/other/other.c", SPDX)
+        self.speaks(check_layers, "src/cache/tier/tier.c", "no rules")
 
     def test_what_a_sub_folder_shows(self):
         self.write("src/nic/martini/call.h", SPDX)

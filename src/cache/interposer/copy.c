@@ -3,8 +3,7 @@
  * sendfile, copy_file_range and splice out of a file of the cache, by way of memory. Where both
  * files are on one file system copy_file_range is left to it: it may copy without moving data.
  */
-#include "cache/interposer/descriptor.h"
-#include "cache/interposer/read.h"
+#include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/table.h"
 

@@ -2,10 +2,11 @@
  *
  * close, dup, fcntl and lseek with their kin: what becomes of descriptor numbers and offsets.
  */
-#include "cache/interposer/descriptor.h"
+#include "cache/interposer/calls.h"
 
 #include "cache/interposer/real.h"
 #include "cache/interposer/table.h"
+#include "cache/interposer/writers.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -180,8 +181,7 @@ ENTRY off_t lseek(int fd, off_t offset, int whence)
 off_t lseek64(int fd, off_t offset, int whence)
     __attribute__((alias("lseek"), visibility("default")));
 
-/* ---- The same without a function of its own
- * --------------------------------------------------- */
+/* ---- The same without a function of its own ------------------------------------------------- */
 
 /* Whether a system call makes a process with descriptors of its own, as fork does. */
 static bool is_fork(long number, const long *arguments)
@@ -217,11 +217,11 @@ ENTRY long syscall(long number, ...)
     real_ensure();
     if (!is_fork(number, a))
         return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    table_fork_begins();
+    writers_fork_begins();
     long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (result == 0)
-        table_forked();
+        writers_forked();
     else
-        table_fork_ends();
+        writers_fork_ends();
     return result;
 }

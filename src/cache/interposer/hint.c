@@ -3,7 +3,7 @@
  * posix_fadvise, readahead: for a file of the cache they go to the cache, not to the kernel, which
  * would load the file a second time. And aio_read.
  */
-#include "cache/interposer/read.h"
+#include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/table.h"
 

@@ -11,6 +11,7 @@
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
 #include "cache/interposer/table.h"
+#include "cache/interposer/writers.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -73,7 +74,7 @@ ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd
     if (!description) {
         void *place = real.mmap(address, length, protection, flags, fd, offset);
         if (place != MAP_FAILED && fd >= 0 && (flags & MAP_SHARED))
-            table_note_mapped(fd);
+            writer_note_mapped(fd);
         return place;
     }
     int error = errno;

@@ -3,7 +3,7 @@
  * open, openat, creat and their twins. The kernel opens, and so decides about permissions; we look
  * at what it has opened.
  */
-#include "cache/interposer/open.h"
+#include "cache/interposer/calls.h"
 
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
@@ -116,8 +116,7 @@ int openat64(int folder, const char *path, int flags, ...)
     __attribute__((alias("openat"), visibility("default")));
 int creat64(const char *path, mode_t mode) __attribute__((alias("creat"), visibility("default")));
 
-/* ---- The twins of programs compiled with _FORTIFY_SOURCE
- * -------------------------------------- */
+/* ---- The twins of programs compiled with _FORTIFY_SOURCE ------------------------------------ */
 
 int __open_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);

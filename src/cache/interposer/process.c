@@ -7,10 +7,11 @@
  * memory without sharing descriptors, or the other way round, cannot have one table: a vfork child
  * is kept from it, and after a clone of that kind nothing is cached any more.
  */
-#include "cache/interposer/open.h"
+#include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
 #include "cache/interposer/table.h"
+#include "cache/interposer/writers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,18 +28,18 @@ __attribute__((constructor(101))) static void begin(void)
     scope_begin();
     if (!atomic_load(&scope_is_on))
         return;
-    pthread_atfork(table_fork_begins, table_fork_ends, table_forked);
+    pthread_atfork(writers_fork_begins, writers_fork_ends, writers_forked);
     open_inherited();
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    table_end_writers();
+    writers_end();
 }
 
 ENTRY void _exit(int status)
 {
-    table_end_writers();
+    writers_end();
     real_ensure();
     real.exit_now(status);
 }
@@ -50,12 +51,12 @@ void _Exit(int status) __attribute__((alias("_exit"), visibility("default")));
 ENTRY pid_t _Fork(void)
 {
     real_ensure();
-    table_fork_begins();
+    writers_fork_begins();
     pid_t pid = real.fork_only();
     if (pid == 0)
-        table_forked();
+        writers_forked();
     else
-        table_fork_ends();
+        writers_fork_ends();
     return pid;
 }
 
@@ -139,9 +140,9 @@ ENTRY int daemon(int keep_folder, int keep_output)
 /* The new program finds the descriptors it inherits by itself (open_inherited). */
 ENTRY int execve(const char *path, char *const *arguments, char *const *environment)
 {
-    table_end_writers();
+    writers_end();
     int result = real.execve(path, arguments, environment);
-    table_resume_writers();
+    writers_resume();
     return result;
 }
 
@@ -152,10 +153,10 @@ ENTRY int execv(const char *path, char *const *arguments)
 
 ENTRY int execvpe(const char *file, char *const *arguments, char *const *environment)
 {
-    table_end_writers();
+    writers_end();
     real_ensure();
     int result = real.execvpe(file, arguments, environment);
-    table_resume_writers();
+    writers_resume();
     return result;
 }
 
@@ -166,10 +167,10 @@ ENTRY int execvp(const char *file, char *const *arguments)
 
 ENTRY int fexecve(int fd, char *const *arguments, char *const *environment)
 {
-    table_end_writers();
+    writers_end();
     real_ensure();
     int result = real.fexecve(fd, arguments, environment);
-    table_resume_writers();
+    writers_resume();
     return result;
 }
 

@@ -3,7 +3,7 @@
  * read, pread, readv, preadv, preadv2 and their checked twins. A descriptor that is not in the
  * table costs one load.
  */
-#include "cache/interposer/read.h"
+#include "cache/interposer/calls.h"
 
 #include "cache/interposer/position.h"
 #include "cache/interposer/real.h"
@@ -111,8 +111,7 @@ ssize_t preadv64(int fd, const struct iovec *parts, int part_count, off_t offset
 ssize_t preadv64v2(int fd, const struct iovec *parts, int part_count, off_t offset, int flags)
     __attribute__((alias("preadv2"), visibility("default")));
 
-/* ---- The twins of programs compiled with _FORTIFY_SOURCE
- * -------------------------------------- */
+/* ---- The twins of programs compiled with _FORTIFY_SOURCE ------------------------------------ */
 
 ssize_t __read_chk(int fd, void *buffer, size_t length, size_t room);
 ssize_t __pread_chk(int fd, void *buffer, size_t length, off_t offset, size_t room);

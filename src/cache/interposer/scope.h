@@ -6,7 +6,7 @@
 #ifndef CACHE_INTERPOSER_SCOPE_H
 #define CACHE_INTERPOSER_SCOPE_H
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,11 +4,8 @@
  * in between, so a file of the cache gets a stream whose read function is ours (fopencookie). The
  * stream has the real descriptor number in it, for fileno.
  */
-#include "cache/interposer/stream.h"
+#include "cache/interposer/calls.h"
 
-#include "cache/interposer/descriptor.h"
-#include "cache/interposer/open.h"
-#include "cache/interposer/read.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
 #include "cache/interposer/table.h"

@@ -9,9 +9,6 @@
  * (a system call of the program's own, io_uring) leaves a wrong yes; so whoever finds a file here
  * has it checked against the descriptor (cache_file_check) before anything is read or moved.
  *
- * Writers tell the others when they begin, and when the kernel has closed the file. A process that
- * ends or becomes another program says only that: its agent tells the end when it is gone.
- *
  * Looking up takes no lock: a thread counts itself in, on a counter that few others share, loads
  * the slot, works, and counts itself out. Descriptions are never freed, and used again only when
  * every counter has been seen at zero since they were taken out. No function here allocates with
@@ -21,7 +18,7 @@
 #ifndef CACHE_INTERPOSER_TABLE_H
 #define CACHE_INTERPOSER_TABLE_H
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,7 +35,7 @@ struct description {
     enum description_kind kind;
     _Atomic uint64_t guess; /* where the kernel's offset is likely to be */
     struct cache_file file; /* of a writer only device and inode */
-    /* Of a writer: */
+    /* Of a writer; see writers.h: */
     _Atomic int owner;       /* the process that has begun, and is to tell the end */
     _Atomic bool is_ending;  /* the agent knows: it ends with this process */
     _Atomic bool is_mapped;  /* what is mapped can be written after it is closed */
@@ -91,23 +88,11 @@ void table_forget(int fd);
 /* Numbers from here on were never in the table. */
 unsigned table_end(void);
 
-/* A mapping of fd is made that others share. */
-void table_note_mapped(int fd);
-
 /* copy is a new number for what fd is. */
 void table_duplicate(int fd, int copy);
 
 /* Look again what fd is, and ask the server: the program has just got a lock on it. */
 void table_renew(int fd);
-
-/* Writers end with the process (exec, exit), or go on after all (exec failed). */
-void table_end_writers(void);
-void table_resume_writers(void);
-
-/* Around a fork: before, in the parent, in the child. What is written in both is begun twice. */
-void table_fork_begins(void);
-void table_fork_ends(void);
-void table_forked(void);
 
 /* Descriptors have become something that one table cannot tell; nothing is cached from now on. */
 void table_abandon(void);

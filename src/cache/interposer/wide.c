@@ -3,8 +3,8 @@
  * Wide characters from a stream of ours: the C library gives such streams bytes only, so fgetwc and
  * its kin are made here, of bytes. (fwscanf is not: it finds nothing on them.)
  */
+#include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
-#include "cache/interposer/stream.h"
 
 #include <errno.h>
 #include <limits.h>

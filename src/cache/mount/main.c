@@ -4,7 +4,7 @@
  * a program of its own so that only it needs libfuse. READONLY: 0 or 1. Serves until it is told to
  * end; with a PROGRAM, until that has ended, and then ends with its status.
  */
-#include "cache/client.h"
+#include "cache/client/client.h"
 #include "cache/mount/passthrough.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "cache/mount/passthrough.h"
 
-#include "cache/client.h"
+#include "cache/client/client.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * machine can only add to it.
  */
 #include "base/settings.h"
-#include "cache/client.h"
+#include "cache/cache.h"
 #include "cli/cache/bench.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"

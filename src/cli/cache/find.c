@@ -4,7 +4,7 @@
  */
 #include "cli/cache/find.h"
 
-#include "cache/setup.h"
+#include "cache/agent/setup.h"
 #include "cli/cli.h"
 
 #include <ctype.h>

@@ -8,6 +8,8 @@
 
 #include "cache/layout.h"
 
+#include <stddef.h>
+
 #define CACHE_FIND_MOST 256
 
 /* Copies of the nodes' control memory, by job and rank; returns how many. free() each. */

@@ -6,7 +6,7 @@
 #include "cli/run/run.h"
 #include "base/memory_room.h"
 #include "base/settings.h"
-#include "cache/keeper.h"
+#include "cache/agent/keeper.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "cache/setup.h"
+#include "cache/agent/setup.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"
@@ -34,7 +34,7 @@ int trial_file_open(struct trial *trial, const char *path, struct trial_file *fi
     file->size = (uint64_t)status.st_size;
     /* A real file system is read from where it is, not from the kernel's cache; a pretended one
      * takes its time, and no more than that. */
-    if (trial->is_plain && trial->agent.node.loader.pretended == 0)
+    if (trial->is_plain && trial->agent.node.pretended == 0)
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     int result = trial->is_plain ? 0 : cache_file_open(trial->client, &file->file, file->fd);
     if (result < 0)
@@ -62,8 +62,8 @@ int trial_read(struct trial *trial, struct trial_file *file, uint64_t offset, ui
     ssize_t got;
     if (trial->is_plain) {
         got = pread(file->fd, trial->buffer, length, (off_t)offset);
-        if (got > 0 && trial->agent.node.loader.pretended > 0)
-            loader_pretend(&trial->agent.node.loader, (uint64_t)got);
+        if (got > 0 && trial->agent.node.pretended > 0)
+            node_pretend(&trial->agent.node, (uint64_t)got);
     } else {
         got = cache_file_read(&file->file, file->fd, trial->buffer, length, (off_t)offset);
     }

@@ -10,7 +10,8 @@
 #ifndef CLI_CACHE_TRIAL_H
 #define CLI_CACHE_TRIAL_H
 
-#include "cache/agent.h"
+#include "cache/agent/agent.h"
+#include "cache/client/client.h"
 
 #include <rhinet/msg.h>
 

@@ -5,6 +5,7 @@
  */
 #include "base/array.h"
 #include "base/clock.h"
+#include "cache/client/client.h"
 #include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The agent: the process of a node that has its part of the cache, and serves the processes that
+ * use it. It is a rank of a job of its own kind; the programs are not.
+ *
+ *   agent.c    life cycle
+ *   pool.c     threads that serve requests and read ahead
+ *   socket.c   clients that attach, and files that they introduce
+ *   endings.c  writers that have ended
+ *   setup.h    what the settings mean for it
+ *   keeper.h   the process that starts it, and the program
+ */
+#ifndef CACHE_AGENT_AGENT_H
+#define CACHE_AGENT_AGENT_H
+
+#include "cache/node/node.h"
+
+#define AGENT_THREADS_MOST 32
+#define AGENT_AHEAD_MOST   512
+#define AGENT_LINES_MOST   64 /* connections that are served at a time */
+#define AGENT_ENDINGS_MOST 4096
+
+/* A block that is to be read ahead. */
+struct agent_ahead {
+    uint64_t file_id[2];
+    uint64_t block;
+};
+
+/* A writer whose end is to be told. */
+struct agent_ending {
+    uint32_t watch;
+    int pid;        /* 0, or it ends with that process */
+    int64_t due_ns; /* without a process: when */
+};
+
+struct agent {
+    struct node node;
+    struct cache_control *control;
+    struct cache_card *card;
+    struct mounts mounts;
+    int control_fd, card_fd;
+    int arena_fd, watch_fd; /* for clients: only to be read */
+    int listen_fd;
+    int line_fds[AGENT_LINES_MOST];
+    int line_count;
+    int thread_count;
+    pthread_t threads[AGENT_THREADS_MOST];
+    pthread_t keeper; /* renews claims */
+    _Atomic bool is_ending;
+    pthread_mutex_t ahead_lock;
+    struct agent_ahead ahead[AGENT_AHEAD_MOST]; /* a ring */
+    uint32_t ahead_first, ahead_count;
+    _Atomic int ahead_busy; /* threads that read ahead */
+    int64_t settle_ns;
+    pthread_mutex_t ending_lock;
+    struct agent_ending endings[AGENT_ENDINGS_MOST];
+    uint32_t ending_count;
+    _Atomic int64_t endings_next_ns; /* when to look at them again */
+};
+
+struct agent_options {
+    struct node_options node;
+    struct mounts mounts;          /* with its paths */
+    struct cache_control *control; /* its shape is filled in */
+    int control_fd;
+    struct cache_card *card; /* with limits and paths */
+    int card_fd;
+    char socket_name[64];
+    int thread_count;
+};
+
+/* Be the agent, until card->stop is set and all other nodes have finished too. Joins and leaves
+ * the job. Returns 0, or a negative error that has been said on stderr. */
+int agent_run(const struct agent_options *options);
+
+/* The same in parts, for tests that have several nodes in a process: start it as a member of a job
+ * that the caller has joined; serve the socket for a moment; end it. */
+int agent_start(struct agent *agent, struct rh_job *job, const struct agent_options *options);
+void agent_serve(struct agent *agent, int timeout_ms);
+void agent_end(struct agent *agent);
+
+/* ---- pool.c --------------------------------------------------------------------------------- */
+
+int agent_pool_start(struct agent *agent, int thread_count);
+void agent_pool_stop(struct agent *agent);
+
+/* Free places of clients that are gone. */
+void agent_pool_reap(struct agent *agent);
+
+/* ---- endings.c ------------------------------------------------------------------------------ */
+
+/* A writer has ended, or (pid > 0) ends with this process: tell all nodes when the file has
+ * settled. 0, or -ENOSPC: it will not be told. */
+int agent_ending_add(struct agent *agent, uint32_t watch, int pid);
+
+/* Tell those that are due; waits for the network. */
+void agent_endings_tell(struct agent *agent);
+
+/* ---- socket.c ------------------------------------------------------------------------------- */
+
+int agent_socket_open(struct agent *agent, const char *name);
+void agent_socket_close(struct agent *agent);
+
+/* Wait for calls up to timeout_ms, and answer them. */
+void agent_socket_serve(struct agent *agent, int timeout_ms);
+
+#endif

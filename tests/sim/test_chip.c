@@ -5,8 +5,8 @@
  */
 #include "node.h"
 
+#include "experiment/thesis/thesis.h"
 #include "sim/chip/parts.h"
-#include "sim/thesis/thesis.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,12 @@
  *
  * What the files of `rhinet cache` share.
  *
- *   cache.c         their list
+ *   cache.c   their list
  *   run.c     run, and node: what it starts on each node
  *   stat.c    stat: what the caches of this host hold and have done
  *   find.c    finding their memory
  *   warm.c    warm: reading files into the cache before they are wanted
  *   mount.c   mount: a folder shown again, for programs without the library
- *   bench.c   bench: the experiments
  */
 #ifndef CLI_CACHE_CACHE_H
 #define CLI_CACHE_CACHE_H

@@ -17,11 +17,16 @@ const struct cli_command *cli_current(void)
     return current;
 }
 
+const struct cli_command *cli_behind(const struct cli_command *command)
+{
+    return command->same_as ? command->same_as : command;
+}
+
 const struct cli_command *cli_below(const struct cli_command *command, const char *name)
 {
     for (size_t i = 0; command->commands && command->commands[i]; i++) {
         if (strcmp(command->commands[i]->name, name) == 0)
-            return command->commands[i];
+            return cli_behind(command->commands[i]);
     }
     return NULL;
 }
@@ -115,7 +120,7 @@ int cli_call(int argc, char **argv)
     int count = argc - 1;
     for (; count > 0 && (below = cli_below(current, words[0])); count--, words++) {
         current = below;
-        cli_path_add(below->name);
+        cli_path_add(words[0]);
     }
     bool asks = count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0);
     if (!asks && !current->run)

@@ -78,6 +78,6 @@ int route_json_write(json_t *object, const char *path);
 int route_check_run(const struct routing *routing, uint32_t lane_limit, struct check_report *check);
 
 extern const struct cli_command cli_route_generate, cli_route_compute, cli_route_check,
-    cli_route_compare, cli_route_repair, cli_route_paper;
+    cli_route_compare, cli_route_repair;
 
 #endif

@@ -5,8 +5,7 @@
 #include "experiment/cache/bench.h"
 
 #include "base/text.h"
-#include "cli/cache/cache.h"
-#include "cli/cli.h"
+#include "experiment/experiment.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -170,9 +169,9 @@ static int bench_run(int count, char **words)
     return status;
 }
 
-const struct cli_command cli_cache_bench = {
-    .name = "bench",
-    .help = "the paper's experiments, and how fast hits are",
+const struct cli_command cli_bench_cache = {
+    .name = "cache",
+    .help = "the file cache: its paper's experiments, and how fast hits are",
     .operands = "[EXPERIMENT...]",
     .options = options,
     .choices = names,

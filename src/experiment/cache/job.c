@@ -117,7 +117,7 @@ static void be_trial(const struct cache_bench *bench, const struct bench_trial *
     snprintf(reads, sizeof(reads), "%llu", (unsigned long long)trial->reads);
     const char *const first[] = {own, "run", "-n", nodes};
     const char *const last[] = {
-        own,         "cache", "trial", trial->kind, trial->is_plain ? "plain" : "cache",
+        own,         "bench", ".trial", trial->kind, trial->is_plain ? "plain" : "cache",
         bench->data, length,  reads};
     for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
         words[count++] = (char *)(uintptr_t)first[i];

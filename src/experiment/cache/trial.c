@@ -8,9 +8,8 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "cache/setup.h"
-#include "cli/cache/cache.h"
-#include "cli/cli.h"
 #include "cli/json_put.h"
+#include "experiment/experiment.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -230,9 +229,9 @@ static int trial_run(int count, char **words)
     return 0;
 }
 
-const struct cli_command cli_cache_trial = {
-    .name = "trial",
-    .help = "be a node of an experiment; `rhinet cache bench` calls it",
+const struct cli_command cli_bench_trial = {
+    .name = ".trial",
+    .help = "be a node of an experiment; `rhinet bench cache` calls it",
     .operands = "KIND plain|cache PATH LENGTH READS",
     .is_hidden = true,
     .run = trial_run};

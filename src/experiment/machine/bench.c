@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rhinet bench: the options, the jobs one after the other, the report. See bench.h.
+ * `rhinet bench rma` and its kin: the options, the jobs one after the other, the report. See
+ * bench.h.
  */
 #include "experiment/machine/bench.h"
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "experiment/experiment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -223,36 +225,36 @@ static int do_nothing(int count, char **words)
 }
 
 #define LAYER(name_, own_, help_)                                                                  \
-    &(const struct cli_command)                                                                    \
     {                                                                                              \
         .name = (name_), .help = (help_), .options = (own_), .shared = options, .run = run         \
     }
 #define HIDDEN(name_, operands_, run_)                                                             \
-    &(const struct cli_command)                                                                    \
     {                                                                                              \
         .name = (name_), .help = "part of a measurement", .operands = (operands_), .run = (run_),  \
         .is_hidden = true                                                                          \
     }
-#define PAGES    LAYER("pages", NULL, "page mode: faults, fetches, locks")
-#define HIMENO   LAYER("himeno", NULL, "Himeno benchmark: entry mode, page mode, messages")
-#define DATAGRAM LAYER("datagram", NULL, "remote memory against datagrams, over the network")
 
-const struct cli_command cli_bench = {
-    .name = "bench",
-    .help = "measure remote memory, messages and the network against the machine's own limits",
-    .commands = (const struct cli_command *const[]){
-        LAYER("rma", NULL, "remote memory"), LAYER("msg", msg_options, "messages"),
-        LAYER("ofi", NULL, "the network, by the NIC ofi"),
-        LAYER("dsm", dsm_options, "distributed shared memory"), PAGES, HIMENO, DATAGRAM,
-        HIDDEN(".rank", "FD", be_rank), HIDDEN(".join", NULL, join_and_leave),
-        HIDDEN(".nothing", NULL, do_nothing), NULL}};
+const struct cli_command cli_bench_rma = LAYER("rma", NULL, "remote memory");
+const struct cli_command cli_bench_msg = LAYER("msg", msg_options, "messages");
+const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");
+const struct cli_command cli_bench_dsm = LAYER("dsm", dsm_options, "distributed shared memory");
+const struct cli_command cli_bench_pages = LAYER("pages", NULL,
+                                                 "page mode: faults, fetches, locks");
+const struct cli_command cli_bench_himeno = LAYER(
+    "himeno", NULL, "Himeno benchmark: entry mode, page mode, messages");
+const struct cli_command cli_bench_datagram = LAYER(
+    "datagram", NULL, "remote memory against datagrams, over the network");
+const struct cli_command cli_bench_rank = HIDDEN(".rank", "FD", be_rank);
+const struct cli_command cli_bench_join = HIDDEN(".join", NULL, join_and_leave);
+const struct cli_command cli_bench_nothing = HIDDEN(".nothing", NULL, do_nothing);
 
 static const struct cli_command dsm_bench = {
     .name = "bench",
     .help = "the same as `rhinet bench dsm`, and more",
     .options = dsm_options,
     .shared = options,
-    .commands = (const struct cli_command *const[]){PAGES, HIMENO, DATAGRAM, NULL},
+    .commands = (const struct cli_command *const[]){&cli_bench_pages, &cli_bench_himeno,
+                                                    &cli_bench_datagram, NULL},
     .run = run_dsm};
 
 const struct cli_command cli_dsm = {

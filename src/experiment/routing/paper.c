@@ -5,8 +5,8 @@
  * judged by what its text says about the curve.
  */
 #include "base/error.h"
-#include "cli/cli.h"
 #include "cli/route/route.h"
+#include "experiment/experiment.h"
 #include "route/generate.h"
 #include "route/paths.h"
 
@@ -228,9 +228,10 @@ static int run(int count, char **words)
     return result;
 }
 
-const struct cli_command cli_route_paper = {.name = "paper",
-                                            .help = "the paper's evaluation, beside its figures",
-                                            .operands = "[PART]",
-                                            .options = options,
-                                            .choices = parts,
-                                            .run = run};
+const struct cli_command cli_bench_route = {
+    .name = "route",
+    .help = "the routing paper's evaluation, beside its figures",
+    .operands = "[PART]",
+    .options = options,
+    .choices = parts,
+    .run = run};

@@ -4,10 +4,9 @@
  */
 #include "experiment/simulator/worlds.h"
 
-#include "cli/cli.h"
 #include "cli/json_put.h"
-#include "cli/sim/sim.h"
 #include "cli/table.h"
+#include "experiment/experiment.h"
 
 #include <string.h>
 
@@ -102,5 +101,5 @@ static int run(int count, char **words)
     return measure(ports, wants_json);
 }
 
-const struct cli_command cli_sim_bench = {
-    .name = "bench", .help = "the simulator's own speed", .options = options, .run = run};
+const struct cli_command cli_bench_sim = {
+    .name = "sim", .help = "the simulator's own speed", .options = options, .run = run};

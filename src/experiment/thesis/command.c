@@ -5,12 +5,12 @@
 #include "experiment/thesis/thesis.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
 #include "cli/json_put.h"
 #include "cli/plot.h"
 #include "cli/route/route.h"
 #include "cli/sim/sim.h"
 #include "cli/table.h"
+#include "experiment/experiment.h"
 #include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/what_if.h"
 
@@ -232,7 +232,7 @@ static int run(int count, char **words)
     return status;
 }
 
-const struct cli_command cli_sim_thesis = {
+const struct cli_command cli_bench_thesis = {
     .name = "thesis",
     .help = "the thesis's figures beside ours: all, or a part such as table-6.2, fig-6.1 or P3",
     .operands = "[PART]",

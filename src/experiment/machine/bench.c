@@ -9,6 +9,10 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "experiment/experiment.h"
+#include "experiment/machine/dsm/dsm.h"
+#include "experiment/machine/msg/msg.h"
+#include "experiment/machine/ofi/ofi.h"
+#include "experiment/machine/rma/rma.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -82,20 +82,6 @@ struct bench_layer {
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
-#define BENCH_RMA_CASES      15
-#define BENCH_MSG_CASES      16
-#define BENCH_OFI_CASES      5
-#define BENCH_DSM_CASES      21
-#define BENCH_PAGES_CASES    8
-#define BENCH_HIMENO_CASES   6
-#define BENCH_DATAGRAM_CASES 3
-extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];           /* rma/cases.c */
-extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];           /* msg/cases.c */
-extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];           /* ofi/cases.c */
-extern const struct bench_case bench_dsm_cases[BENCH_DSM_CASES];           /* dsm/cases.c */
-extern const struct bench_case bench_pages_cases[BENCH_PAGES_CASES];       /* dsm/cases_pages.c */
-extern const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES];     /* dsm/cases_pages.c */
-extern const struct bench_case bench_datagram_cases[BENCH_DATAGRAM_CASES]; /* dsm/cases_pages.c */
 
 /* ---- Sheet: memory shared by the command and all ranks --------------------------------------- */
 
@@ -304,125 +290,12 @@ int raw_atomic_trip(struct bench_run *run, double *figure);
 int raw_atomic(struct bench_run *run, double *figure);
 int raw_store_fence(struct bench_run *run, double *figure);
 
-/* msg/raw.c */
-int raw_ring_block(struct bench_run *run, double *figure);   /* two copies, 16 x 32 KiB, GB/s */
-int raw_stream_lines(struct bench_run *run, double *figure); /* lines one way, M/s */
-int raw_two_atomics(struct bench_run *run, double *figure);
-int raw_hand_over(struct bench_run *run, double *figure); /* of a queue lock */
-int raw_barrier(struct bench_run *run, double *figure);
-int raw_allreduce(struct bench_run *run, double *figure);
-unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
-
-/* ofi/raw.c: libfabric itself */
-#define BENCH_OFI_WORDS  100u /* writes in a loop */
-#define BENCH_OFI_BLOCKS 8u
-#define BENCH_OFI_WINDOW 4u /* blocks under way */
-int raw_ofi_open(struct bench_run *run);
-void raw_ofi_close(struct bench_run *run);
-int raw_ofi_words(struct bench_run *run, double *figure);
-int raw_ofi_blocks(struct bench_run *run, double *figure);
-int raw_ofi_stream(struct bench_run *run, double *figure);
-int raw_ofi_inject(struct bench_run *run, double *figure);
-int raw_ofi_send(struct bench_run *run, double *figure);
-
-/* ofi/push.c: our side */
-int ofi_push_words(struct bench_run *run, double *figure);
-int ofi_push_blocks(struct bench_run *run, double *figure);
-int ofi_push_stream(struct bench_run *run, double *figure);
-int ofi_send_open(struct bench_run *run);
-void ofi_send_close(struct bench_run *run);
-
-/* ---- dsm/acquire.c -------------------------------------------------------------------------- */
-
-int dsm_open_word(struct bench_run *run);
-int dsm_open_block(struct bench_run *run);
-int dsm_open_pushed(struct bench_run *run);
-void dsm_close(struct bench_run *run);
-int dsm_read_hit(struct bench_run *run, double *figure);
-int dsm_read_acquire(struct bench_run *run, double *figure);
-int dsm_write_hit(struct bench_run *run, double *figure);
-int dsm_hand_over(struct bench_run *run, double *figure);
-int dsm_contended(struct bench_run *run, double *figure);
-int dsm_barrier(struct bench_run *run, double *figure);
-int dsm_fetch(struct bench_run *run, double *figure);
-int dsm_raw_fetch(struct bench_run *run, double *figure);
-int dsm_invalidate(struct bench_run *run, double *figure);
-int dsm_update(struct bench_run *run, double *figure);
-
-/* ---- msg/ ----------------------------------------------------------------------------------- */
-
-int msg_open(struct bench_run *run);
-void msg_close(struct bench_run *run);
-int msg_send_8(struct bench_run *run, double *figure);
-int msg_send_block(struct bench_run *run, double *figure);
-int msg_rate(struct bench_run *run, double *figure);
-int msg_lock(struct bench_run *run, double *figure);
-int msg_lock_contended(struct bench_run *run, double *figure);
-int msg_set_open(struct bench_run *run);
-void msg_set_close(struct bench_run *run);
-int msg_barrier(struct bench_run *run, double *figure);
-int msg_allreduce(struct bench_run *run, double *figure);
-int msg_pm_open(struct bench_run *run);
-void msg_pm_close(struct bench_run *run);
-int msg_pm_take_two(struct bench_run *run, double *figure); /* two senders */
-int msg_pm_take_all(struct bench_run *run, double *figure);
-
-/* ---- rma/ and start.c ------------------------------------------------------------------------ */
-
-int rma_store_open(struct bench_run *run);
-void rma_store_close(struct bench_run *run);
-int rma_store(struct bench_run *run, double *figure);
-int rma_push(struct bench_run *run, double *figure);
-int rma_inline(struct bench_run *run, double *figure);
-int rma_inline_word(struct bench_run *run, double *figure);
-int rma_fetch_add_trip(struct bench_run *run, double *figure);
-int rma_fetch_add(struct bench_run *run, double *figure);
-int rma_push_flush(struct bench_run *run, double *figure);
-
-int rma_push_block(struct bench_run *run, double *figure);
-int rma_push_ping(struct bench_run *run, double *figure);
-int rma_attached_open(struct bench_run *run);
-void rma_attached_close(struct bench_run *run);
-int rma_push_attached(struct bench_run *run, double *figure);
-
-int rma_append_open(struct bench_run *run);
-void rma_append_close(struct bench_run *run);
-int rma_append(struct bench_run *run, double *figure);
-int rma_drain_open(struct bench_run *run);
-int rma_drain_one(struct bench_run *run, double *figure); /* one sender */
-int rma_drain_all(struct bench_run *run, double *figure);
+/* ---- start.c --------------------------------------------------------------------------------- */
 
 int start_nothing(struct bench_run *run, double *figure);
 int start_job(struct bench_run *run, double *figure);
 /* What the started do: `rhinet bench .join`. */
 int start_join_and_leave(void);
-
-/* ---- dsm/pages.c, dsm/datagram.c, dsm/himeno.c ---------------------------------------------- */
-
-int pages_open(struct bench_run *run);
-void pages_close(struct bench_run *run);
-int pages_raw_fault(struct bench_run *run, double *figure); /* by the mechanism in use */
-int pages_raw_mprotect(struct bench_run *run, double *figure);
-int pages_raw_mprotect_write(struct bench_run *run, double *figure);
-int pages_fault_read(struct bench_run *run, double *figure);
-int pages_fault_write(struct bench_run *run, double *figure);
-int pages_fetch(struct bench_run *run, double *figure);
-int pages_stream(struct bench_run *run, double *figure);
-int pages_barrier(struct bench_run *run, double *figure);
-int pages_lock_count(struct bench_run *run, double *figure);
-
-int datagram_open(struct bench_run *run);
-void datagram_close(struct bench_run *run);
-int datagram_update(struct bench_run *run, double *figure);
-int datagram_update_rdma(struct bench_run *run, double *figure);
-
-int himeno_dsm(struct bench_run *run);
-int himeno_set_up(struct bench_run *run);
-void himeno_tear_down(struct bench_run *run);
-int himeno_run_sequential(struct bench_run *run, double *figure);
-int himeno_run_messages(struct bench_run *run, double *figure);
-int himeno_run_entry(struct bench_run *run, double *figure);
-int himeno_run_pages(struct bench_run *run, double *figure);
 
 /* ---- peers.c, peers_ucx.c ------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/fence.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/dsm/dsm.h"
 
 #include <rhinet/dsm.h>
 #include <string.h>

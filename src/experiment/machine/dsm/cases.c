@@ -2,7 +2,8 @@
  *
  * Cases of shared memory, with what each must reach.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/dsm/dsm.h"
+#include "experiment/machine/msg/msg.h"
 
 #define DRIFT 0.3
 

@@ -3,7 +3,7 @@
  * Cases of page mode, of the Himeno benchmark and of datagrams, with what each must reach.
  */
 #include "dsm/page/faults.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/dsm/dsm.h"
 
 #define DRIFT         0.25
 #define DRIFT_NETWORK 0.5

@@ -6,7 +6,7 @@
 #include "dsm/datagram/datagram.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/dsm/dsm.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/dsm/dsm.h"
 
 #define LARGEST      2     /* size M */
 #define BUDGET_FLOPS 1.2e9 /* per figure: about a tenth of a second */

@@ -2,7 +2,7 @@
  *
  * Cases of messages, with what each must reach against raw programs and against Open MPI.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
 
 #define DRIFT         0.2
 #define DRIFT_CROWDED 0.5 /* a scheduler's day is never twice the same */

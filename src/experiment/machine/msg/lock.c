@@ -2,7 +2,7 @@
  *
  * Locks: one that nobody else wants, whose representative is the peer; and one that both want.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
 
 #define LOCK_OF_PEER 1u /* number mod size is the representative's rank, and rank 0 is timed */
 

@@ -4,7 +4,7 @@
  * lock, a barrier of a counter and a word. No checks, no deaths, no deadlines.
  */
 #include "base/clock.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
 
 #include <sched.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * way ends with an answer, so that all of it has been received when the clock stops.
  */
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
 
 #define TAG      1
 #define MESSAGES 2000

@@ -3,7 +3,7 @@
  * Barrier and allreduce of all ranks.
  */
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
 
 int msg_set_open(struct bench_run *run)
 {

@@ -2,7 +2,9 @@
  *
  * Cases of the libfabric NICs, with what each must reach against libfabric used directly.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
+#include "experiment/machine/ofi/ofi.h"
+#include "experiment/machine/rma/rma.h"
 
 #define DRIFT 0.3 /* two processes, two threads each, and the kernel in between */
 

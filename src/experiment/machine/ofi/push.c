@@ -4,7 +4,8 @@
  * keeps several under way; rank 1 waits for a word meanwhile, as raw's peer looks at its queue.
  */
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/msg/msg.h"
+#include "experiment/machine/ofi/ofi.h"
 
 static int await_word(struct bench_run *run, uint64_t offset, uint64_t value)
 {

@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/settings.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/ofi/ofi.h"
 #include "nic/ofi/library.h"
 #include "nic/ofi/ofi.h"
 

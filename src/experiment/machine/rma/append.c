@@ -10,7 +10,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "experiment/machine/bench.h"
+#include "experiment/machine/rma/rma.h"
 
 #include <rhinet/rma.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
  *
  * Pushes of a large block, into fast memory and into memory that the peer brought itself.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/rma/rma.h"
 
 #include <rhinet/rma.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Cases of remote memory, with what each must reach. A case is a line here, a raw program and our
  * side.
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/rma/rma.h"
 
 #include <math.h>
 

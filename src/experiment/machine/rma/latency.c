@@ -3,7 +3,7 @@
  * Ping-pongs of small writes by the public API: each side writes with one call and waits with
  * rh_wait_word().
  */
-#include "experiment/machine/bench.h"
+#include "experiment/machine/rma/rma.h"
 
 #include <rhinet/rma.h>
 

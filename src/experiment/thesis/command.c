@@ -11,7 +11,6 @@
 #include "cli/sim/sim.h"
 #include "cli/table.h"
 #include "experiment/experiment.h"
-#include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/what_if.h"
 
 #include <errno.h>
@@ -196,7 +195,7 @@ static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
-    if (!report || thesis_run(report, wish->which, &wish->constants, experiment_parts) < 0)
+    if (!report || thesis_run(report, wish->which, &wish->constants) < 0)
         status = cli_fail();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
         report_text(report);

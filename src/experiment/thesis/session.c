@@ -89,30 +89,3 @@ double curve_most(const struct thesis_curve *curve)
         most = fmax(most, curve->y[i]);
     return most;
 }
-
-void thesis_number(struct thesis_report *report, const char *id, double simulated)
-{
-    struct session session = {.report = report};
-    number_settle(&session, id, simulated);
-}
-
-void thesis_statement(struct thesis_report *report, const char *id, bool holds)
-{
-    struct session session = {.report = report};
-    statement_settle(&session, id, holds);
-}
-
-struct thesis_curve *thesis_curve(struct thesis_report *report, const struct thesis_curve *begin)
-{
-    if (report->curve_count == THESIS_CURVES_MAX)
-        return NULL;
-    struct thesis_curve *curve = &report->curves[report->curve_count++];
-    *curve = *begin;
-    return curve;
-}
-
-void thesis_point(struct thesis_curve *curve, double x, double y)
-{
-    if (curve)
-        curve_add(curve, x, y);
-}

@@ -2,6 +2,7 @@
  *
  * Which parts are run for which rows.
  */
+#include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/session.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static void results_begin(struct session *session)
 }
 
 int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants, const struct thesis_part *more)
+               const struct sim_constants *constants)
 {
     static const struct {
         const char *group;
@@ -35,7 +36,12 @@ int thesis_run(struct thesis_report *report, const char *which,
                  {"fig-7.11", fig_711},
                  {"fig-7.12", fig_712},
                  {"fig-8.5", fig_85},
-                 {"dimm", dimm}};
+                 {"dimm", dimm},
+                 {"constants", cluster_facts},
+                 {"pm", pm_rows},
+                 {"pm-facts", pm_facts},
+                 {"pm-nodes", pm_nodes},
+                 {"mpi", mpi_rows}};
     struct session session = {.report = report, .which = which, .constants = *constants};
     int result = 0;
     memset(report, 0, sizeof(*report));
@@ -43,10 +49,6 @@ int thesis_run(struct thesis_report *report, const char *which,
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
         if (session_wants_group(&session, parts[i].group))
             result = parts[i].run(&session);
-    }
-    for (; more && more->group && result == 0; more++) {
-        if (session_wants_group(&session, more->group))
-            result = more->run(report, constants);
     }
     return result;
 }

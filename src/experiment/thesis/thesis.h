@@ -4,6 +4,14 @@
  * specification lists, with what the simulation gives. Rows of class C set the model's constants
  * (sim/constants.h says which); rows of class V must come out of it. What nobody has
  * simulated is listed as such, never invented.
+ *
+ *   rows.c         what the thesis has, row by row
+ *   thesis.c       the parts, each a table, figure or chapter, and which rows need which
+ *   architecture, chapter6, chapter7, dimmnet, scan and ports: the parts
+ *   pm/            the parts with the project's own code: chapter 8
+ *   session.h      what a part is told, and how it says what it has found
+ *   measure.h      the measurements that parts are made of; pair.h two nodes for them
+ *   command.c      the command, its tables, JSON and pictures; what_if.h its options
  */
 #ifndef EXPERIMENT_THESIS_THESIS_H
 #define EXPERIMENT_THESIS_THESIS_H
@@ -65,22 +73,10 @@ extern const struct thesis_row thesis_rows[];
 /* Is there a row with this group or id? "all" too. */
 bool thesis_knows(const char *which);
 
-/* A part that stands on more than the simulator is given by the caller: it measures, and says what
- * it found by the calls below. Ends with an entry whose group is NULL. */
-struct thesis_part {
-    const char *group;
-    int (*run)(struct thesis_report *report, const struct sim_constants *constants);
-};
-void thesis_number(struct thesis_report *report, const char *id, double simulated);
-void thesis_statement(struct thesis_report *report, const char *id, bool holds);
-/* A line of a figure, over x_unit; NULL when there is no room for more. */
-struct thesis_curve *thesis_curve(struct thesis_report *report, const struct thesis_curve *begin);
-void thesis_point(struct thesis_curve *curve, double x, double y);
-
 /* Runs what the rows of `which` ("all", a group such as table-6.2, or an id) need. -ENOMEM, or what
  * a simulation failed with. */
 int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants, const struct thesis_part *more);
+               const struct sim_constants *constants);
 
 /* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
  * in which every module of both nodes takes part. */

@@ -2,8 +2,8 @@
  *
  * Constants of PM/RHiNET and of the clusters, as the code that runs on simulated nodes has them.
  */
+#include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/pm/pm_measure.h"
-#include "experiment/thesis/pm/rows.h"
 #include "simulated/simulated.h"
 
 #define SLOT     2048
@@ -90,10 +90,10 @@ static int split_find(struct pm_setup setup, bool *is_split)
     return 0;
 }
 
-int pm_facts(struct thesis_report *report, const struct sim_constants *constants)
+int pm_facts(struct session *session)
 {
     struct pm_setup ring = {
-        .constants = constants, .implementation = "pm-ring", .ranks = 2, .rounds = 16};
+        .constants = &session->constants, .implementation = "pm-ring", .ranks = 2, .rounds = 16};
     struct pm_setup queue = ring;
     struct facts of_ring, of_queue;
     bool is_split = false;
@@ -106,20 +106,20 @@ int pm_facts(struct thesis_report *report, const struct sim_constants *constants
     if (result < 0)
         return result;
     /* one slot stays empty, so that full and empty differ */
-    thesis_number(report, "R1", (double)(of_ring.room + 1) * SLOT / 1024);
-    thesis_statement(report, "R10", is_split);
-    thesis_number(report, "R11", (double)of_ring.message_max);
-    thesis_number(report, "R11-VP", (double)of_queue.message_max);
+    number_settle(session, "R1", (double)(of_ring.room + 1) * SLOT / 1024);
+    statement_settle(session, "R10", is_split);
+    number_settle(session, "R11", (double)of_ring.message_max);
+    number_settle(session, "R11-VP", (double)of_queue.message_max);
     return 0;
 }
 
 /* ---- The cluster ----------------------------------------------------------------------------- */
 
-int cluster_facts(struct thesis_report *report, const struct sim_constants *constants)
+int cluster_facts(struct session *session)
 {
     struct network_plan plan;
     uint8_t most = 0;
-    int result = martini_plan_make(&plan, HOSTS, (uint32_t)constants->cluster_mbps);
+    int result = martini_plan_make(&plan, HOSTS, (uint32_t)session->constants.cluster_mbps);
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < plan.link_count; i++) {
@@ -127,6 +127,6 @@ int cluster_facts(struct thesis_report *report, const struct sim_constants *cons
         most = plan.links[i].b.port > most ? plan.links[i].b.port : most;
     }
     martini_plan_free(&plan);
-    thesis_number(report, "L9", most);
+    number_settle(session, "L9", most);
     return 0;
 }

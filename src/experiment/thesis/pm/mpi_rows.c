@@ -4,7 +4,7 @@
  * exchange of NPB's IS (R21), by PM and the copies that MPI adds. Computing takes no time here.
  */
 #include "experiment/thesis/pm/mpi_measure.h"
-#include "experiment/thesis/pm/rows.h"
+#include "experiment/thesis/pm/pm.h"
 
 #include <math.h>
 
@@ -47,7 +47,7 @@ static bool has_peak(const double *mbps, int at_16k, int count)
            fabs(mbps[count - 2] / last - 1) < 0.05;
 }
 
-static int throughput(struct thesis_report *report, const struct sim_constants *constants)
+static int throughput(struct session *session)
 {
     static const uint32_t sizes[] = {255,       510,       1020,     2040,     4080,
                                      8160,      16 << 10,  32 << 10, 64 << 10, 128 << 10,
@@ -55,19 +55,17 @@ static int throughput(struct thesis_report *report, const struct sim_constants *
     enum { AT_1K = 2, AT_2K, AT_4K, AT_16K = 6, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
     double mbps[BOTH][COUNT];
     for (int which = 0; which < BOTH; which++) {
-        struct thesis_curve begin = {
-            .group = "mpi", .name = names[which], .x_unit = "B", .y_unit = "MB/s"};
-        struct thesis_curve *curve = thesis_curve(report, &begin);
+        struct thesis_curve *curve = curve_begin(session, "mpi", names[which], "MB/s");
         for (int i = 0; i < COUNT; i++) {
-            int result = sendrecv(constants, which, sizes[i], &mbps[which][i]);
+            int result = sendrecv(&session->constants, which, sizes[i], &mbps[which][i]);
             if (result < 0)
                 return result;
-            thesis_point(curve, sizes[i], mbps[which][i]);
+            curve_add(curve, sizes[i], mbps[which][i]);
         }
     }
     const double *ring = mbps[RING];
-    thesis_statement(report, "R13", ring[AT_4K] / ring[AT_2K] < 0.9 * ring[AT_2K] / ring[AT_1K]);
-    thesis_statement(report, "R13-peak",
+    statement_settle(session, "R13", ring[AT_4K] / ring[AT_2K] < 0.9 * ring[AT_2K] / ring[AT_1K]);
+    statement_settle(session, "R13-peak",
                      has_peak(ring, AT_16K, COUNT) && has_peak(mbps[QUEUE], AT_16K, COUNT));
     return 0;
 }
@@ -113,30 +111,30 @@ static int is_gap(const struct sim_constants *constants, uint32_t keys, int rank
     return 0;
 }
 
-static int integer_sort(struct thesis_report *report, const struct sim_constants *constants)
+static int integer_sort(struct session *session)
 {
     enum { KEYS_S = 16, KEYS_A = 23, COUNTS = 3 };
     static const int ranks[COUNTS] = {4, 8, 16};
     double small[COUNTS], large[COUNTS];
     bool is_slower = true, is_faster = true, grows = true;
     for (int i = 0; i < COUNTS; i++) {
-        int result = is_gap(constants, KEYS_S, ranks[i], &small[i]);
+        int result = is_gap(&session->constants, KEYS_S, ranks[i], &small[i]);
         if (result == 0)
-            result = is_gap(constants, KEYS_A, ranks[i], &large[i]);
+            result = is_gap(&session->constants, KEYS_A, ranks[i], &large[i]);
         if (result < 0)
             return result;
         is_slower = is_slower && small[i] < 1;
         is_faster = is_faster && large[i] >= 1;
         grows = grows && (i == 0 || large[i] > large[i - 1]);
     }
-    thesis_statement(report, "R21-S", is_slower);
-    thesis_statement(report, "R21-A", is_faster);
-    thesis_statement(report, "R21-gap", grows);
+    statement_settle(session, "R21-S", is_slower);
+    statement_settle(session, "R21-A", is_faster);
+    statement_settle(session, "R21-gap", grows);
     return 0;
 }
 
-int mpi_rows(struct thesis_report *report, const struct sim_constants *constants)
+int mpi_rows(struct session *session)
 {
-    int result = throughput(report, constants);
-    return result == 0 ? integer_sort(report, constants) : result;
+    int result = throughput(session);
+    return result == 0 ? integer_sort(session) : result;
 }

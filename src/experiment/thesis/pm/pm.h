@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiments in which the project's own code runs on simulated controllers: parts for
- * `rhinet sim thesis` (thesis.h).
+ * Parts of the thesis (session.h) in which the project's own code runs on simulated controllers.
  *
  *   pm_measure   PM on NIC martini: round trips, streams, remote writes
  *   pm_rows      the rows and figures of chapter 8 made of them, and what it could only predict
@@ -12,9 +11,12 @@
 #ifndef EXPERIMENT_THESIS_PM_PM_H
 #define EXPERIMENT_THESIS_PM_PM_H
 
-#include "experiment/thesis/thesis.h"
+#include "experiment/thesis/session.h"
 
-/* Ends with an entry whose group is NULL. */
-extern const struct thesis_part experiment_parts[];
+int pm_rows(struct session *session);
+int pm_nodes(struct session *session);
+int pm_facts(struct session *session);
+int cluster_facts(struct session *session);
+int mpi_rows(struct session *session);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/pm/pm_measure.h"
-#include "experiment/thesis/pm/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,14 +50,6 @@ static int try(const struct sim_constants *constants, const struct trial *trial,
     return what(&setup, value);
 }
 
-static struct thesis_curve *begin(struct thesis_report *report, const char *group, enum way way,
-                                  const char *x_unit, const char *y_unit)
-{
-    struct thesis_curve curve = {
-        .group = group, .name = ways[way].name, .x_unit = x_unit, .y_unit = y_unit};
-    return thesis_curve(report, &curve);
-}
-
 /* A curve over sizes, at 2 nodes. values[i] belongs to sizes[i]. */
 struct sweep {
     const char *group, *unit;
@@ -68,32 +59,32 @@ struct sweep {
     uint32_t count;
 };
 
-static int sweep_run(struct thesis_report *report, const struct sim_constants *constants,
-                     const struct sweep *sweep, enum way way, double *values)
+static int sweep_run(struct session *session, const struct sweep *sweep, enum way way,
+                     double *values)
 {
-    struct thesis_curve *curve = begin(report, sweep->group, way, "B", sweep->unit);
+    struct thesis_curve *curve = curve_begin(session, sweep->group, ways[way].name, sweep->unit);
     int result = 0;
     for (uint32_t i = 0; i < sweep->count && result == 0; i++) {
         struct trial trial = {way, 2, sweep->sizes[i], sweep->rounds};
-        result = try(constants, &trial, sweep->what, &values[i]);
-        thesis_point(curve, sweep->sizes[i], values[i]);
+        result = try(&session->constants, &trial, sweep->what, &values[i]);
+        curve_add(curve, sweep->sizes[i], values[i]);
     }
     return result;
 }
 
 /* ---- Round trips over sizes: figure 8.7, and MPI's of 8.10 ----------------------------------- */
 
-static int trips(struct thesis_report *report, const struct sim_constants *constants)
+static int trips(struct session *session)
 {
     static const uint32_t sizes[] = {8, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
     enum { AT_512 = 4, AT_1024, AT_2048, AT_4096, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
     const struct sweep sweep = {"pm", "us", pm_round_trip, TRIPS, sizes, COUNT};
     double ring[COUNT], queue[COUNT], hardware[COUNT];
-    int result = sweep_run(report, constants, &sweep, RING, ring);
+    int result = sweep_run(session, &sweep, RING, ring);
     if (result == 0)
-        result = sweep_run(report, constants, &sweep, TAKE_OVER, queue);
+        result = sweep_run(session, &sweep, TAKE_OVER, queue);
     if (result == 0)
-        result = sweep_run(report, constants, &sweep, HARDWARE, hardware);
+        result = sweep_run(session, &sweep, HARDWARE, hardware);
     if (result < 0)
         return result;
     bool is_slower = true, is_lower = true;
@@ -103,12 +94,12 @@ static int trips(struct thesis_report *report, const struct sim_constants *const
         is_lower = is_lower && queue[i] < ring[i];
     double below = (ring[AT_1024] - ring[AT_512]) / 512,
            above = (ring[AT_2048] - ring[AT_1024]) / 1024;
-    thesis_number(report, "R2", ring[0]);
-    thesis_number(report, "R7", queue[0]);
-    thesis_statement(report, "R8", queue[AT_512] < 1.05 * queue[0]);
-    thesis_statement(report, "R9", is_slower && above > 1.2 * below);
-    thesis_statement(report, "R15", is_slower && is_lower);
-    thesis_number(report, "R19", (hardware[0] - ring[0]) / 2);
+    number_settle(session, "R2", ring[0]);
+    number_settle(session, "R7", queue[0]);
+    statement_settle(session, "R8", queue[AT_512] < 1.05 * queue[0]);
+    statement_settle(session, "R9", is_slower && above > 1.2 * below);
+    statement_settle(session, "R15", is_slower && is_lower);
+    number_settle(session, "R19", (hardware[0] - ring[0]) / 2);
     return 0;
 }
 
@@ -125,59 +116,59 @@ static struct sim_constants twice_as_fast(const struct sim_constants *constants)
     return fast;
 }
 
-static int faster(struct thesis_report *report, const struct sim_constants *constants)
+static int faster(struct session *session)
 {
-    struct sim_constants fast = twice_as_fast(constants);
+    struct sim_constants fast = twice_as_fast(&session->constants);
     struct trial trial = {TAKE_OVER, 2, SMALLEST, TRIPS};
     double us;
     int result = try(&fast, &trial, pm_round_trip, &us);
     if (result == 0)
-        thesis_number(report, "R17", us);
+        number_settle(session, "R17", us);
     return result;
 }
 
 /* ---- Streams: figures 8.6 and 8.8, and MPI's with RMA ---------------------------------------- */
 
-static int streams(struct thesis_report *report, const struct sim_constants *constants)
+static int streams(struct session *session)
 {
     static const uint32_t sizes[] = {64, 128, 256, 512, 1024, 2040};
     enum { AT_1024 = 4, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
     const struct sweep sweep = {"pm-burst", "MB/s", pm_stream, MESSAGES, sizes, COUNT};
     double ring[COUNT], queue[COUNT], wide = 0, rma = 0;
     struct trial sixteen = {RING, 16, 2040, MESSAGES}, write = {RING, 2, 64 << 10, 8};
-    int result = sweep_run(report, constants, &sweep, RING, ring);
+    int result = sweep_run(session, &sweep, RING, ring);
     if (result == 0)
-        result = sweep_run(report, constants, &sweep, TAKE_OVER, queue);
+        result = sweep_run(session, &sweep, TAKE_OVER, queue);
     if (result == 0)
-        result = try(constants, &sixteen, pm_stream, &wide);
+        result = try(&session->constants, &sixteen, pm_stream, &wide);
     if (result == 0)
-        result = try(constants, &write, pm_write_stream, &rma);
+        result = try(&session->constants, &write, pm_write_stream, &rma);
     if (result < 0)
         return result;
     bool is_near = true;
     for (int i = 0; i <= AT_1024; i++)
         is_near = is_near && fabs(ring[i] - queue[i]) < 0.2 * ring[i];
-    thesis_statement(report, "R12", is_near);
-    thesis_statement(report, "R6", wide < ring[COUNT - 1] && wide > 0.9 * ring[COUNT - 1]);
-    thesis_number(report, "R14", rma);
+    statement_settle(session, "R12", is_near);
+    statement_settle(session, "R6", wide < ring[COUNT - 1] && wide > 0.9 * ring[COUNT - 1]);
+    number_settle(session, "R14", rma);
     return 0;
 }
 
-/* ---- Round trips over nodes: figure 8.4, and what was not measured
- * ---------------------------- */
+/* ---- Round trips over nodes: figure 8.4, and what was not measured --------------------------- */
 
-static int nodes(struct thesis_report *report, const struct sim_constants *constants)
+int pm_nodes(struct session *session)
 {
     static const int counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 1024};
     enum { AT_2, AT_16 = 3, AT_32, AT_64, AT_256 = 7, AT_1024, COUNT };
     double us[WAYS][COUNT];
     int result = 0;
     for (int way = 0; way < WAYS && result == 0; way++) {
-        struct thesis_curve *curve = begin(report, "pm-nodes", (enum way)way, "nodes", "us");
+        struct thesis_curve *curve = curve_begin(session, "pm-nodes", ways[way].name, "us");
+        curve->x_unit = "nodes";
         for (int i = 0; i < COUNT && result == 0; i++) {
             struct trial trial = {(enum way)way, counts[i], SMALLEST, TRIPS};
-            result = try(constants, &trial, pm_round_trip, &us[way][i]);
-            thesis_point(curve, counts[i], us[way][i]);
+            result = try(&session->constants, &trial, pm_round_trip, &us[way][i]);
+            curve_add(curve, counts[i], us[way][i]);
         }
     }
     if (result < 0)
@@ -193,21 +184,17 @@ static int nodes(struct thesis_report *report, const struct sim_constants *const
     static const int at[] = {AT_64, AT_256, AT_1024};
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++)
-            thesis_number(report, found[i][k], us[shown[k]][at[i]]);
+            number_settle(session, found[i][k], us[shown[k]][at[i]]);
     }
-    thesis_number(report, "R3", us[RING][AT_16] - us[RING][AT_2]);
-    thesis_statement(report, "R20", is_better);
+    number_settle(session, "R3", us[RING][AT_16] - us[RING][AT_2]);
+    statement_settle(session, "R20", is_better);
     return 0;
 }
 
-static int pm(struct thesis_report *report, const struct sim_constants *constants)
+int pm_rows(struct session *session)
 {
-    int result = trips(report, constants);
+    int result = trips(session);
     if (result == 0)
-        result = faster(report, constants);
-    return result == 0 ? streams(report, constants) : result;
+        result = faster(session);
+    return result == 0 ? streams(session) : result;
 }
-
-const struct thesis_part experiment_parts[] = {
-    {"constants", cluster_facts}, {"pm", pm},        {"pm-facts", pm_facts},
-    {"pm-nodes", nodes},          {"mpi", mpi_rows}, {NULL, NULL}};

@@ -103,6 +103,18 @@ class Tree(unittest.TestCase):
                     self.assertIn(f"`rhinet help {' '.join(name)}`", run.stderr)
                     self.assertIn(f"Usage: rhinet {' '.join(name)} ", rhinet("help", *name).stdout)
 
+    def test_a_list_says_what_help_says(self):
+        for path in TREE:
+            lines = TREE[path].splitlines()
+            words = dict(line.split("\t") for line in rhinet(
+                "completion", ".words", "--", *path, "").stdout.splitlines() if "\t" in line)
+            for name in COMMAND.findall(TREE[path]):
+                with self.subTest(path=path, name=name):
+                    help_line = TREE[(*path, name)].splitlines()[1].rstrip(".")
+                    listed = next(k for k in lines if k.startswith(f"  {name} "))
+                    for said in (listed.split(None, 1)[1], words[name]):
+                        self.assertEqual(said[0].upper() + said[1:], help_line)
+
     def test_bench_lists_all_experiments(self):
         run = rhinet("bench")
         self.assertEqual((run.stdout, run.stderr), (TREE[("bench",)], ""))

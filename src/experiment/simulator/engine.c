@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How fast the engine is: events a second for several numbers of pending events, beside one plain
- * 4-ary heap (the far heap alone: all events beyond the wheel), and fiber switches a second.
- * Not a test: prints, and asserts nothing about time.
+ * `rhinet bench engine`: how fast the engine is: events a second for several numbers of pending
+ * events, beside one plain 4-ary heap (the far heap alone: all events beyond the wheel), and fiber
+ * switches a second.
  */
 #include "sim/engine/engine.h"
 
-#include <stdlib.h>
-#include <time.h>
+#include "base/clock.h"
+#include "experiment/experiment.h"
+
+#include <stdio.h>
 
 #define EVENTS 5000000
-
-/* The processor's time that we have used: the machine may be busy with other things. */
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 struct load {
     struct sim *sim;
@@ -42,9 +36,9 @@ static double events_measure(uint64_t pending, uint64_t range)
     load.actor = (uint32_t)sim_actor_add(load.sim, &actor);
     for (uint64_t i = 0; i < pending; i++)
         again(&load, 0, i);
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     sim_run(load.sim, SIM_NEVER, EVENTS);
-    double seconds = cpu_seconds() - before;
+    double seconds = clock_cpu_seconds() - before;
     sim_destroy(load.sim);
     return EVENTS / seconds;
 }
@@ -64,15 +58,17 @@ static double fibers_measure(void)
     struct fiber_spec spec = {.name = "hop", .body = hop, .argument = sim};
     for (int i = 0; i < 4; i++)
         fiber_create(sim, &spec, NULL);
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     sim_run(sim, SIM_NEVER, 0);
-    double seconds = cpu_seconds() - before;
+    double seconds = clock_cpu_seconds() - before;
     sim_destroy(sim);
     return EVENTS / 20 * 4 / seconds;
 }
 
-int main(void)
+static int run(int count, char **words)
 {
+    (void)count;
+    (void)words;
     printf("%10s %22s %22s\n", "pending", "within 2 us, /s", "within 2 s (heap), /s");
     for (uint64_t pending = 1; pending <= 100000; pending *= 10)
         printf("%10llu %22.0f %22.0f\n", (unsigned long long)pending,
@@ -80,3 +76,6 @@ int main(void)
     printf("fiber sleeps and resumes: %.0f /s\n", fibers_measure());
     return 0;
 }
+
+const struct cli_command cli_bench_engine = {
+    .name = "engine", .help = "the simulator's queue of events, and its fibers", .run = run};

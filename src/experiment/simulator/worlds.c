@@ -4,6 +4,7 @@
  */
 #include "experiment/simulator/worlds.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "route/generate.h"
 #include "route/routing.h"
@@ -11,17 +12,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 50000
-
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static double resident_bytes(void)
 {
@@ -83,10 +76,10 @@ int bench_ping_pong(struct bench_result *result)
         status = fiber_create(pair.sim, &(struct fiber_spec){"first", first, &pair, 0}, NULL);
     if (status == 0)
         status = fiber_create(pair.sim, &(struct fiber_spec){"second", second, &pair, 0}, NULL);
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     if (status == 0)
         status = sim_run(pair.sim, SIM_NEVER, 0);
-    result->seconds = cpu_seconds() - before;
+    result->seconds = clock_cpu_seconds() - before;
     result->messages = 2 * ROUNDS / result->seconds;
     result->events = pair.sim ? (double)sim_event_count(pair.sim) / result->seconds : 0;
     process_destroy(pair.process[0]);
@@ -221,10 +214,10 @@ int bench_controllers(const struct bench_tree *tree, struct bench_result *result
     double memory = resident_bytes();
     int status = crowd_open(&crowd, tree);
     result->idle_bytes = (resident_bytes() - memory) / crowd.count;
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     if (status == 0)
         status = sim_run(crowd.sim, SIM_NEVER, 0);
-    result->seconds = cpu_seconds() - before;
+    result->seconds = clock_cpu_seconds() - before;
     if (status >= 0)
         status = crowd_check(&crowd);
     result->messages = (double)crowd.count * (crowd.count - 1) / result->seconds;
@@ -250,10 +243,10 @@ int bench_network(const struct bench_tree *tree, struct bench_result *result)
     struct network_options options = {.deliver = workload_deliver, .context = workload};
     if (status == 0)
         status = network_create(&network, sim, &tree->plan.plan, &options);
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     if (status == 0)
         status = workload_run(workload, sim, network, bench_tree_hosts(tree), report);
-    result->seconds = cpu_seconds() - before;
+    result->seconds = clock_cpu_seconds() - before;
     if (status == 0) {
         result->flit_hops = (double)report->count.flit_hops / result->seconds;
         result->events = (double)report->events / result->seconds;

@@ -64,10 +64,14 @@ int cli_call(int argc, char **argv);
 const struct cli_command *cli_below(const struct cli_command *command, const char *name);
 
 /* What stands behind an alias; any other command is its own. */
-const struct cli_command *cli_behind(const struct cli_command *command);
+static inline const struct cli_command *cli_behind(const struct cli_command *command)
+{
+    return command->same_as ? command->same_as : command;
+}
 
-/* The command that is running. */
+/* The command that is running, and the one whose list it is in; NULL for the program itself. */
 const struct cli_command *cli_current(void);
+const struct cli_command *cli_above(void);
 
 /* Says that there is no such word below the command, and what comes near it; returns 2. */
 int cli_unknown(const struct cli_command *command, const char *word);

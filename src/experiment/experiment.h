@@ -10,6 +10,8 @@
  *   simulator/  sim (`rhinet sim bench`), engine: the simulator's own speed
  *   thesis/     thesis (`rhinet sim thesis`): the thesis's figures on simulated controllers
  *
+ * failure.h, which of a simulated job's failures is the cause, is for all of them.
+ *
  * To add one: a folder here, with a command in it (cli/cli.h), that is declared below and stands in
  * the list of experiment.c; its line in tests/tidy/check_layers.py says what it measures. A further
  * case of an experiment is a line in that room's table: machine/LAYER/cases.c, thesis/thesis.c

@@ -26,7 +26,7 @@ BELOW = {
     "cache": ["base", "nic", "job", "rma", "msg"],
     "provider": ["base", "nic", "job", "rma", "msg"],
     # Each experiment is on what it measures, and on what all commands share; none on another.
-    "experiment": ["cli"],
+    "experiment": ["cli", "base"],
     "experiment/cache": ["experiment", "cli", "base", "cache", "sim", "simulated"],
     "experiment/machine": ["experiment", "cli", "base", "nic", "job/launch", "dsm", "simulated"],
     "experiment/routing": ["experiment", "cli", "base", "route"],

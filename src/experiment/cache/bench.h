@@ -34,7 +34,8 @@ struct cache_bench {
     int nodes;                          /* of the experiments */
     int node_counts[BENCH_COUNTS_MOST]; /* of the simulated ones */
     int node_count_count;
-    FILE *json;          /* NULL: none */
+    FILE *json; /* NULL: none */
+    const char *json_path;
     const char *plot;    /* folder for pictures, or NULL */
     const char *folder;  /* of the data, on the file system to measure */
     char own_folder[64]; /* one of ours, removed at the end; "" if the user named one */

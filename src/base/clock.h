@@ -21,6 +21,14 @@ static inline int64_t clock_now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* The processor's time that this process has used: the machine may be busy with other things. */
+static inline double clock_cpu_seconds(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
 /* The moment timeout_ns from now; see deadline.h. */
 static inline int64_t clock_deadline_ns(int64_t timeout_ns)
 {

@@ -33,6 +33,7 @@ struct cli_command {
     const struct cli_option *options;          /* each table ends with a name of NULL, or is NULL */
     const struct cli_option *shared;           /* a second one, that other commands have, too */
     const struct cli_command *const *commands; /* what its first word may be; ends with NULL */
+    const struct cli_command *same_as;         /* only a name of that command: see CLI_ALIAS */
     const char *const *choices;                /* what operands may be; ends with NULL */
     const char *(*suggest)(size_t index);      /* what completion offers for them; then NULL */
     bool takes_files;                          /* completion offers files for operands */
@@ -43,6 +44,13 @@ struct cli_command {
     int (*run)(int count, char **words);
 };
 
+/* A command of another folder, under a name of this one. */
+#define CLI_ALIAS(name_, command_)                                                                 \
+    &(const struct cli_command)                                                                    \
+    {                                                                                              \
+        .name = (name_), .same_as = &(command_)                                                    \
+    }
+
 extern const struct cli_command cli_root; /* the program itself, main.c */
 extern const struct cli_command cli_run, cli_node, cli_top, cli_doctor, cli_info, cli_bench,
     cli_dsm, cli_route, cli_sim, cli_cache, cli_help, cli_completion;
@@ -52,8 +60,14 @@ extern const struct cli_command cli_run, cli_node, cli_top, cli_doctor, cli_info
 /* Find the command that the words name, read its options, run it. */
 int cli_call(int argc, char **argv);
 
-/* The command of this name below another, or NULL. */
+/* The command of this name below another, or NULL; never an alias. */
 const struct cli_command *cli_below(const struct cli_command *command, const char *name);
+
+/* What stands behind an alias; any other command is its own. */
+static inline const struct cli_command *cli_behind(const struct cli_command *command)
+{
+    return command->same_as ? command->same_as : command;
+}
 
 /* The command that is running, and the one whose list it is in; NULL for the program itself. */
 const struct cli_command *cli_current(void);

@@ -26,7 +26,7 @@ const struct cli_command *cli_below(const struct cli_command *command, const cha
 {
     for (size_t i = 0; command->commands && command->commands[i]; i++) {
         if (strcmp(command->commands[i]->name, name) == 0)
-            return command->commands[i];
+            return cli_behind(command->commands[i]);
     }
     return NULL;
 }
@@ -121,7 +121,7 @@ int cli_call(int argc, char **argv)
     for (; count > 0 && (below = cli_below(current, words[0])); count--, words++) {
         above = current;
         current = below;
-        cli_path_add(below->name);
+        cli_path_add(words[0]);
     }
     bool asks = count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0);
     if (!asks && !current->run)

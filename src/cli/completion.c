@@ -100,7 +100,7 @@ static void offer_operands(const struct cli_command *command, const char *begun)
         puts(":files");
     for (size_t i = 0; command->commands && command->commands[i]; i++) {
         if (!command->commands[i]->is_hidden)
-            offer(begun, "", command->commands[i]->name, command->commands[i]->help);
+            offer(begun, "", command->commands[i]->name, cli_behind(command->commands[i])->help);
     }
     offer_list(begun, command->choices, command->suggest);
     if (!command->operands && !command->commands)

@@ -19,7 +19,7 @@ static size_t commands_print(FILE *out, const struct cli_command *command)
         if (command->commands[i]->is_hidden)
             continue;
         table_cell(table, "  %s", command->commands[i]->name);
-        table_cell(table, "%s", command->commands[i]->help);
+        table_cell(table, "%s", cli_behind(command->commands[i])->help);
         shown++;
     }
     table_print(table, out, terminal_width());
@@ -94,7 +94,7 @@ static int help(int count, char **words)
         if (!below)
             return cli_unknown(command, words[i]);
         command = below;
-        snprintf(path + strlen(path), sizeof(path) - strlen(path), " %s", command->name);
+        snprintf(path + strlen(path), sizeof(path) - strlen(path), " %s", words[i]);
     }
     cli_help_print(stdout, command, path);
     return 0;

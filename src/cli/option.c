@@ -228,8 +228,8 @@ static bool has_option(const struct cli_command *command, const char *name)
 static const char *beside_find(const char *name)
 {
     const struct cli_command *above = cli_above(), *beside;
-    for (size_t i = 0; above && above->run == NULL && (beside = above->commands[i]); i++) {
-        if (!beside->is_hidden && has_option(beside, name))
+    for (size_t i = 0; above && above != &cli_root && (beside = above->commands[i]); i++) {
+        if (!beside->is_hidden && has_option(cli_behind(beside), name))
             return beside->name;
     }
     return NULL;

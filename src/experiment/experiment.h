@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiments in which the project's own code runs on simulated controllers: parts for
- * `rhinet sim thesis` (sim/thesis/thesis.h). They stand above everything that they use, so they are
- * a room of their own.
+ * Experiments: what is measured, of this machine, in virtual time, or beside a paper. Each is a
+ * room and a command of `rhinet bench`; some have an older name elsewhere in the program, too,
+ * which is the same command.
  *
- *   pm_measure   PM on NIC martini: round trips, streams, remote writes
- *   pm_rows      the rows and figures of chapter 8 made of them, and what it could only predict
- *   facts        constants of PM and the clusters, as the code has them
- *   failure      which of a job's failures is the cause
- *   mpi_measure  what MPI makes of PM: exchanges among all ranks, with copies
- *   mpi_rows     chapter 8's MPI and NPB, as far as that goes
+ *   machine/    rma, msg, ofi, dsm, pages, himeno, datagram: against the machine's own limits
+ *   cache/      cache (`rhinet cache bench`): the file cache, here and on a simulated cluster
+ *   routing/    route (`rhinet route paper`): the turn addition paper's evaluation
+ *   simulator/  sim (`rhinet sim bench`), engine: the simulator's own speed
+ *   thesis/     thesis (`rhinet sim thesis`): the thesis's figures on simulated controllers
+ *
+ * failure.h, which of a simulated job's failures is the cause, is for all of them.
+ *
+ * To add one: a folder here, with a command in it (cli/cli.h), that is declared below and stands in
+ * the list of experiment.c; its line in tests/tidy/check_layers.py says what it measures. A further
+ * case of an experiment is a line in that room's table: machine/LAYER/cases.c, thesis/thesis.c
+ * with thesis/rows.c, cache/bench.c, routing/paper.c.
  */
 #ifndef EXPERIMENT_EXPERIMENT_H
 #define EXPERIMENT_EXPERIMENT_H
 
-#include "sim/thesis/thesis.h"
+#include "cli/cli.h"
 
-/* Ends with an entry whose group is NULL. */
-extern const struct thesis_part experiment_parts[];
+extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_ofi, cli_bench_dsm,
+    cli_bench_pages, cli_bench_himeno, cli_bench_datagram, cli_bench_cache, cli_bench_route,
+    cli_bench_sim, cli_bench_engine, cli_bench_thesis;
+
+/* How experiments start this program again. */
+extern const struct cli_command cli_bench_rank, cli_bench_join, cli_bench_nothing, cli_bench_trial;
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The first failure of a simulated job. Its ranks are fibers of one thread, so they share one text
  * of the last error: what others fail with later, mostly because the first one is gone, would
- * replace the cause. Private to src/experiment.
+ * replace the cause. Shared by the rooms that have simulated jobs.
  */
 #ifndef EXPERIMENT_FAILURE_H
 #define EXPERIMENT_FAILURE_H

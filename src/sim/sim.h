@@ -13,25 +13,22 @@
  *   driver/    the kernel's part: who may use a controller, and for which memory.
  *   cluster/   nodes (host and chip) on a network.
  *   process/   a process on a node: windows, pinned memory, PUSH, PULL, BOTF, AOTF.
- *   thesis/    the thesis's measurements, made again (`rhinet sim thesis`).
  *   trace/     time lines for Perfetto.
  *
- * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process <
- * thesis; the chip does not know the network, cluster joins them. The room needs src/base only.
+ * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process; the
+ * chip does not know the network, cluster joins them. The room needs src/base only.
  *
  * A world (struct sim) lives in one thread and holds no global state, so a process may have many.
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two
  * runs with the same seed is the same, and a difference is a bug. Programs are fibers.
  *
- * What stands behind NIC martini is src/simulated, programs on that are src/experiment. To add an
- * experiment with the simulator alone: a part in thesis/, named in thesis/session.h; with rhinet's
- * own code: a part in src/experiment.
+ * What stands behind NIC martini is src/simulated. Measurements with all of this, the thesis's
+ * among them, are src/experiment.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
 #include "sim/process/process.h"
-#include "sim/thesis/thesis.h"
 #include "sim/workload/workload.h"
 
 #endif

@@ -19,9 +19,14 @@ RHINET = os.environ["CLI_PROGRAM_PATH"]
 MANUAL = os.path.join(HERE, "../../man")
 HANG_S = 20
 # Options that are explained in another command's page, which the own page names.
-ELSEWHERE = {"cache": "rhinet-run.1", "dsm": "rhinet-bench.1"}
-HIDDEN = (("cache", "node"), ("cache", "trial"), ("completion", ".words"), ("bench", ".rank"),
-          ("bench", ".join"), ("bench", ".nothing"))
+ELSEWHERE = {"cache": ["rhinet-run.1"], "dsm": ["rhinet-bench.1"],
+             "bench": ["rhinet-cache.1", "rhinet-route.1", "rhinet-sim.1"]}
+HIDDEN = (("cache", "node"), ("completion", ".words"), ("bench", ".rank"), ("bench", ".join"),
+          ("bench", ".nothing"), ("bench", ".trial"))
+# Two names of one experiment.
+ALIASES = {("cache", "bench"): ("bench", "cache"), ("route", "paper"): ("bench", "route"),
+           ("sim", "bench"): ("bench", "sim"), ("sim", "thesis"): ("bench", "thesis"),
+           ("dsm", "bench", "pages"): ("bench", "pages")}
 
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: (\S+))?(?:  |$)", re.M)
 COMMAND = re.compile(r"^  ([\w.]+)  +\S", re.M)
@@ -93,6 +98,36 @@ class Tree(unittest.TestCase):
                       ("sim", "run", "--size", "3", "--help")):
             self.assertIn("Usage: ", rhinet(*words).stdout)
 
+    def test_two_names_of_one_command(self):
+        for old, new in ALIASES.items():
+            with self.subTest(old=old):
+                said = TREE[old].replace(" ".join(old), " ".join(new), 1)
+                self.assertEqual(said.replace(f"rhinet-{old[0]}.", "rhinet-bench."), TREE[new])
+                for name in (old, new):  # each speaks under the name that it was called by
+                    run = rhinet(*name, "--frobnicate", status=2)
+                    self.assertTrue(run.stderr.startswith(f"rhinet {' '.join(name)}: "))
+                    self.assertIn(f"`rhinet help {' '.join(name)}`", run.stderr)
+                    self.assertIn(f"Usage: rhinet {' '.join(name)} ", rhinet("help", *name).stdout)
+
+    def test_a_list_says_what_help_says(self):
+        for path in TREE:
+            lines = TREE[path].splitlines()
+            words = dict(line.split("\t") for line in rhinet(
+                "completion", ".words", "--", *path, "").stdout.splitlines() if "\t" in line)
+            for name in COMMAND.findall(TREE[path]):
+                with self.subTest(path=path, name=name):
+                    help_line = TREE[(*path, name)].splitlines()[1].rstrip(".")
+                    listed = next(k for k in lines if k.startswith(f"  {name} "))
+                    for said in (listed.split(None, 1)[1], words[name]):
+                        self.assertEqual(said[0].upper() + said[1:], help_line)
+
+    def test_bench_lists_all_experiments(self):
+        run = rhinet("bench")
+        self.assertEqual((run.stdout, run.stderr), (TREE[("bench",)], ""))
+        below = {path[1] for path in TREE if path[:1] == ("bench",) and len(path) > 1}
+        self.assertEqual(set(COMMAND.findall(run.stdout)), below)
+        self.assertLessEqual({new[1] for new in ALIASES.values()}, below)
+
     def test_hidden_commands_are_not_shown_but_answer(self):
         for path in HIDDEN:
             self.assertNotIn(path, TREE)
@@ -148,15 +183,17 @@ class Manual(unittest.TestCase):
         for command, page in self.pages().items():
             with self.subTest(command=command):
                 own = self.manual(page)
-                lent = self.manual(ELSEWHERE[command]) if command in ELSEWHERE else set()
+                lent = set().union(*map(self.manual, ELSEWHERE.get(command, [])))
                 table = self.table(command)
                 self.assertEqual(sorted(table - own - lent), [], "not in the manual")
                 self.assertEqual(sorted(own - table), [], "not in the program")
 
     def test_those_elsewhere_are_named(self):
-        for command, page in ELSEWHERE.items():
+        for command, pages in ELSEWHERE.items():
             with open(os.path.join(MANUAL, f"rhinet-{command}.1"), encoding="utf-8") as file:
-                self.assertIn(page[:-2].replace("-", "\\-"), file.read())
+                own = file.read()
+            for page in pages:
+                self.assertIn(page[:-2].replace("-", "\\-"), own)
 
 
 class Completion(unittest.TestCase):
@@ -193,6 +230,9 @@ class Completion(unittest.TestCase):
                               (("route", "compute", "-a", "up"), ["up-down"]),
                               (("route", "generate", "drag"), ["dragonfly"]),
                               (("route", "paper", "t"), ["table-2"]),
+                              (("bench", "route", "t"), ["table-2"]),
+                              (("bench", "thesis", "al"), ["all"]),
+                              (("help", "bench", "the"), ["thesis"]),
                               (("route", "compute", "--l", "--al"), ["--algorithm"]),
                               (("route", "paper", "--", "fig-24"), ["fig-24"]),
                               (("completion", "z"), ["zsh"]),

@@ -13,10 +13,9 @@
 
 #include "base/error.h"
 #include "cache/node.h"
-#include "experiment/cache_cluster.h"
-#include "experiment/experiment.h"
-#include "experiment/mpi_measure.h"
-#include "experiment/rows.h"
+#include "experiment/cache/cluster.h"
+#include "experiment/thesis/pm/mpi_measure.h"
+#include "experiment/thesis/pm/pm.h"
 #include "simulated/simulated.h"
 
 #include <errno.h>
@@ -153,15 +152,18 @@ static void plan_set(const char *call, uint64_t at, bool is_empty)
 /* Every measurement that a part consists of fails in turn: the part ends there. */
 static void test_rows(void **state)
 {
+    static int (*const parts[])(struct session * session) = {cluster_facts, pm_rows, pm_facts,
+                                                             pm_nodes, mpi_rows};
     struct thesis_report *report = calloc(1, sizeof(*report));
-    struct sim_constants constants = sim_constants_default();
+    struct session session = {
+        .report = report, .which = "all", .constants = sim_constants_default()};
     uint64_t all = 0;
     (void)state;
     assert_non_null(report);
-    for (const struct thesis_part *part = experiment_parts; part->group; part++) {
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         for (uint64_t at = 1;; at++) {
             plan_set("simulated_run", at, true);
-            int result = part->run(report, &constants);
+            int result = parts[i](&session);
             if (plan.count < at) {
                 assert_int_equal(result, 0);
                 break;
@@ -199,11 +201,11 @@ static void test_chapters(void **state)
         if (is_group_begun(row))
             continue;
         plan_set("sim_create", 0, true);
-        assert_int_equal(thesis_run(report, row->group, &constants, NULL), 0);
+        assert_int_equal(thesis_run(report, row->group, &constants), 0);
         uint64_t count = plan.count, step = count / 4 + 1;
         for (uint64_t at = count; at > 0; at = at > step ? at - step : 0) {
             plan_set("sim_create", at, true);
-            assert_int_equal(thesis_run(report, row->group, &constants, NULL), RH_EREFUSED);
+            assert_int_equal(thesis_run(report, row->group, &constants), RH_EREFUSED);
             assert_int_equal(plan.count, at);
             failed++;
         }
@@ -221,7 +223,8 @@ static int facts(const struct pm_setup *setup, double *value)
 {
     static struct thesis_report report;
     *value = 0;
-    return pm_facts(&report, setup->constants);
+    struct session session = {.report = &report, .which = "all", .constants = *setup->constants};
+    return pm_facts(&session);
 }
 
 static const struct {

@@ -36,7 +36,6 @@ BELOW = {
     "simulated": ["base", "nic", "job", "job/launch", "sim", "plan"],
     "rma": ["base", "nic", "job"],
     "msg": ["base", "nic", "job", "rma"],
-    "experiment": ["base", "nic", "job", "sim", "simulated", "cache", "cache/node"],
     "dsm": ["base", "nic", "job", "rma", "msg"],
     "cache": ["base"],
     "cache/client": ["base", "cache"],
@@ -48,6 +47,14 @@ BELOW = {
     "cache/node": ["base", "rma", "cache", "cache/store", "cache/directory", "cache/files"],
     "cache/agent": ["base", "cache", "cache/node"],
     "provider": ["base", "nic", "job", "rma", "msg"],
+    # Each experiment is on what it measures, and on what all commands share; none on another.
+    "experiment": ["cli", "base"],
+    "experiment/cache": ["experiment", "cli", "base", "cache", "cache/client", "cache/agent",
+                         "cache/node", "cache/files", "sim", "simulated"],
+    "experiment/machine": ["experiment", "cli", "base", "nic", "job/launch", "dsm", "simulated"],
+    "experiment/routing": ["experiment", "cli", "base", "route"],
+    "experiment/simulator": ["experiment", "cli", "base", "route", "sim", "plan"],
+    "experiment/thesis": ["experiment", "cli", "base", "sim", "simulated"],
 }
 
 # What a module shows to the others; one that is not listed shows all its headers.
@@ -72,7 +79,16 @@ SHOWN = {
     "cache/agent": ["cache/agent/agent.h", "cache/agent/keeper.h", "cache/agent/setup.h"],
     "cache/files": ["cache/files/loader.h", "cache/files/mounts.h"],
     "cache/store": ["cache/store/policy.h", "cache/store/store.h"],
+    "experiment/machine/peers": ["experiment/machine/peers/follow.h"],
 }
+
+# What is private, and measured by itself.
+LOOKED_INTO = {
+    "experiment/machine": ["dsm/page/faults.h", "dsm/page/pages.h", "nic/ofi/library.h"],
+}
+
+# Sources of programs that are compiled without us.
+ALONE = ("src/experiment/machine/peers/",)
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -87,6 +103,8 @@ def is_hidden(path, target):
     """Whether target (below src/) is kept from path: in a sub-folder that path is not in, unless it
     is the header that the sub-folder is named for; or in another module that does not show it."""
     folder = target.rsplit("/", 1)[0]
+    if target in LOOKED_INTO.get(module_of(path), []):
+        return False
     if "/" in folder:
         face = f"{folder}/{folder.rsplit('/', 1)[1]}.h"
         return not path.startswith(folder + "/") and target not in SHOWN.get(folder, [face])
@@ -97,9 +115,13 @@ def is_hidden(path, target):
 def judge(tree, path, target):
     """What is wrong with source file path including "target", or None."""
     inside = path[len("src/"):]
+    own, other = module_of(inside), module_of(target)
+    if own.startswith("experiment/") and other == "examples" and target in tree.paths:
+        return None  # what users write is measured, too
     if "src/" + target not in tree.paths:
         return f'"{target}" is not a path below src/'
-    own, other = module_of(inside), module_of(target)
+    if own == "cli" and other.startswith("experiment/"):
+        return f"cli must not include {target}: it knows the commands in experiment/experiment.h"
     if own != "cli" and other != own and other not in BELOW.get(own, []):
         return f"{own} must not include {target}: {other} is not below it"
     if is_hidden(inside, target):
@@ -142,10 +164,11 @@ def check(tree):
             line = text.count("\n", 0, match.start()) + 1
             quoted, target = match[1] == '"', match[2]
             fault = None
-            is_beside = top == "examples" and f"examples/{target}" in tree.paths
+            is_beside = f"{path.rsplit('/', 1)[0]}/{target}" in tree.paths
+            is_beside = is_beside and (top == "examples" or path.startswith(ALONE))
             if top in ("include", "examples") and quoted and not is_beside:
                 fault = f'{top}/ shows what users write: <rhinet/...> only, not "{target}"'
-            elif top == "src" and quoted:
+            elif top == "src" and quoted and not is_beside:
                 fault = judge(tree, path, target)
             if fault:
                 yield f"{path}:{line}: {fault}"

@@ -209,6 +209,47 @@ class Layers(Case):
         self.include("src/sim/chip.c", "nic/nic.h")
         self.speaks(check_layers, "sim must not include")
 
+    def test_the_simulator_has_no_experiments(self):
+        self.write("src/experiment/thesis/thesis.h", SPDX)
+        self.include("src/sim/sim.c", "experiment/thesis/thesis.h")
+        self.speaks(check_layers, "sim must not include experiment/thesis/thesis.h")
+
+    def test_experiments_do_not_know_each_other(self):
+        self.write("src/experiment/thesis/thesis.h", SPDX)
+        self.include("src/experiment/cache/job.c", "experiment/thesis/thesis.h")
+        self.speaks(check_layers, "experiment/cache must not include experiment/thesis/thesis.h")
+
+    def test_commands_do_not_look_into_experiments(self):
+        self.write("src/experiment/experiment.h", SPDX)
+        self.write("src/experiment/thesis/thesis.h", SPDX)
+        self.include("src/cli/sim/sim.c", "experiment/experiment.h")
+        self.silent(check_layers)
+        self.include("src/cli/sim/run.c", "experiment/thesis/thesis.h")
+        self.speaks(check_layers, "cli must not include experiment/thesis/thesis.h")
+
+    def test_what_is_measured_by_itself(self):
+        self.write("src/dsm/page/faults.h", SPDX)
+        self.include("src/experiment/machine/dsm/pages.c", "dsm/page/faults.h")
+        self.silent(check_layers)
+        self.include("src/experiment/machine/dsm/other.c", "dsm/page/private.h")
+        self.write("src/dsm/page/private.h", SPDX)
+        self.speaks(check_layers, "private to dsm/page")
+
+    def test_experiments_measure_examples(self):
+        self.write("examples/kernel.h", SPDX)
+        self.include("src/experiment/machine/dsm/himeno.c", "examples/kernel.h")
+        self.silent(check_layers)
+        self.include("src/dsm/himeno.c", "examples/kernel.h")
+        self.speaks(check_layers, "not a path below src/")
+
+    def test_program_that_is_compiled_without_us(self):
+        self.write("src/experiment/machine/peers/follow.h", SPDX)
+        self.include("src/experiment/machine/peers/mpi.c", "follow.h")
+        self.silent(check_layers)
+        self.write("src/experiment/machine/follow.h", SPDX)
+        self.include("src/experiment/machine/peers.c", "follow.h")
+        self.speaks(check_layers, "not a path below src/")
+
     def test_public_header_and_example(self):
         self.include("include/rhinet/b.h", "base/text.h")
         self.include("examples/ring.c", "base/text.h")

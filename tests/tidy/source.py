@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-C_FOLDERS = ("src", "include", "tests", "examples", "bench")
+C_FOLDERS = ("src", "include", "tests", "examples")
 TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 

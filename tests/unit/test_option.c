@@ -59,6 +59,8 @@ static const struct cli_command other = {.name = "other", .options = other_optio
 static const struct cli_command parent = {
     .name = "parent", .commands = (const struct cli_command *const[]){&command, &other, NULL}};
 
+const struct cli_command cli_root = {.name = "rhinet"};
+
 const struct cli_command *cli_above(void)
 {
     return &parent;

@@ -4,9 +4,11 @@
  */
 #include "cli/cache/cache.h"
 
+#include "experiment/experiment.h"
+
 const struct cli_command cli_cache = {.name = "cache",
                                       .help = "read a slow shared file system once for all nodes",
                                       .commands = (const struct cli_command *const[]){
                                           &cli_cache_run, &cli_cache_stat, &cli_cache_warm,
-                                          &cli_cache_mount, &cli_cache_bench, &cli_cache_trial,
+                                          &cli_cache_mount, CLI_ALIAS("bench", cli_bench_cache),
                                           &cli_cache_node, NULL}};

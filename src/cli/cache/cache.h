@@ -8,17 +8,14 @@
  *   find.c    finding their memory
  *   warm.c    warm: reading files into the cache before they are wanted
  *   mount.c   mount: a folder shown again, for programs without the library
- *   bench.c   bench: the experiments
  */
 #ifndef CLI_CACHE_CACHE_H
 #define CLI_CACHE_CACHE_H
 
 #include "cli/cli.h"
 
-extern const struct cli_command cli_cache_run, cli_cache_stat, cli_cache_warm, cli_cache_mount,
-    cli_cache_bench;
-extern const struct cli_command cli_cache_trial; /* what `bench` starts */
-extern const struct cli_command cli_cache_node;  /* what `run` starts on each node */
+extern const struct cli_command cli_cache_run, cli_cache_stat, cli_cache_warm, cli_cache_mount;
+extern const struct cli_command cli_cache_node; /* what `run` starts on each node */
 
 /* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "experiment/experiment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +193,6 @@ struct check_options route_check_options(const struct algorithm *algorithm, uint
 const struct cli_command cli_route = {
     .name = "route",
     .help = "compute, check and repair deadlock-free routing tables",
-    .commands = (const struct cli_command *const[]){&cli_route_generate, &cli_route_compute,
-                                                    &cli_route_check, &cli_route_compare,
-                                                    &cli_route_repair, &cli_route_paper, NULL}};
+    .commands = (const struct cli_command *const[]){
+        &cli_route_generate, &cli_route_compute, &cli_route_check, &cli_route_compare,
+        &cli_route_repair, CLI_ALIAS("paper", cli_bench_route), NULL}};

@@ -78,6 +78,6 @@ int route_json_write(json_t *object, const char *path);
 struct check_options route_check_options(const struct algorithm *algorithm, uint32_t lane_limit);
 
 extern const struct cli_command cli_route_generate, cli_route_compute, cli_route_check,
-    cli_route_compare, cli_route_repair, cli_route_paper;
+    cli_route_compare, cli_route_repair;
 
 #endif

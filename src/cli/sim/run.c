@@ -2,6 +2,7 @@
  *
  * `rhinet sim run`: traffic on a simulated network, at one or several loads.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
@@ -11,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static int plan_make(struct sim_plan *plan, const struct route_input *input,
                      const struct sim_options *options)
@@ -28,13 +28,6 @@ static int plan_make(struct sim_plan *plan, const struct route_input *input,
     return result;
 }
 
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* One load, in a world of its own. *network is the caller's, to look into; *sim too. */
 static int point_run(const struct sim_options *options, const struct sim_plan *plan, FILE *log,
                      struct sim_point *point, struct sim **sim, struct network **network)
@@ -42,7 +35,7 @@ static int point_run(const struct sim_options *options, const struct sim_plan *p
     struct workload_spec spec = options->spec;
     struct network_options network_options = options->network;
     struct workload *workload = NULL;
-    double before = cpu_seconds();
+    double before = clock_cpu_seconds();
     spec.load = point->load;
     int result = workload_create(&workload, &spec);
     if (result < 0)
@@ -58,7 +51,7 @@ static int point_run(const struct sim_options *options, const struct sim_plan *p
         result = workload_run(workload, *sim, *network, plan->plan.host_count, &point->report);
     }
     workload_destroy(workload);
-    point->seconds = cpu_seconds() - before;
+    point->seconds = clock_cpu_seconds() - before;
     return result;
 }
 

@@ -5,9 +5,9 @@
 #include "cli/sim/sim.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
 #include "cli/json_put.h"
 #include "cli/table.h"
+#include "experiment/experiment.h"
 
 #include <string.h>
 
@@ -77,8 +77,9 @@ const struct cli_command cli_sim_constants = {
     .options = options,
     .run = run};
 
-const struct cli_command cli_sim = {
-    .name = "sim",
-    .help = "simulate RHiNET switches and the Martini controller",
-    .commands = (const struct cli_command *const[]){&cli_sim_run, &cli_sim_thesis,
-                                                    &cli_sim_constants, &cli_sim_bench, NULL}};
+const struct cli_command cli_sim = {.name = "sim",
+                                    .help = "simulate RHiNET switches and the Martini controller",
+                                    .commands = (const struct cli_command *const[]){
+                                        &cli_sim_run, CLI_ALIAS("thesis", cli_bench_thesis),
+                                        &cli_sim_constants, CLI_ALIAS("bench", cli_bench_sim),
+                                        NULL}};

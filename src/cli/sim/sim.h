@@ -39,6 +39,6 @@ int sim_result_plot(const struct sim_result *result, const char *path);
 /* The loads of links, busiest first, as many as asked for. */
 void sim_links_text(const struct network *network, sim_time span, uint32_t most, FILE *out);
 
-extern const struct cli_command cli_sim_run, cli_sim_thesis, cli_sim_constants, cli_sim_bench;
+extern const struct cli_command cli_sim_run, cli_sim_constants;
 
 #endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `rhinet cache bench`: the paper's four experiments, and how fast hits are.
+ *
+ *   bench.c     options and order
+ *   job.c       data, starting a trial, its result
+ *   trial*.c    being a node of it: trial.h
+ *   paper.c     the four experiments: tables and plots
+ *   simulate.c  the same on a simulated network: cluster.c, on the network of fat_tree.c
+ *   sheet.c     a table and a picture
+ *   speed.c     the figures that must be reached
+ *   overhead.c  what the library costs programs that have nothing to do with the cache
+ */
+#ifndef EXPERIMENT_CACHE_BENCH_H
+#define EXPERIMENT_CACHE_BENCH_H
+
+#include "cli/plot.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define BENCH_RUN_WORDS   32
+#define BENCH_NODES_MOST  128
+#define BENCH_COUNTS_MOST 5 /* numbers of nodes of a simulated experiment */
+#define BENCH_POINTS_MOST 8
+#define BENCH_PATH_MOST   1000 /* with a file's number it fits into trial.h's */
+#define BENCH_LINES_MOST  PLOT_LINES_MAX
+
+struct cache_bench {
+    bool is_quick;
+    bool is_simulated;
+    uint64_t seed;                      /* of simulated experiments */
+    int nodes;                          /* of the experiments */
+    int node_counts[BENCH_COUNTS_MOST]; /* of the simulated ones */
+    int node_count_count;
+    FILE *json; /* NULL: none */
+    const char *json_path;
+    const char *plot;   /* folder for pictures, or NULL */
+    const char *folder; /* of the data, on the file system to measure */
+    char
+        own_folder[BENCH_PATH_MOST]; /* one of ours, removed at the end; "" if the user named one */
+    const char *pretend; /* bytes per second of the pretended file system; "": the real one */
+    char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
+    int run_word_count;
+    char data[BENCH_PATH_MOST]; /* the file or folder that was made last */
+    uint64_t data_size;
+};
+
+/* Lines of figures over the same points: a table and a picture. */
+struct bench_sheet {
+    const char *title, *x_label;
+    const char *line_names[BENCH_LINES_MOST];
+    int line_count;
+    double x[BENCH_POINTS_MOST];
+    int point_count;
+    double y[BENCH_LINES_MOST][BENCH_POINTS_MOST];
+};
+
+/* Print it, and draw it if there is to be a picture. 0, or an exit status. */
+int bench_sheet_finish(const struct cache_bench *bench, const struct bench_sheet *sheet,
+                       const char *name);
+
+/* One trial: see trial.h. */
+struct bench_trial {
+    const char *experiment;
+    const char *kind;
+    int nodes;
+    bool is_plain;
+    uint64_t length, reads;
+    uint64_t cache_bytes, block_bytes;
+    int groups;
+    const char *singlets;
+    bool is_alone; /* a measurement of the machine: no pretended file system, no read-ahead */
+};
+
+/* Make a file of so many bytes, or a folder of `count` such files; what was made before goes. 0, or
+ * an exit status after it has said what is wrong. */
+int bench_data_file(struct cache_bench *bench, uint64_t size);
+int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size);
+void bench_data_remove(struct cache_bench *bench);
+
+/* Run it; the result is the caller's, or NULL after it has said what is wrong. */
+json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *trial);
+
+/* A number of a result. */
+double bench_number(const json_t *result, const char *name);
+
+int bench_singlets(struct cache_bench *bench);
+int bench_sequential(struct cache_bench *bench);
+int bench_random(struct cache_bench *bench);
+int bench_stride(struct cache_bench *bench);
+int bench_speed(struct cache_bench *bench);
+int bench_overhead(struct cache_bench *bench);
+
+int bench_simulate_singlets(struct cache_bench *bench);
+int bench_simulate_sequential(struct cache_bench *bench);
+int bench_simulate_random(struct cache_bench *bench);
+int bench_simulate_stride(struct cache_bench *bench);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One run of `thesis`: rows are settled and curves are drawn by the parts, each a chapter or paper.
+ * Private to this folder.
+ */
+#ifndef EXPERIMENT_THESIS_SESSION_H
+#define EXPERIMENT_THESIS_SESSION_H
+
+#include "experiment/thesis/measure.h"
+#include "experiment/thesis/thesis.h"
+
+struct session {
+    struct thesis_report *report;
+    const char *which;
+    struct sim_constants constants;
+};
+
+bool session_wants(const struct session *session, const struct thesis_row *row);
+bool session_wants_group(const struct session *session, const char *group);
+
+/* What the simulation gives for a row. Rows that nobody asked for are passed over. */
+void number_settle(struct session *session, const char *id, double simulated);
+void statement_settle(struct session *session, const char *id, bool holds);
+
+/* A line of a figure, over sizes in bytes. */
+struct thesis_curve *curve_begin(struct session *session, const char *group, const char *name,
+                                 const char *y_unit);
+void curve_add(struct thesis_curve *curve, double x, double y);
+double curve_at(const struct thesis_curve *curve, double x); /* NAN: no such point */
+double curve_most(const struct thesis_curve *curve);
+
+/* The parts. Each measures, and settles the rows that it can. */
+int architecture(struct session *session);
+int ports(struct session *session); /* of architecture() */
+int table_62(struct session *session);
+int table_63(struct session *session);
+int fig_61(struct session *session);
+int fig_62(struct session *session);
+int fig_63(struct session *session);
+int fig_64(struct session *session);
+int fig_78(struct session *session);
+int fig_79(struct session *session);
+int fig_711(struct session *session);
+int fig_712(struct session *session);
+int fig_85(struct session *session);
+int dimm(struct session *session);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The thesis's measurements, made again on the simulated controller: every row of figures that the
+ * specification lists, with what the simulation gives. Rows of class C set the model's constants
+ * (sim/constants.h says which); rows of class V must come out of it. What nobody has
+ * simulated is listed as such, never invented.
+ *
+ *   rows.c         what the thesis has, row by row
+ *   thesis.c       the parts, each a table, figure or chapter, and which rows need which
+ *   architecture, chapter6, chapter7, dimmnet, scan and ports: the parts
+ *   pm/            the parts with the project's own code: chapter 8
+ *   session.h      what a part is told, and how it says what it has found
+ *   measure.h      the measurements that parts are made of; pair.h two nodes for them
+ *   command.c      the command, its tables, JSON and pictures; what_if.h its options
+ */
+#ifndef EXPERIMENT_THESIS_THESIS_H
+#define EXPERIMENT_THESIS_THESIS_H
+
+#include "sim/constants.h"
+#include "sim/trace/trace.h"
+
+#define THESIS_ROWS_MAX   256
+#define THESIS_CURVES_MAX 64
+#define THESIS_POINTS_MAX 24
+
+/* How far a number may be off to hold, in percent. */
+#define THESIS_C_PERCENT 1
+#define THESIS_V_PERCENT 5
+
+enum thesis_kind {
+    THESIS_NUMBER, /* simulated is compared with thesis */
+    THESIS_ORDER,  /* a statement about curves: it holds or not */
+    THESIS_LEAST,  /* simulated must be above thesis */
+    THESIS_FOUND,  /* nobody measured it: what the simulation finds */
+    THESIS_ABSENT  /* no simulation can give it; `what` says why */
+};
+
+struct thesis_row {
+    const char *id;
+    const char *group; /* table or figure, by which rows are chosen */
+    const char *what;
+    enum thesis_kind kind;
+    double thesis; /* NAN: a statement */
+    const char *unit;
+    char class; /* K: a constant; C, V; I: told in passing */
+};
+
+struct thesis_result {
+    const struct thesis_row *row;
+    bool is_simulated;
+    double simulated;     /* NAN for a statement */
+    double error_percent; /* NAN where there is nothing to compare */
+    bool holds;
+};
+
+/* A line of a figure. */
+struct thesis_curve {
+    const char *group, *name, *x_unit, *y_unit;
+    uint32_t count;
+    double x[THESIS_POINTS_MAX], y[THESIS_POINTS_MAX];
+};
+
+struct thesis_report {
+    struct thesis_result results[THESIS_ROWS_MAX];
+    uint32_t result_count;
+    struct thesis_curve curves[THESIS_CURVES_MAX];
+    uint32_t curve_count;
+};
+
+/* Ends with an entry whose id is NULL. */
+extern const struct thesis_row thesis_rows[];
+
+/* Is there a row with this group or id? "all" too. */
+bool thesis_knows(const char *which);
+
+/* Runs what the rows of `which` ("all", a group such as table-6.2, or an id) need. -ENOMEM, or what
+ * a simulation failed with. */
+int thesis_run(struct thesis_report *report, const char *which,
+               const struct sim_constants *constants);
+
+/* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
+ * in which every module of both nodes takes part. */
+int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants);
+
+#endif

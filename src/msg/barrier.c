@@ -91,10 +91,10 @@ static void describe(void *context, struct wait_note *note)
 static int await_longer(struct passage *passage, struct rh_wait *wait, int result)
 {
     struct rh_set *set = passage->set;
-    struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = nic_now_ns(set->job->nic) - wait->timeout_ns,
-                              .describe = describe,
-                              .context = passage};
+    struct stall_watch stall = {.job = &set->job->world.watch,
+                                .since_ns = nic_now_ns(set->job->nic) - wait->timeout_ns,
+                                .describe = describe,
+                                .context = passage};
     while (result < 0) {
         result = look_around(passage, wait->from, result);
         if (result != 0)
@@ -102,10 +102,10 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
         int64_t now = nic_now_ns(set->job->nic);
         int64_t left = passage->deadline_ns - now;
         wait->timeout_ns = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
-        nic_vigil_keep(&vigil, now);
-        result = mail_wait_word(set->hub->msg, wait, &vigil);
+        stall_watch_keep(&stall, now);
+        result = mail_wait_word(set->hub->msg, wait, &stall);
     }
-    nic_vigil_end(&vigil);
+    stall_watch_end(&stall);
     if (result == 1) /* or a release that is late passes for that of the next exchange */
         __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED);
     return result < 0 ? result : 0;

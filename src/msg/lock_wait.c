@@ -86,7 +86,8 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
     return false;
 }
 
-static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, struct nic_vigil *vigil)
+static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
+                      struct stall_watch *stall)
 {
     struct lock_node *node = &locks->nodes[lock];
     int before = lock_name_rank(lock_load(&node->pred));
@@ -96,7 +97,7 @@ static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, stru
                            .from = before < 0 || before >= locks->size ? locks->mine[lock].home
                                                                        : before,
                            .timeout_ns = slice_ns};
-    return vigil ? mail_wait_word(locks->msg, &wait, vigil) : rh_wait_word(locks->job, &wait);
+    return stall ? mail_wait_word(locks->msg, &wait, stall) : rh_wait_word(locks->job, &wait);
 }
 
 /* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
@@ -168,15 +169,15 @@ static void describe(void *context, struct wait_note *note)
 
 /* The first slice was in vain: it may take long. 0: granted. */
 static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns,
-                       struct nic_vigil *vigil)
+                       struct stall_watch *stall)
 {
     while (result < 0) {
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
             int64_t now_ns = nic_now_ns(locks->job->nic);
             int64_t slice_ns = lock_left_ns(deadline_ns, now_ns, SLICE_NS);
-            nic_vigil_keep(vigil, now_ns);
-            result = wait_slice(locks, lock, slice_ns, vigil);
+            stall_watch_keep(stall, now_ns);
+            result = wait_slice(locks, lock, slice_ns, stall);
             continue;
         }
         result = give_up(locks, lock, result);
@@ -193,12 +194,12 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     if (result < 0) {
         int64_t deadline_ns = nic_deadline_ns(locks->job->nic, timeout_ns - first_ns);
         struct lock_wanted wanted = {.locks = locks, .lock = lock};
-        struct nic_vigil vigil = {.nic = locks->job->nic,
-                                  .since_ns = nic_now_ns(locks->job->nic) - first_ns,
-                                  .describe = describe,
-                                  .context = &wanted};
-        result = wait_longer(locks, lock, result, deadline_ns, &vigil);
-        nic_vigil_end(&vigil);
+        struct stall_watch stall = {.job = &locks->job->world.watch,
+                                    .since_ns = nic_now_ns(locks->job->nic) - first_ns,
+                                    .describe = describe,
+                                    .context = &wanted};
+        result = wait_longer(locks, lock, result, deadline_ns, &stall);
+        stall_watch_end(&stall);
     }
     return unlikely(result < 0) ? result : take_grant(locks, lock);
 }

@@ -73,7 +73,7 @@ void sets_close(struct rh_msg *msg);
 
 /* Wait for a word as rma_wait_word() does, but let messages that are under way go on meanwhile: who
  * has started a send, and then waits at a barrier, must not keep the receiver from coming there. */
-struct nic_vigil;
-int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil);
+struct stall_watch;
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct stall_watch *stall);
 
 #endif

@@ -295,10 +295,10 @@ static bool word_is_met(void *context)
     return nic_word_is_met(wait->word, wait->when, wait->value);
 }
 
-int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil)
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct stall_watch *stall)
 {
     if (!msg->mail || !has_work(msg->mail))
-        return rma_wait_word(msg->job, wait, vigil);
+        return rma_wait_word(msg->job, wait, stall);
     struct beside beside = {.mail = msg->mail, .wait = wait};
     struct rh_until until = {.is_met = word_is_met,
                              .context = &beside,

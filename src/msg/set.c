@@ -265,7 +265,7 @@ static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
         free_set(set);
         return result;
     }
-    set->board = board_set_open(set->job->world.board, set->id, (uint32_t)set->size);
+    set->board = board_set_open(set->job->world.watch.board, set->id, (uint32_t)set->size);
     *made = set;
     return 0;
 }
@@ -409,7 +409,7 @@ static void describe_latecomer(void *context, struct wait_note *note)
 }
 
 static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
-                        struct nic_vigil *vigil)
+                        struct stall_watch *stall)
 {
     int rank = set->ranks[member];
     for (;;) {
@@ -427,9 +427,9 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         struct rh_wait nap = {.word = &set->front->broken_by,
                               .when = RH_NOT_EQUAL,
                               .from = rank,
-                              .timeout_ns = rest_between_ns(now_ns - vigil->since_ns)};
-        nic_vigil_keep(vigil, now_ns);
-        result = rma_wait_word(set->job, &nap, vigil);
+                              .timeout_ns = rest_between_ns(now_ns - stall->since_ns)};
+        stall_watch_keep(stall, now_ns);
+        result = rma_wait_word(set->job, &nap, stall);
         if (result == RH_EDEAD)
             return set_break(set, rank);
     }
@@ -438,14 +438,14 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
 static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
 {
     struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
-    struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = nic_now_ns(set->job->nic),
-                              .describe = describe_latecomer,
-                              .context = &latecomer};
+    struct stall_watch stall = {.job = &set->job->world.watch,
+                                .since_ns = nic_now_ns(set->job->nic),
+                                .describe = describe_latecomer,
+                                .context = &latecomer};
     int64_t deadline_ns = nic_deadline_ns(set->job->nic,
                                           timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
-    int result = await_member(set, member, deadline_ns, &vigil);
-    nic_vigil_end(&vigil);
+    int result = await_member(set, member, deadline_ns, &stall);
+    stall_watch_end(&stall);
     return result;
 }
 

@@ -200,7 +200,7 @@ static bool is_late(const struct rh_set *set, const struct board_rank *board)
 /* The boards of other hosts cannot be seen from here. -1: all that we see have come. */
 static int find_late(const struct rh_set *set)
 {
-    const struct board_rank *boards = set->job->world.boards;
+    const struct board_rank *boards = set->job->world.watch.boards;
     int own = set->ranks[set->me];
     for (int i = 0; i < set->size && boards; i++) {
         int rank = set->ranks[i];

@@ -32,14 +32,12 @@
 #ifndef NIC_NIC_H
 #define NIC_NIC_H
 
-#include "nic/roster.h"
+#include "watch/stall_watch.h"
 
 #include <rhinet/rma.h>
 
-struct diagnosis;
 struct martini_port;
 struct nic;
-struct nic_vigil;
 struct settings;
 
 #define NIC_CARD_MAX 512
@@ -77,8 +75,8 @@ struct nic_world {
     uint64_t job_id;
     uint8_t secret[32];
     const struct roster *roster;
-    struct board_rank *board;        /* of this rank */
-    const struct board_rank *boards; /* of all ranks, to read; NULL: not known */
+    struct counters *counters; /* of this rank */
+    struct watch_job watch;    /* for waits that take long */
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
@@ -158,7 +156,7 @@ struct nic_wait {
      * a wait for the above, and no more is to be said. */
     void (*describe)(void *context, struct wait_note *note);
     void *context;                /* of is_met and describe */
-    struct nic_vigil *vigil;      /* of the longer wait that this is a part of, or NULL */
+    struct stall_watch *stall;    /* of the longer wait that this is a part of, or NULL */
     int from;                     /* peer that will cause it, or RH_ANY_RANK */
     int64_t timeout_ns;           /* 0: look once. Never negative here. */
     const struct rh_until *until; /* of is_met: where it looks, or NULL */
@@ -178,23 +176,6 @@ static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint
     }
     return false;
 }
-
-/* The part of a wait that people hear of: it stands on the board, so that `rhinet doctor` sees it,
- * and is reported on stderr once it is as old as RHINET_STUCK. Whoever waits sets the first part,
- * calls nic_vigil_keep() before every sleep and nic_vigil_end() when it is over. */
-struct nic_vigil {
-    struct nic *nic;
-    int64_t since_ns;
-    void (*describe)(void *context, struct wait_note *note);
-    void *context;
-    /* The rest is vigil.c's and starts as 0. */
-    bool is_kept;
-    struct board_wait *place; /* NULL: not kept yet, or no room on the board */
-    struct wait_note note;    /* as published */
-    int64_t report_ns;
-    struct diagnosis *before; /* how things stood shortly before the report */
-    unsigned tries;           /* to be certain */
-};
 
 struct nic_ops {
     const char *name;
@@ -337,11 +318,5 @@ void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
 /* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
  * "". */
 int nic_wait_late(const struct nic_wait *wait, const char *hint);
-
-/* A wait is about to sleep, or to look again after it has. Neither fails nor blocks. */
-void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns);
-
-/* It is over, whatever its end. Does nothing if it was never kept. */
-void nic_vigil_end(struct nic_vigil *vigil);
 
 #endif

@@ -266,7 +266,8 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
-static inline int wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
+static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
+                            struct stall_watch *stall)
 {
     if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
         return rma_refuse_rank(job, wait->from);
@@ -279,7 +280,7 @@ static inline int wait_word(struct rh_job *job, const struct rh_wait *wait, stru
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
-                               .vigil = vigil,
+                               .stall = stall,
                                .from = wait->from,
                                .timeout_ns = rma_timeout(job, wait->timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
@@ -291,9 +292,9 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     return wait_word(job, wait, NULL);
 }
 
-int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
+int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
 {
-    return wait_word(job, wait, vigil);
+    return wait_word(job, wait, stall);
 }
 
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)

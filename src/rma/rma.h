@@ -24,10 +24,10 @@ static inline int64_t rma_timeout(const struct rh_job *job, int64_t timeout_ns)
 }
 
 /* rh_wait_word() and rh_wait_until() for the layers above, which know what they wait for and say
- * so: by `describe`, whose context is that of until, or by the vigil of the longer wait that this
- * one is a part of. See nic/nic.h. */
+ * so: by `describe`, whose context is that of until, or by the stall watch of the longer wait that
+ * this one is a part of. See nic/nic.h. */
 typedef void (*rma_describe)(void *context, struct wait_note *note);
-int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil);
+int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall);
 int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describe describe);
 
 /* rh_push_notify() with a done flag: does not wait. */

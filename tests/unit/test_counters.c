@@ -3,8 +3,8 @@
  * The counters' table is complete and without doubles, and counting counts.
  */
 #include "base/counters.h"
-#include "nic/roster.h"
 #include "unit.h"
+#include "watch/roster.h"
 
 #include <ctype.h>
 #include <pthread.h>

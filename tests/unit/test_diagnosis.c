@@ -4,8 +4,8 @@
  * not to cry deadlock. Also what a broken or hostile board does to the reader: nothing.
  */
 #include "base/clock.h"
-#include "nic/diagnosis.h"
 #include "unit.h"
+#include "watch/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #ifndef CLI_JOB_JOBS_H
 #define CLI_JOB_JOBS_H
 
-#include "nic/diagnosis.h"
-#include "nic/roster.h"
+#include "watch/diagnosis.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 #include <stdint.h>

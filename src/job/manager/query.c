@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "job/cluster.h"
 #include "job/manager/state.h"
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include <errno.h>
 #include <fcntl.h>

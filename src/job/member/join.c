@@ -102,6 +102,22 @@ static int join_otherwise(struct rh_job *job)
     return result;
 }
 
+/* The world is known but for its counters. */
+static void watch_job(struct rh_job *job, struct board_rank *boards)
+{
+    struct nic_world *world = &job->world;
+    world->watch = (struct watch_job){
+        .rank = world->rank,
+        .size = world->size,
+        .job_id = world->job_id,
+        .stuck_ns = (int64_t)setting_number(&job->settings, SETTING_STUCK),
+        .roster = world->roster,
+        .board = &boards[world->rank],
+        .boards = boards};
+    job->counters = &boards[world->rank].counters;
+    world->counters = job->counters;
+}
+
 static int settle(struct rh_job *job, const struct rh_join_options *options)
 {
     int result = settings_load(&job->settings, environ);
@@ -118,10 +134,8 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
         settings_warn(environ);
     job->world.roster = job->memory.roster;
     job->world.job_id = job->memory.roster->job_id;
-    job->world.board = &job->memory.board[job->world.rank];
-    job->world.boards = job->memory.board;
     job->world.settings = &job->settings;
-    job->counters = &job->world.board->counters;
+    watch_job(job, job->memory.board);
     const char *nic = options && options->nic
                           ? options->nic
                           : nic_choice(&job->settings, job->memory.roster->node_count);
@@ -176,11 +190,9 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
                                      .size = place->size,
                                      .job_id = place->job_id,
                                      .roster = place->roster,
-                                     .board = &place->boards[place->rank],
-                                     .boards = place->boards,
                                      .settings = &made->settings,
                                      .port = place->port};
-    made->counters = &made->world.board->counters;
+    watch_job(made, place->boards);
     line_open(&made->line, -1);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);
     int result = nic_open(&made->nic, made->nic_name, &made->world);

@@ -25,7 +25,7 @@ static void count_refusal(struct nic *nic, int result)
                    {RH_ERIGHTS, COUNTER_DENIED_RIGHTS}};
     for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++) {
         if (denials[i].code == result)
-            counter_add_exact(&nic->world->board->counters, denials[i].counter);
+            counter_add_exact(nic->world->counters, denials[i].counter);
     }
 }
 

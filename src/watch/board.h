@@ -2,14 +2,14 @@
  *
  * The board: one part per rank, in which the rank says how it fares. It alone writes its part; the
  * launcher, `rhinet top`, `rhinet doctor` and the other ranks read it, and believe none of it
- * before they have copied and checked it (nic/diagnosis.h).
+ * before they have copied and checked it (watch/diagnosis.h).
  *
  * Besides the counters there is what helps to find out why a job does not go on: which calls of
  * this rank have waited so long that they sleep, and how far it is with each set of ranks. None of
  * that costs a fast path more than a plain store to memory of its own.
  */
-#ifndef NIC_BOARD_H
-#define NIC_BOARD_H
+#ifndef WATCH_BOARD_H
+#define WATCH_BOARD_H
 
 #include "base/counters.h"
 
@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct board_set) == 16, "shared layout");
  * was asked to find out; with them comes what else a diagnosis needs. */
 struct board_told {
     _Atomic int64_t at_ns; /* when, CLOCK_MONOTONIC; 0: never */
-    _Atomic uint64_t work; /* nic/diagnosis.h */
+    _Atomic uint64_t work; /* watch/diagnosis.h */
     _Atomic uint32_t process_state, thread_count;
 };
 

@@ -2,7 +2,7 @@
  *
  * A diagnosis in words. The same words in `rhinet doctor` and in what a stuck rank says by itself.
  */
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include <inttypes.h>
 #include <rhinet/rma.h>

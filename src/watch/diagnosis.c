@@ -3,7 +3,7 @@
  * See diagnosis.h. All that other processes wrote is copied and checked in copy_rank(); the rest
  * works on the copy.
  */
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include "base/clock.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
-/* acquire: who has seen part of a newer note sees its turn; pairs with publish() in vigil.c */
+/* acquire: who has seen part of a newer note sees its turn; pairs with publish() in stall.c */
 #define load(field) atomic_load_explicit(&(field), memory_order_acquire)
 
 static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wait, uint32_t size)

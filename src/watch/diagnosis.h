@@ -7,11 +7,11 @@
  *
  * `rhinet doctor` uses this from outside, a rank that has waited for too long from inside.
  */
-#ifndef NIC_DIAGNOSIS_H
-#define NIC_DIAGNOSIS_H
+#ifndef WATCH_DIAGNOSIS_H
+#define WATCH_DIAGNOSIS_H
 
 #include "base/process.h"
-#include "nic/roster.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,6 +13,7 @@
 #include "cache/agent.h"
 #include "cache/raw.h"
 #include "cache/setup.h"
+#include "job/job_layer.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -40,6 +40,7 @@
 #define DSM_DSM_H
 
 #include "base/error.h"
+#include "dsm/dsm_layer.h"
 #include "dsm/word.h"
 #include "job/job.h"
 
@@ -51,13 +52,6 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define rare_path   __attribute__((noinline))
-
-/* Reserved SIDs; those of src/msg/msg.h end below. */
-#define DSM_SID_CONTROL (RH_SID_RESERVED + 0xff00)
-#define DSM_SID_HEAP    (RH_SID_RESERVED + 0xff01)
-#define DSM_SID_CHECK   (RH_SID_RESERVED + 0xff02) /* only in checker mode */
-#define DSM_SID_PAGES   (RH_SID_RESERVED + 0xff10) /* and up, for src/dsm/page */
-#define DSM_SID_BULK    (RH_SID_RESERVED + 0xff20) /* and up, for src/dsm/datagram */
 
 #define DSM_BLOCK 256 /* bytes of data per stamp, see RH_DSM_DIFF */
 

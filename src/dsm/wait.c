@@ -83,7 +83,7 @@ static void describe(void *context, struct wait_note *note)
 {
     const struct watch *watch = context;
     int from = watch->await->from; /* a thread of this rank is nobody to point at */
-    *note = (struct wait_note){.call = BOARD_DSM,
+    *note = (struct wait_note){.call = WAIT_VARIABLE,
                                .peer = from == watch->rank ? RH_ANY_RANK : from,
                                .number = watch->variable};
 }

@@ -7,6 +7,7 @@
 #define JOB_JOB_H
 
 #include "base/settings.h"
+#include "job/job_layer.h"
 #include "job/job_memory.h"
 #include "job/starter/starter.h"
 #include "nic/nic.h"

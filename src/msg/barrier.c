@@ -419,7 +419,7 @@ static void enter(struct rh_set *set)
     set->words[0] = set->number << 32 | set->call_digest;
     set->expected += (uint64_t)set->size * (1 | (uint64_t)set->call_digest << 32);
     set->front->call = set->call;
-    board_set_enter(set->board, set->number);
+    board_group_enter(set->board, set->number);
 }
 
 int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_t timeout_ns)

@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "msg/lock.h"
+#include "rma/rma.h"
 
 #define MEET_NAP_NS (200 * NS_PER_US)
 

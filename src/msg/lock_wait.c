@@ -164,7 +164,7 @@ static void describe(void *context, struct wait_note *note)
     const struct lock_wanted *wanted = context;
     int before = lock_name_rank(lock_load(&wanted->locks->nodes[wanted->lock].pred));
     *note = (struct wait_note){
-        .call = BOARD_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
+        .call = WAIT_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
 }
 
 /* The first slice was in vain: it may take long. 0: granted. */

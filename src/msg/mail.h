@@ -471,7 +471,7 @@ void stream_end_gone(struct mail *mail);
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
 bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
-void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way);
+void stream_end_send(struct mail *mail, struct rh_request *send, unsigned way);
 /* The whole message is where it belongs, or nobody wants it. False: the sender cannot be told
  * now. */
 bool stream_finish(struct mail *mail, struct stream_in *stream);

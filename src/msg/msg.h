@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "job/job.h"
+#include "msg/msg_layer.h"
 
 #include <rhinet/msg.h>
 #include <stdalign.h>
@@ -33,17 +34,6 @@
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* ---- Reserved SIDs -------------------------------------------------------------------------- */
-
-#define MSG_SID_INBOX   (RH_SID_RESERVED + 0)
-#define MSG_SID_LANES   (RH_SID_RESERVED + 1)
-#define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
-#define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
-#define MSG_SID_JOINT   (RH_SID_RESERVED + 8) /* + number of the stream */
-#define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
-#define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
-#define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
 
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 

@@ -265,7 +265,7 @@ static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
         free_set(set);
         return result;
     }
-    set->board = board_set_open(set->job->world.watch.board, set->id, (uint32_t)set->size);
+    set->board = board_group_open(set->job->world.watch.board, set->id, (uint32_t)set->size);
     *made = set;
     return 0;
 }
@@ -322,7 +322,7 @@ int rh_set_destroy(struct rh_set *set)
     if (is_quarrel)
         set_part(set, 2);
     int news = is_quarrel && !is_known ? set_check(set) : 0;
-    board_set_close(set->board);
+    board_group_close(set->board);
     free_set(set);
     if (news < 0 || is_known)
         return news;
@@ -390,7 +390,7 @@ int set_look_up(struct rh_set *set, int member)
 void set_describe(const struct rh_set *set, int peer, struct wait_note *note)
 {
     bool is_barrier = set->call.kind <= SET_CALL_DESTROY;
-    *note = (struct wait_note){.call = is_barrier ? BOARD_BARRIER : BOARD_COLLECTIVE,
+    *note = (struct wait_note){.call = is_barrier ? WAIT_BARRIER : WAIT_COLLECTIVE,
                                .peer = peer,
                                .number = set->id,
                                .length = set->number};

@@ -196,7 +196,7 @@ bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
     return true;
 }
 
-void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
+void stream_end_send(struct mail *mail, struct rh_request *send, unsigned way)
 {
     counter_add(mail->counters, way, 1);
     list_remove(&mail->sending, send);

@@ -32,6 +32,7 @@
 #ifndef NIC_NIC_H
 #define NIC_NIC_H
 
+#include "nic/nic_layer.h"
 #include "watch/stall_watch.h"
 
 #include <rhinet/rma.h>

@@ -9,16 +9,16 @@
 
 void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note)
 {
-    *note = (struct wait_note){.call = BOARD_UNTIL, .peer = wait->from};
+    *note = (struct wait_note){.call = WAIT_UNTIL, .peer = wait->from};
     if (wait->word) {
-        note->call = BOARD_WORD;
+        note->call = WAIT_WORD;
         note->number = wait->value;
         note->length = wait->when;
         note->moved = __atomic_load_n(wait->word, __ATOMIC_RELAXED);
     } else if (wait->done) {
-        note->call = BOARD_DONE;
+        note->call = WAIT_DONE;
     } else if (wait->queue) {
-        note->call = BOARD_QUEUE;
+        note->call = WAIT_QUEUE;
     }
 }
 

@@ -364,8 +364,9 @@ int rh_withdraw(struct rh_job *job, struct rh_done *done)
 
 int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
 {
-    for (int i = 0; i < COUNTER_COUNT; i++) {
-        if (strcmp(counter_spec(i)->name, name) == 0) {
+    for (unsigned i = 0; i < COUNTERS_MAX; i++) {
+        const struct counter_spec *spec = counter_spec(i);
+        if (spec && strcmp(spec->name, name) == 0) {
             *value = counter_read(job->counters, i);
             return 0;
         }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "job/job.h"
+#include "rma/rma_layer.h"
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

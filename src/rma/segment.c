@@ -99,8 +99,7 @@ int rh_segment_detach(struct rh_job *job, rh_sid sid)
 static void describe(void *context, struct wait_note *note)
 {
     const struct rh_remote *awaited = context;
-    *note = (struct wait_note){
-        .call = BOARD_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
+    *note = (struct wait_note){.call = WAIT_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
 }
 
 /* It is not there yet. */

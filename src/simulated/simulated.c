@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "job/job.h"
+#include "nic/nic_layer.h"
 #include "sim/cluster/cluster.h"
 #include "simulated/network.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 4u
+#define ROSTER_VERSION 5u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
 

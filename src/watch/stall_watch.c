@@ -150,7 +150,7 @@ static void report_when_due(struct stall_watch *stall, int64_t now_ns)
 
 void stall_watch_keep(struct stall_watch *stall, int64_t now_ns)
 {
-    struct wait_note note = {.call = BOARD_UNTIL, .peer = -1};
+    struct wait_note note = {.call = BOARD_NOTHING, .peer = -1};
     bool is_new = !stall->is_kept;
     if (is_new)
         begin(stall);

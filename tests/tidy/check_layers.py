@@ -32,10 +32,13 @@ BELOW = {
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
-    "nic": ["nic/nic.h"],
-    "job": ["job/job.h"],
+    "nic": ["nic/nic.h", "nic/nic_layer.h"],
+    "job": ["job/job.h", "job/job_layer.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
 }
+
+# What a layer has by name, see base/layer.h.
+LAYER_FILE = re.compile(r"(\w+)/\1_layer\.[ch]")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -57,9 +60,19 @@ def is_hidden(path, target):
     return shown is not None and path.split("/")[0] != folder and target not in shown
 
 
+def judge_layer_file(inside, target):
+    """A NAME_layer.c or .h: data in terms of types from below, since it becomes part of base."""
+    own = inside.rsplit("/", 1)[0]
+    if module_of(target) in ("base", "watch") or target == f"{own}/{own}_layer.h":
+        return None
+    return f"{inside} is data that base has in it: it must not include {target}"
+
+
 def judge(tree, path, target):
     """What is wrong with source file path including "target", or None."""
     inside = path[len("src/"):]
+    if LAYER_FILE.fullmatch(inside):
+        return judge_layer_file(inside, target)
     if "src/" + target not in tree.paths:
         return f'"{target}" is not a path below src/'
     own, other = module_of(inside), module_of(target)

@@ -33,7 +33,7 @@ struct job_rank {
     int pid;
     int end_signal;
     int end_status;
-    uint64_t counter[COUNTER_COUNT];
+    uint64_t counter[COUNTERS_MAX];
 };
 
 struct job_node {

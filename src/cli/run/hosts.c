@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "job/job_layer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "job/member/exchange.h"
 #include "job/member/join_started.h"
 #include "job/nic_choice.h"
+#include "watch/watch_layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +89,9 @@ static int join_otherwise(struct rh_job *job)
 {
     struct starter *starter = &job->starter;
     bool is_there;
-    int result = starter_open(starter, &job->settings, &is_there);
+    int result = starter_open(starter,
+                              (enum starter_choice)setting_number(&job->settings, SETTING_STARTER),
+                              job->timeout_ns, &is_there);
     if (result < 0)
         return result;
     if (is_there && starter->size > 1) {

@@ -18,7 +18,7 @@ static void count_refusal(struct nic *nic, int result)
 {
     static const struct {
         int code;
-        enum counter counter;
+        unsigned counter;
     } denials[] = {{RH_ENOSEG, COUNTER_DENIED_SEGMENT},
                    {RH_ESTALE, COUNTER_DENIED_STALE},
                    {RH_EBOUNDS, COUNTER_DENIED_BOUNDS},

@@ -196,7 +196,7 @@ static void describe_full(void *context, struct wait_note *note)
 {
     const struct space_wait *wait = context;
     *note = (struct wait_note){
-        .call = BOARD_APPEND, .peer = wait->append->queue.rank, .number = wait->append->queue.sid};
+        .call = WAIT_APPEND, .peer = wait->append->queue.rank, .number = wait->append->queue.sid};
 }
 
 static int refuse_full(const struct append *append, int64_t timeout_ns)

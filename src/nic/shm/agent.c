@@ -358,7 +358,7 @@ static int agent_lost(struct shm_nic *shm, int rank, int code)
 static void describe_call(void *context, struct wait_note *note)
 {
     const struct shm_agent_call *call = context;
-    *note = (struct wait_note){.call = BOARD_TRANSFER,
+    *note = (struct wait_note){.call = WAIT_TRANSFER,
                                .peer = call->view->rank,
                                .number = call->view->sid,
                                .length = call->operation == SHM_AGENT_ATOMIC ? 8 : call->length};

@@ -123,7 +123,7 @@ struct copy_wait {
 static void describe_copy(void *context, struct wait_note *note)
 {
     const struct copy_wait *copy = context;
-    *note = (struct wait_note){.call = BOARD_DETACH, .peer = copy->rank, .number = copy->sid};
+    *note = (struct wait_note){.call = WAIT_DETACH, .peer = copy->rank, .number = copy->sid};
 }
 
 /* Whether the peer can copy no more, though its hazard is set. Its threads are looked at after the

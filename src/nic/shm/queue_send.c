@@ -246,7 +246,7 @@ static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
 static void describe_full(void *context, struct wait_note *note)
 {
     const struct shm_view *view = context;
-    *note = (struct wait_note){.call = BOARD_APPEND, .peer = view->rank, .number = view->sid};
+    *note = (struct wait_note){.call = WAIT_APPEND, .peer = view->rank, .number = view->sid};
 }
 
 /* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared

@@ -31,7 +31,7 @@ struct reading {
 
 /* ---- Refusals ------------------------------------------------------------------------------- */
 
-static void count(struct shm_nic *shm, bool counted, enum counter which)
+static void count(struct shm_nic *shm, bool counted, unsigned which)
 {
     if (counted)
         counter_add_exact(shm->nic.world->counters, which);

@@ -42,7 +42,7 @@
 #include "base/error.h"
 #include "dsm/dsm_layer.h"
 #include "dsm/word.h"
-#include "job/job.h"
+#include "rma/inside.h"
 
 #include <pthread.h>
 #include <rhinet/dsm.h>
@@ -138,6 +138,7 @@ struct rh_dsm {
     uint32_t variable_count; /* of the program */
     int rank, size;
     struct rh_job *job;
+    struct counters *counters;
     struct dsm_peer *peers;
     struct dsm_binding *bindings;
     char *heap; /* this rank's heap as the NIC has it */
@@ -185,7 +186,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 #define dsm_count(dsm_, variable_, field_, counter_, amount_)                                      \
     do {                                                                                           \
         dsm_stat_add(&(dsm_)->own[variable_].stat.field_, amount_);                                \
-        counter_add((dsm_)->job->counters, counter_, amount_);                                     \
+        counter_add((dsm_)->counters, counter_, amount_);                                          \
     } while (0)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */

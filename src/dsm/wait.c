@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdio.h>
 
@@ -19,13 +19,13 @@
 int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
     if (patience->deadline_ns == 0)
-        patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
+        patience->deadline_ns = rma_deadline_ns(dsm->job, patience->timeout_ns);
     return patience->deadline_ns;
 }
 
 int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
 {
-    int64_t now_ns = nic_now_ns(dsm->job->nic);
+    int64_t now_ns = rma_now_ns(dsm->job);
     return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 }
 

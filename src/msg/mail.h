@@ -248,6 +248,8 @@ struct mail {
     struct rh_msg *msg;
     struct rh_job *job;
     struct counters *counters;
+    const _Atomic bool *is_crowded; /* rma_is_crowded() */
+    const _Atomic uint32_t *deaths;
     struct turn turn; /* one thread at a time */
     enum way way;
     int rank, size;

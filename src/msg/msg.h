@@ -25,8 +25,8 @@
 #define MSG_MSG_H
 
 #include "base/error.h"
-#include "job/job.h"
 #include "msg/msg_layer.h"
+#include "rma/inside.h"
 
 #include <rhinet/msg.h>
 #include <stdalign.h>

@@ -13,7 +13,7 @@
  */
 #include "base/clock.h"
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool is_gone_code(int result)
 
 static int try_append(struct mail *mail, int rank, struct doubt *doubt, int64_t patience_ns)
 {
-    doubt->ticket.deadline_ns = nic_deadline_ns(mail->job->nic, patience_ns);
+    doubt->ticket.deadline_ns = rma_deadline_ns(mail->job, patience_ns);
     return rma_append_try(mail->job, rh_at(rank, MSG_SID_INBOX, 0), doubt->message, doubt->length,
                           &doubt->ticket);
 }
@@ -111,7 +111,8 @@ int post_block(struct mail *mail, struct rh_remote block, const void *data, size
     result = rh_wait_done(mail->job, &done, patience_ns);
     if (result == RH_ETIMEOUT || result == RH_EDEAD)
         result = rh_withdraw(mail->job, &done);
-    peer->patience_ns = result == RH_ECANCELED && patience_ns < mail->job->timeout_ns / 4
+    peer->patience_ns = result == RH_ECANCELED &&
+                                patience_ns < rma_timeout_ns(mail->job, RH_TIMEOUT_DEFAULT) / 4
                             ? patience_ns * 4
                             : 0;
     return result == RH_ECANCELED || result == RH_ETIMEOUT ? RH_EAGAIN : result;
@@ -239,11 +240,11 @@ static bool is_settled(void *context)
 
 void post_close(struct mail *mail)
 {
-    int64_t deadline_ns = nic_deadline_ns(mail->job->nic, mail->job->timeout_ns);
+    int64_t deadline_ns = rma_default_deadline_ns(mail->job);
     for (int rank = 0; rank < mail->size; rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
-        int64_t left_ns = deadline_ns - nic_now_ns(mail->job->nic);
+        int64_t left_ns = deadline_ns - rma_now_ns(mail->job);
         struct rh_until until = {.is_met = is_settled,
                                  .context = &settling,
                                  .from = rank,

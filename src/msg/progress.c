@@ -4,7 +4,7 @@
  * again in their order, streams move, and requests that hang on a rank that is gone are ended.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,8 +233,7 @@ static void end_orphans(struct mail *mail)
 
 static void look_for_ends(struct mail *mail)
 {
-    uint32_t deaths = atomic_load_explicit(&mail->job->world.roster->death_count,
-                                           memory_order_acquire);
+    uint32_t deaths = atomic_load_explicit(mail->deaths, memory_order_acquire);
     if (deaths == mail->deaths_seen && mail->looks % ENDS_EVERY != 0)
         return;
     mail->deaths_seen = deaths;

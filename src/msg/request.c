@@ -3,7 +3,7 @@
  * The public calls of send and receive.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdlib.h>
 
@@ -401,10 +401,10 @@ int rh_wait_all(struct rh_request **requests, size_t count, int64_t timeout_ns)
     for (size_t i = 0; i < count; i++) {
         if (!requests[i])
             continue;
-        struct nic *nic = requests[i]->msg->job->nic;
+        struct rh_job *job = requests[i]->msg->job;
         if (deadline == INT64_MIN)
-            deadline = nic_deadline_ns(nic, timeout_ns < 0 ? 0 : timeout_ns);
-        int64_t left = timeout_ns < 0 ? timeout_ns : deadline - nic_now_ns(nic);
+            deadline = rma_deadline_ns(job, timeout_ns < 0 ? 0 : timeout_ns);
+        int64_t left = timeout_ns < 0 ? timeout_ns : deadline - rma_now_ns(job);
         int result = rh_wait_request(requests[i], NULL, timeout_ns >= 0 && left < 0 ? 0 : left);
         if (result != RH_ETIMEOUT && result != RH_EAGAIN)
             requests[i] = NULL;

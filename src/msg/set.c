@@ -3,7 +3,7 @@
  * Sets of ranks: making them, finding the other members' memory, noticing that a member is gone.
  */
 #include "msg/set.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include "base/fence.h"
 #include "base/rest.h"
@@ -265,7 +265,7 @@ static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
         free_set(set);
         return result;
     }
-    set->board = board_group_open(set->job->world.watch.board, set->id, (uint32_t)set->size);
+    set->board = board_group_open(rma_watch(set->job)->board, set->id, (uint32_t)set->size);
     *made = set;
     return 0;
 }
@@ -421,7 +421,7 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         result = set_check(set);
         if (result < 0)
             return result;
-        int64_t now_ns = nic_now_ns(set->job->nic);
+        int64_t now_ns = rma_now_ns(set->job);
         if (now_ns >= deadline_ns)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
         struct rh_wait nap = {.word = &set->front->broken_by,
@@ -438,12 +438,11 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
 static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
 {
     struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
-    struct stall_watch stall = {.job = &set->job->world.watch,
-                                .since_ns = nic_now_ns(set->job->nic),
+    struct stall_watch stall = {.job = rma_watch(set->job),
+                                .since_ns = rma_now_ns(set->job),
                                 .describe = describe_latecomer,
                                 .context = &latecomer};
-    int64_t deadline_ns = nic_deadline_ns(set->job->nic,
-                                          timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
+    int64_t deadline_ns = rma_deadline_ns(set->job, rma_timeout_ns(set->job, timeout_ns));
     int result = await_member(set, member, deadline_ns, &stall);
     stall_watch_end(&stall);
     return result;

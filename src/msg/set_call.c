@@ -187,7 +187,7 @@ int set_differ(struct rh_set *set, int member)
 /* The boards of other hosts cannot be seen from here. -1: all that we see have come. */
 static int find_late(const struct rh_set *set)
 {
-    const struct board_rank *boards = set->job->world.watch.boards;
+    const struct board_rank *boards = rma_watch(set->job)->boards;
     int own = set->ranks[set->me];
     for (int i = 0; i < set->size && boards; i++) {
         int rank = set->ranks[i];

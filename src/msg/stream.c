@@ -12,7 +12,7 @@
  * heard.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -7,11 +7,12 @@
 #ifndef WATCH_STALL_WATCH_H
 #define WATCH_STALL_WATCH_H
 
-#include "watch/roster.h"
+#include "watch/board.h"
 
 #include <stdbool.h>
 
 struct diagnosis;
+struct roster;
 
 /* What the watch knows of its job. Filled by src/job, once; outlives every wait. */
 struct watch_job {

@@ -22,18 +22,19 @@ BELOW = {
     "job/launch": ["base", "watch", "nic", "job", "job/mesh", "job/manager"],
     "simulated": ["base", "watch", "nic", "job", "job/launch", "sim", "plan"],
     "rma": ["base", "watch", "nic", "job"],
-    "msg": ["base", "watch", "nic", "job", "rma"],
+    "msg": ["base", "watch", "rma"],
     "experiment": ["base", "watch", "nic", "job", "sim", "simulated", "cache"],
-    "dsm": ["base", "watch", "nic", "job", "rma", "msg"],
-    "cache": ["base", "watch", "nic", "job", "rma", "msg"],
+    "dsm": ["base", "watch", "rma", "msg"],
+    "cache": ["base", "job", "rma", "msg"],
     "provider": ["base", "watch", "nic", "job", "rma", "msg"],
 }
 
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
-    "nic": ["nic/nic.h", "nic/nic_layer.h"],
+    "nic": ["nic/nic.h", "nic/nic_layer.h", "nic/nic_types.h"],
     "job": ["job/job.h", "job/job_layer.h"],
+    "rma": ["rma/inside.h", "rma/rma_layer.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
 }
 

@@ -8,7 +8,7 @@
  * held then. After a time-out the next call goes on where this one has ended.
  */
 #include "dsm/page/pages.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <string.h>
 
@@ -172,7 +172,7 @@ static int follow(struct rh_dsm_pages *pages)
 
 static int64_t left_ns(const struct rh_dsm_pages *pages, int64_t deadline_ns)
 {
-    int64_t left = deadline_ns - nic_now_ns(pages->job->nic);
+    int64_t left = deadline_ns - rma_now_ns(pages->job);
     return left < 0 ? 0 : left;
 }
 
@@ -201,8 +201,8 @@ static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
 
 int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
 {
-    int64_t timeout = timeout_ns < 0 ? pages->job->timeout_ns : timeout_ns;
-    int64_t deadline_ns = nic_deadline_ns(pages->job->nic, timeout);
+    int64_t timeout = rma_timeout_ns(pages->job, timeout_ns);
+    int64_t deadline_ns = rma_deadline_ns(pages->job, timeout);
     int result = 0;
     sync_check_thread(pages);
     if (pages->stage == MEETING_APART)

@@ -45,7 +45,7 @@
 
 #include "base/error.h"
 #include "dsm/page/faults.h"
-#include "job/job.h"
+#include "rma/inside.h"
 
 #include <pthread.h>
 #include <rhinet/dsm_pages.h>

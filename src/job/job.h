@@ -52,7 +52,7 @@ struct job_place {
     struct roster *roster;
     struct board_rank *boards; /* of all ranks */
     const struct settings *settings;
-    const struct martini_port *port;
+    const void *for_nic; /* see struct nic_world */
     const char *nic;
 };
 

@@ -39,7 +39,6 @@
 
 #include <rhinet/rma.h>
 
-struct martini_port;
 struct nic;
 struct settings;
 
@@ -83,8 +82,9 @@ struct nic_world {
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
-    /* For NIC martini in a simulated job of this process; NULL: it is simulated elsewhere. */
-    const struct martini_port *port;
+    const void
+        *for_nic; /* what whoever keeps the job has for its NIC, which alone knows what it is;
+                            NULL: nothing */
 };
 
 enum nic_segment_kind {
@@ -118,6 +118,8 @@ struct nic_view {
 struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
+    bool notice_follows;            /* it is also the 8 bytes behind the source, and its place is
+                                       behind the target: may go with the data if that keeps order */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
     bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
 };
@@ -137,7 +139,7 @@ struct nic_wait {
     struct stall_watch *stall;    /* of the longer wait that this is a part of, or NULL */
     int from;                     /* peer that will cause it, or RH_ANY_RANK */
     int64_t timeout_ns;           /* 0: look once. Never negative here. */
-    const struct rh_until *until; /* of is_met: where it looks, or NULL */
+    const struct rh_until *until; /* of is_met: what it depends on, or NULL */
 };
 
 struct nic_ops {

@@ -74,7 +74,7 @@ struct pm_ops {
      * 0; RH_EDEAD. */
     int (*look_wait)(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns);
     void (*release)(struct pm_context *pm);
-    /* Where look looks, for pm_look_wait(): fills until->reads and so on. NULL: at few places. */
+    /* Where look looks, for pm_look_wait(): fills until->watched and so on. NULL: at few places. */
     void (*places)(struct pm_context *pm, struct rh_until *until);
 };
 

@@ -91,6 +91,21 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
     return push(job, target, source, length, &extra);
 }
 
+int rh_push_ordered(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+{
+    struct rh_notice last = {.word = target};
+    struct nic_extra extra = {.notice = &last, .notice_follows = true};
+    if (unlikely(length < sizeof(last.value) || (target.offset + length) % 8 != 0))
+        return error_set(RH_EINVALID, target.rank,
+                         "a push in order of %zu bytes to offset %llu: it must have at least 8 and "
+                         "end at a multiple of 8",
+                         length, (unsigned long long)target.offset);
+    length -= sizeof(last.value);
+    last.word.offset += length;
+    memcpy(&last.value, (const char *)source + length, sizeof(last.value));
+    return push(job, target, source, length, &extra);
+}
+
 int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
                           size_t length, const struct rh_notice *notice, struct rh_done *done)
 {

@@ -59,7 +59,7 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
                               .roster = simulated->roster,
                               .boards = simulated->boards,
                               .settings = &simulated->settings,
-                              .port = martini_port(simulated->world, self->rank),
+                              .for_nic = martini_port(simulated->world, self->rank),
                               .nic = options->nic ? options->nic : "martini"};
     return job_take_place(job, &place);
 }

@@ -194,7 +194,7 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
                                      .job_id = place->job_id,
                                      .roster = place->roster,
                                      .settings = &made->settings,
-                                     .port = place->port};
+                                     .for_nic = place->for_nic};
     watch_job(made, place->boards);
     line_open(&made->line, -1);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);

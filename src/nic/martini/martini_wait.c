@@ -111,10 +111,10 @@ static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t dead
     int64_t left = deadline_ns - *now_ns;
     struct martini_call call = {.operation = MARTINI_PAUSE,
                                 .timeout_ns = left < slice_ns ? left : slice_ns};
-    if (wait->until && wait->until->reads) {
-        call.address = (uintptr_t)wait->until->reads;
-        call.length = wait->until->read_stride;
-        call.value = wait->until->read_count;
+    if (wait->until && wait->until->watched) { /* looking at many words takes its time */
+        call.address = (uintptr_t)wait->until->watched;
+        call.length = wait->until->watched_stride;
+        call.value = wait->until->watched_count;
     }
     int result = martini_tell(nic, &call);
     if (result < 0 && result != RH_ETIMEOUT)

@@ -119,7 +119,7 @@ struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
     bool notice_follows;            /* it is also the 8 bytes behind the source, and its place is
-                                       behind the target: may go with the data if that keeps order */
+                                       behind the target: may go with the data, in order */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
     bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
 };

@@ -55,8 +55,9 @@ int cli_call(int argc, char **argv);
 /* The command of this name below another, or NULL. */
 const struct cli_command *cli_below(const struct cli_command *command, const char *name);
 
-/* The command that is running. */
+/* The command that is running, and the one whose list it is in; NULL for the program itself. */
 const struct cli_command *cli_current(void);
+const struct cli_command *cli_above(void);
 
 /* Says that there is no such word below the command, and what comes near it; returns 2. */
 int cli_unknown(const struct cli_command *command, const char *word);

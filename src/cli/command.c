@@ -10,11 +10,16 @@
 
 #define COMMANDS_MAX 32
 
-static const struct cli_command *current = &cli_root;
+static const struct cli_command *current = &cli_root, *above;
 
 const struct cli_command *cli_current(void)
 {
     return current;
+}
+
+const struct cli_command *cli_above(void)
+{
+    return above;
 }
 
 const struct cli_command *cli_below(const struct cli_command *command, const char *name)
@@ -114,6 +119,7 @@ int cli_call(int argc, char **argv)
     char **words = argv + 1;
     int count = argc - 1;
     for (; count > 0 && (below = cli_below(current, words[0])); count--, words++) {
+        above = current;
         current = below;
         cli_path_add(below->name);
     }

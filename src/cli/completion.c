@@ -112,6 +112,7 @@ struct place {
     const struct cli_command *command;
     const struct cli_option *open; /* its value comes next; NULL: none */
     bool has_operand;
+    bool is_past_options; /* behind -- */
 };
 
 static void step(struct place *place, char *word)
@@ -120,9 +121,12 @@ static void step(struct place *place, char *word)
     const struct cli_command *below = place->has_operand ? NULL : cli_below(command, word);
     if (place->open) {
         place->open = NULL;
-    } else if (word[0] == '-' && word[1]) {
+    } else if (strcmp(word, "--") == 0) {
+        place->is_past_options = true;
+    } else if (word[0] == '-' && word[1] && !place->is_past_options) {
         struct cli_option_match match = cli_option_find(command, word);
-        bool is_open = match.option && match.option->kind != CLI_KIND_FLAG && !match.value;
+        bool is_clear = match.option && !match.other;
+        bool is_open = is_clear && match.option->kind != CLI_KIND_FLAG && !match.value;
         place->open = is_open ? match.option : NULL;
     } else if (below) {
         place->command = below;
@@ -150,7 +154,7 @@ static int words_offer(int count, char **words)
         puts(":files"); /* a program's own arguments */
     else if (place.open)
         offer_values(place.open, begun);
-    else if (begun[0] == '-')
+    else if (begun[0] == '-' && !place.is_past_options)
         offer_options(place.command, begun);
     else
         offer_operands(place.command, begun);

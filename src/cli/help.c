@@ -56,6 +56,17 @@ static void options_print(FILE *out, const struct cli_command *command)
     table_destroy(table);
 }
 
+/* What optional operands may be; of others the grammar says it. */
+static void choices_print(FILE *out, const struct cli_command *command)
+{
+    char all[256];
+    if (!command->choices || command->operands[0] != '[')
+        return;
+    cli_words_join(all, sizeof(all), command->choices);
+    fprintf(out, "%.*s is %s; all unless given.\n\n", (int)strcspn(command->operands + 1, ".]"),
+            command->operands + 1, all);
+}
+
 void cli_help_print(FILE *out, const struct cli_command *command, const char *path)
 {
     const char *operands = command->run ? command->operands : "SUBCOMMAND [ARGUMENT...]";
@@ -65,6 +76,7 @@ void cli_help_print(FILE *out, const struct cli_command *command, const char *pa
             operands ? operands : "");
     fprintf(out, "%c%s%s\n\n", toupper((unsigned char)command->help[0]), command->help + 1,
             last == '?' ? "" : ".");
+    choices_print(out, command);
     size_t shown = commands_print(out, command);
     options_print(out, command);
     if (shown > 0)

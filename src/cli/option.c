@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64 /* of one command */
+#define OPTIONS_MAX 64 /* among which the nearest name is looked for */
 
 static bool wants_help;
 static const struct cli_option everywhere[] = {
@@ -110,6 +110,9 @@ static void allowed_text(const struct cli_option *option, char *text, size_t roo
 static int refuse(const struct cli_option *option, const char *text)
 {
     char allowed[256];
+    if (option->kind == CLI_KIND_LIST)
+        return cli_usage_error("--%s %s: it cannot be given more than %d times", option->name, text,
+                               CLI_LIST_MAX);
     allowed_text(option, allowed, sizeof(allowed));
     return cli_usage_error("--%s is %s, not '%s'", option->name, allowed, text);
 }
@@ -188,9 +191,12 @@ static bool value_set(const struct cli_option *option, const char *text)
         return choice_set(option, text);
     case CLI_KIND_LIST:
         return item_add(option, text);
-    default:
+    case CLI_KIND_TEXT:
+    case CLI_KIND_FILE:
         *(const char **)option->target = text;
         return true;
+    default: /* has no value to keep, so no standard one either */
+        return false;
     }
 }
 
@@ -208,14 +214,39 @@ static int take(const struct cli_option *option, char *text)
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
+static bool has_option(const struct cli_command *command, const char *name)
+{
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+        if (strcmp(option->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The name of a command beside the running one that has the option; or NULL. */
+static const char *beside_find(const char *name)
+{
+    const struct cli_command *above = cli_above(), *beside;
+    for (size_t i = 0; above && above->run == NULL && (beside = above->commands[i]); i++) {
+        if (!beside->is_hidden && has_option(beside, name))
+            return beside->name;
+    }
+    return NULL;
+}
+
 static int refuse_name(const struct cli_command *command, const char *word)
 {
     const char *names[OPTIONS_MAX];
     char name[64];
     size_t count = 0;
-    for (const struct cli_option *option; (option = cli_option_at(command, count));)
+    for (const struct cli_option *option;
+         count < OPTIONS_MAX && (option = cli_option_at(command, count));)
         names[count++] = option->name;
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    const char *beside = strncmp(name, "--", 2) == 0 ? beside_find(name + 2) : NULL;
+    if (beside)
+        return cli_usage_error("unknown option %s; `%s` has it", name, beside);
     const char *nearest = text_nearest(name + strspn(name, "-"), names, count);
     return cli_usage_error("unknown option %s%s%s%s", name, nearest ? "; did you mean --" : "",
                            nearest ? nearest : "", nearest ? "?" : "");

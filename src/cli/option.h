@@ -52,32 +52,40 @@ struct cli_list {
     {                                                                                              \
         .name = (name_), .value = (value_), .kind = (kind_), __VA_ARGS__                           \
     }
-#define CLI_TARGET(target_) .target = (target_), .width = sizeof(*(target_))
+/* The compiler compares the target with what the kind writes there: a whole number has a place of 4
+ * or 8 bytes that holds the largest one, or this divides by 0. */
+#define CLI_TARGET(type_, target_)                                                                 \
+    .target = (1 ? (target_) : (type_ *)0), .width = sizeof(*(target_))
+#define CLI_TARGET_WHOLE(most_, target_)                                                           \
+    .target = (target_),                                                                           \
+    .width = sizeof(*(target_)) /                                                                  \
+             (sizeof(*(target_)) == 8 || (sizeof(*(target_)) == 4 && (most_) <= UINT32_MAX))
 
 /* The help line comes last, and behind it what is rare: .letter, .standard, .suggest, .allowed. */
 #define CLI_FLAG(name_, target_, ...)                                                              \
-    CLI_OPTION(name_, NULL, CLI_KIND_FLAG, CLI_TARGET(target_), .help = __VA_ARGS__)
+    CLI_OPTION(name_, NULL, CLI_KIND_FLAG, CLI_TARGET(bool, target_), .help = __VA_ARGS__)
 #define CLI_NUMBER(name_, value_, least_, most_, target_, ...)                                     \
     CLI_OPTION(name_, value_, CLI_KIND_NUMBER, .least = (least_), .most = (most_),                 \
-               CLI_TARGET(target_), .help = __VA_ARGS__)
+               CLI_TARGET_WHOLE(most_, target_), .help = __VA_ARGS__)
 #define CLI_REAL(name_, value_, least_, most_, target_, ...)                                       \
     CLI_OPTION(name_, value_, CLI_KIND_REAL, .real_least = (least_), .real_most = (most_),         \
-               CLI_TARGET(target_), .help = __VA_ARGS__)
+               CLI_TARGET(double, target_), .help = __VA_ARGS__)
 #define CLI_SIZE(name_, value_, target_, ...)                                                      \
-    CLI_OPTION(name_, value_, CLI_KIND_SIZE, .most = UINT64_MAX, CLI_TARGET(target_),              \
-               .help = __VA_ARGS__)
+    CLI_OPTION(name_, value_, CLI_KIND_SIZE, .most = UINT64_MAX,                                   \
+               CLI_TARGET_WHOLE(UINT64_MAX, target_), .help = __VA_ARGS__)
 #define CLI_TIME(name_, value_, least_, most_, target_, ...)                                       \
     CLI_OPTION(name_, value_, CLI_KIND_TIME, .least = (least_), .most = (most_),                   \
-               CLI_TARGET(target_), .help = __VA_ARGS__)
+               CLI_TARGET_WHOLE(most_, target_), .help = __VA_ARGS__)
 #define CLI_CHOICE(name_, value_, choices_, target_, ...)                                          \
-    CLI_OPTION(name_, value_, CLI_KIND_CHOICE, .choices = (choices_), CLI_TARGET(target_),         \
-               .help = __VA_ARGS__)
+    CLI_OPTION(name_, value_, CLI_KIND_CHOICE, .choices = (choices_),                              \
+               CLI_TARGET_WHOLE(1, target_), .help = __VA_ARGS__)
 #define CLI_TEXT(name_, value_, target_, ...)                                                      \
-    CLI_OPTION(name_, value_, CLI_KIND_TEXT, CLI_TARGET(target_), .help = __VA_ARGS__)
+    CLI_OPTION(name_, value_, CLI_KIND_TEXT, CLI_TARGET(const char *, target_), .help = __VA_ARGS__)
 #define CLI_FILE(name_, value_, target_, ...)                                                      \
-    CLI_OPTION(name_, value_, CLI_KIND_FILE, CLI_TARGET(target_), .help = __VA_ARGS__)
+    CLI_OPTION(name_, value_, CLI_KIND_FILE, CLI_TARGET(const char *, target_), .help = __VA_ARGS__)
 #define CLI_LIST(name_, value_, target_, ...)                                                      \
-    CLI_OPTION(name_, value_, CLI_KIND_LIST, CLI_TARGET(target_), .help = __VA_ARGS__)
+    CLI_OPTION(name_, value_, CLI_KIND_LIST, CLI_TARGET(struct cli_list, target_),                 \
+               .help = __VA_ARGS__)
 #define CLI_CALL(name_, value_, take_, ...)                                                        \
     CLI_OPTION(name_, value_, CLI_KIND_CALL, .take = (take_), .help = __VA_ARGS__)
 #define CLI_OPTIONS_END                                                                            \

@@ -4,10 +4,14 @@
  */
 #include "cli/plot.h"
 
+#include "cli/cli.h"
 #include "cli/route/route.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define WIDTH  760.0
 #define HEIGHT 440.0
@@ -134,6 +138,14 @@ static void line_draw(const struct plot_line *line, const struct axes *axes, con
     for (uint32_t i = 0; i < line->count; i++)
         fprintf(out, "<circle cx='%.1f' cy='%.1f' r='2.5' fill='%s'/>\n", x_at(axes, line->x[i]),
                 y_at(axes, line->y[i]), colour);
+}
+
+int plot_folder_make(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    cli_say("cannot make %s: %s", path, strerror(errno));
+    return 1;
 }
 
 int plot_write(const struct plot *plot, const char *path)

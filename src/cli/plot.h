@@ -27,4 +27,7 @@ struct plot {
 /* "-" is stdout. 0, or 1 after it has said what is wrong. */
 int plot_write(const struct plot *plot, const char *path);
 
+/* Where several are to be written; it may be there already. The same results. */
+int plot_folder_make(const char *path);
+
 #endif

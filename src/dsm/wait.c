@@ -25,8 +25,7 @@ int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 
 int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
 {
-    int64_t now_ns = rma_now_ns(dsm->job);
-    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    return rma_left_ns(dsm->job, deadline_ns);
 }
 
 static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)

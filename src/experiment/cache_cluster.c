@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cache/node.h"
+#include "experiment/failure.h"
 #include "experiment/fat_tree.h"
 #include "simulated/simulated.h"
 
@@ -49,7 +50,7 @@ struct cluster_run {
     struct loader_file file;
     struct meeting meetings[MEET_COUNT];
     int64_t end_ns;
-    bool has_failed; /* a node is not there: nobody waits for it */
+    struct failure failure; /* a node is not there: nobody waits for it */
 };
 
 struct reader {
@@ -215,7 +216,7 @@ static void meet(struct reader *reader, int which)
     struct meeting *meeting = &run->meetings[which];
     if (++meeting->count == run->trial->nodes)
         meeting->begin_ns = simulated_now_ns(run->simulated) + 2 * MEET_NS;
-    while (meeting->begin_ns == 0 && !run->has_failed)
+    while (meeting->begin_ns == 0 && run->failure.code == 0)
         simulated_sleep(run->simulated, MEET_NS);
     int64_t left = meeting->begin_ns - simulated_now_ns(run->simulated);
     if (left > 0)
@@ -229,11 +230,13 @@ static int measure(struct reader *reader)
     int result = 0;
     if (run->trial->kind == CACHE_CLUSTER_RANDOM && !run->trial->is_plain)
         result = read_at_random(reader, 0);
+    failure_note(&run->failure, result);
     meet(reader, MEET_FILLED);
     cache_counters_sum(reader->control, before);
     reader->bytes = 0;
     if (result == 0)
         result = read_all(reader);
+    failure_note(&run->failure, result);
     int64_t now = simulated_now_ns(run->simulated);
     run->end_ns = now > run->end_ns ? now : run->end_ns;
     run->result->bytes += reader->bytes;
@@ -284,7 +287,7 @@ static int rank_main(struct rh_job *job, void *context)
         reader.control->shape = shape;
         result = node_life(&reader);
     }
-    run->has_failed |= result < 0;
+    failure_note(&run->failure, result);
     free(reader.buffer);
     free(reader.control);
     free(reader.node);
@@ -312,7 +315,7 @@ int cache_cluster_run(const struct cache_cluster_trial *trial, struct cache_clus
                                         .context = &run,
                                         .limit_ns = LIMIT_NS,
                                         .handle = &run.simulated};
-    status = simulated_run(&options, &report);
+    status = failure_result(&run.failure, simulated_run(&options, &report));
     result->seconds = (double)(run.end_ns - run.meetings[MEET_FILLED].begin_ns) / NS_PER_S;
     result->hash = report.hash;
     fat_tree_free(&plan);

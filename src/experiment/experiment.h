@@ -7,6 +7,7 @@
  *   pm_measure   PM on NIC martini: round trips, streams, remote writes
  *   pm_rows      the rows and figures of chapter 8 made of them, and what it could only predict
  *   facts        constants of PM and the clusters, as the code has them
+ *   failure      which of a job's failures is the cause
  *   mpi_measure  what MPI makes of PM: exchanges among all ranks, with copies
  *   mpi_rows     chapter 8's MPI and NPB, as far as that goes
  */

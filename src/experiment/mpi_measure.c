@@ -5,6 +5,7 @@
  */
 #include "experiment/mpi_measure.h"
 
+#include "experiment/failure.h"
 #include "sim/cluster/cluster.h"
 #include "sim/host/host.h"
 #include "simulated/simulated.h"
@@ -24,6 +25,7 @@ struct exchange {
     const struct pm_setup *setup;
     struct simulated *simulated;
     int64_t begin_ns, end_ns; /* rank 0's */
+    struct failure failure;   /* a rank is gone: nobody waits for it */
 };
 
 /* One rank. */
@@ -106,12 +108,16 @@ static int round_run(struct turn *turn)
     int result = 0;
     turn->to_send = turn->total;
     turn->to_take += (int64_t)turn->total;
-    while ((turn->to_send > 0 || turn->to_take > 0) && result == 0) {
+    while ((turn->to_send > 0 || turn->to_take > 0) && result == 0 &&
+           turn->exchange->failure.code == 0) {
         int sent = step_send(turn);
         int taken = sent < 0 || turn->to_take <= 0 ? 0 : step_take(turn);
         result = sent < 0 ? sent : taken < 0 ? taken : 0;
-        if (result == 0 && rh_clock_ns(turn->job) > turn->give_up_ns)
-            result = RH_ETIMEOUT;
+        if (result == 0 && rh_clock_ns(turn->job) > turn->give_up_ns) {
+            result = error_set(RH_ETIMEOUT, rh_rank(turn->job), "an exchange takes more than %g s",
+                               LIMIT_NS / 1e9);
+            failure_note(&turn->exchange->failure, result);
+        }
     }
     return result;
 }
@@ -122,7 +128,8 @@ static int rounds_run(struct turn *turn)
     struct exchange *exchange = turn->exchange;
     uint32_t warm = 1 + RING_SLOTS / (1 + exchange->setup->size / turn->most);
     int result = 0;
-    for (uint32_t i = 0; i < warm + exchange->setup->rounds && result == 0; i++) {
+    uint32_t rounds = warm + exchange->setup->rounds;
+    for (uint32_t i = 0; i < rounds && result == 0 && exchange->failure.code == 0; i++) {
         if (rh_rank(turn->job) == 0 && i == warm)
             exchange->begin_ns = rh_clock_ns(turn->job);
         result = round_run(turn);
@@ -144,11 +151,12 @@ static int rank_main(struct rh_job *job, void *context)
                         .give_up_ns = rh_clock_ns(job) + LIMIT_NS};
     pm_options_of(setup, &options);
     int result = pmOpenContext(&turn.pm, job, &options);
-    if (result < 0)
-        return result;
-    result = rounds_run(&turn);
+    if (result == 0)
+        result = rounds_run(&turn);
+    failure_note_pm(&exchange->failure, result);
     pm_linger(job);
-    int closed = pmCloseContext(turn.pm);
+    int closed = turn.pm ? pmCloseContext(turn.pm) : 0;
+    failure_note_pm(&exchange->failure, closed);
     return result < 0 ? result : closed;
 }
 
@@ -162,5 +170,5 @@ int mpi_exchange(const struct pm_setup *setup, double *us)
                                         .handle = &exchange.simulated};
     int result = simulated_run(&options, NULL);
     *us = (double)(exchange.end_ns - exchange.begin_ns) / 1000 / setup->rounds;
-    return result;
+    return failure_result(&exchange.failure, result);
 }

@@ -4,6 +4,7 @@
  */
 #include "experiment/pm_measure.h"
 
+#include "experiment/failure.h"
 #include "simulated/simulated.h"
 
 #include <rhinet/pm.h>
@@ -20,6 +21,7 @@ struct measurement {
     int (*program)(struct measurement *measurement, struct pm_context *pm, int side);
     struct rh_job *job[2];
     int64_t begin_ns, end_ns;
+    struct failure failure;
     struct pm_memory memory;
     uint64_t is_open, is_over; /* what the sides tell each other outside of the network */
     char data[2][BUFFER];
@@ -98,11 +100,13 @@ static bool is_set(void *context)
     return *(const uint64_t *)context != 0;
 }
 
-static int await(struct rh_job *job, uint64_t *word)
+static int await(struct measurement *measurement, struct rh_job *job, uint64_t *word)
 {
     struct rh_until until = {
         .is_met = is_set, .context = word, .from = RH_ANY_RANK, .timeout_ns = WAIT_NS};
-    return rh_wait_until(job, &until);
+    int result = rh_wait_until(job, &until);
+    failure_note(&measurement->failure, result);
+    return result;
 }
 
 /* Waits when two are under way, as pmWrite() has no more than a whole to wait for. */
@@ -114,9 +118,9 @@ static int write_program(struct measurement *measurement, struct pm_context *pm,
     if (side == 1) {
         result = pmRegisterMemory(pm, measurement->data[1], BUFFER, &measurement->memory);
         measurement->is_open = 1;
-        return result < 0 ? result : await(job, &measurement->is_over);
+        return result < 0 ? result : await(measurement, job, &measurement->is_over);
     }
-    result = await(job, &measurement->is_open);
+    result = await(measurement, job, &measurement->is_open);
     for (uint32_t i = 0; i < setup->rounds + 2 && result == 0; i++) {
         struct pm_place place = {.memory = measurement->memory};
         if (i == 2)
@@ -158,11 +162,14 @@ static int rank_main(struct rh_job *job, void *context)
     pm_options_of(measurement->setup, &options);
     measurement->job[side] = job;
     int result = pmOpenContext(&pm, job, &options);
+    failure_note_pm(&measurement->failure, result);
     if (result < 0)
         return result;
     result = measurement->program(measurement, pm, side);
+    failure_note_pm(&measurement->failure, result);
     pm_linger(job);
     int closed = pmCloseContext(pm);
+    failure_note_pm(&measurement->failure, closed);
     return result < 0 ? result : closed;
 }
 
@@ -176,10 +183,11 @@ static int measure(const struct pm_setup *setup,
                                         .rank_main = rank_main,
                                         .context = measurement};
     if (!measurement)
-        return RH_ENOSPACE;
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a measurement");
     measurement->setup = setup;
     measurement->program = program;
     int result = simulated_run(&options, &report);
+    result = failure_result(&measurement->failure, result);
     *us = (double)(measurement->end_ns - measurement->begin_ns) / 1000 / setup->rounds;
     free(measurement);
     return result;

@@ -119,14 +119,19 @@ void joint_progress_out(struct mail *mail, struct rh_request *send)
     int result = claim(mail, &send->joint);
     if (result == 0)
         return; /* the receiver will say when it has its part, too */
+    if (result == 1 && send->is_in_doubt && !stream_may_repeat(mail, send))
+        return; /* the buffer may be another message's by now */
     if (result == 1)
         result = push_claimed(mail, send);
+    if (result == RH_ETIMEOUT && send->joint.has_claim)
+        send->is_in_doubt = true;
     if (result == RH_ETIMEOUT || result == RH_EAGAIN || result == RH_ENOSPACE)
         return; /* the network did not take it; again, while somebody waits */
     if (result < 0) {
         progress_abort(mail, send, result);
         return;
     }
+    send->is_in_doubt = false;
     send->joint.has_claim = false;
     send->joint.done++;
 }

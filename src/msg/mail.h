@@ -35,9 +35,13 @@ enum slot_kind {
     SLOT_BLOCK,       /* in the lane's block, or behind the head in the inbox */
     SLOT_ANNOUNCE,    /* it is large: see struct announcement */
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
-    SLOT_PROCEED,  /* to a sender: stream it, see struct go_ahead */
-    SLOT_FINISHED, /* to a sender: its withdrawal is known */
-    SLOT_WITHDRAWN /* to a receiver: the sender has given up */
+    SLOT_PROCEED,   /* to a sender: stream it, see struct go_ahead */
+    SLOT_FINISHED,  /* to a sender: its withdrawal is known */
+    SLOT_WITHDRAWN, /* to a receiver: the sender has given up */
+    /* A push of its timed out, and it must make it again, see tests/model/hold.pml: */
+    SLOT_HOLD,  /* to a receiver: keep the stream */
+    SLOT_HELD,  /* to a sender: it is kept, push */
+    SLOT_LET_GO /* to a receiver: all that was pushed is there */
 };
 
 /* Without the slot's number this is also what is appended to an inbox; there the kind has a number
@@ -58,22 +62,20 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
 #define KIND_BITS   4
 #define NUMBER_MASK (UINT16_MAX >> KIND_BITS)
-_Static_assert(SLOT_WITHDRAWN < 1 << KIND_BITS, "a kind and a number share 16 bits");
+_Static_assert(SLOT_LET_GO < 1 << KIND_BITS, "a kind and a number share 16 bits");
 
 struct announcement {
     uint64_t length;
-    uint32_t send_id;  /* the sender's name for it, which is not used again for a long time */
+    uint64_t send_id;  /* the sender's name for it, which is never used again */
     uint32_t pull_sid; /* where to pull it from, or 0: it must be streamed */
     uint32_t is_joint; /* and the sender helps, if it is told where to push */
-    uint32_t reserved;
 };
 
 struct go_ahead {
-    uint32_t send_id;
-    uint32_t stream;
+    uint64_t send_id;
     uint64_t first_chunk; /* chunks are numbered on from here */
-    uint32_t is_joint;    /* through MSG_SID_JOINT + stream; else through the stream's blocks */
-    uint32_t reserved;
+    uint32_t stream;
+    uint32_t is_joint; /* through MSG_SID_JOINT + stream; else through the stream's blocks */
 };
 
 /* ---- Memory that peers write ---------------------------------------------------------------- */
@@ -89,7 +91,7 @@ struct lanes {
 
 /* What receivers give back to this sender. */
 struct returns {
-    uint64_t chunks_done[SENDS_MOST]; /* of announced messages, by their number */
+    uint64_t chunks_done[SENDS_MOST]; /* of announced messages, by their place: see done_word() */
     struct {
         alignas(64) uint64_t lane_done;
         uint64_t inbox_done;
@@ -113,13 +115,30 @@ struct list {
 /* Which word of struct returns a receiver gives back. */
 enum return_field { RETURN_LANE, RETURN_INBOX, RETURN_BLOCKS, RETURN_FIELDS };
 
-/* A count on its way to a peer. */
+/* A word on its way to a peer: a count that only grows, in a word that is ours for good, or what is
+ * told of one message, in a word that is another message's once its sender has heard. */
 struct posted_word {
     uint64_t value; /* what travels */
     uint64_t known; /* what the peer has */
     struct rh_done done;
     bool is_underway;
+    bool is_of_message;
+    bool is_in_doubt;         /* of a message: its push timed out, so it is not pushed again */
+    struct nic_ticket ticket; /* of the swap that follows, see post.c */
 };
+
+/* What a receiver tells of a message: which one, and how many chunks it has done. The sender writes
+ * the word without any chunk when it announces the message. A name is a place and a count; after
+ * 2^32 messages the word could be mistaken, if one of the first was still being told. */
+static inline uint64_t done_word(uint64_t send_id, uint32_t chunks)
+{
+    return send_id / SENDS_MOST << 32 | chunks;
+}
+
+static inline bool is_same_message(uint64_t word, uint64_t other)
+{
+    return word >> 32 == other >> 32;
+}
 
 /* A rank we exchange messages with. */
 struct peer {
@@ -186,6 +205,9 @@ enum request_state {
     STATE_COMPLETE
 };
 
+/* Whether the receiver keeps a stream until we let go of it. */
+enum hold { HOLD_NONE, HOLD_ASKED, HOLD_GIVEN };
+
 struct rh_request {
     struct rh_msg *msg;
     enum request_kind kind_of;
@@ -197,7 +219,7 @@ struct rh_request {
     int result;
     struct rh_status status;
     bool has_send_id;
-    uint32_t send_id;
+    uint64_t send_id;
     struct announcement announced; /* receive: what was matched */
     uint64_t arrival;              /* receive: the message's number, see struct unexpected */
     struct unexpected *record;     /* receive: of the announced message, to put it back */
@@ -208,6 +230,8 @@ struct rh_request {
     uint64_t chunk;       /* send: next to push */
     bool is_pushing;      /* send: that one is under way */
     struct rh_done push;  /* send: and this says when it is there */
+    bool is_in_doubt;     /* send: the push of the chunk timed out */
+    enum hold hold;       /* send: of the stream */
     bool is_joint;        /* send: the receiver has told us where to push */
     struct rh_request *next, *previous;
     union {
@@ -238,6 +262,8 @@ struct stream_in {
     uint64_t chunk;          /* next to copy out */
     uint64_t next_chunk;     /* numbers used so far */
     struct posted_word told; /* chunks that the sender knows to be copied out */
+    bool is_held; /* the sender may push something again, and will say when it does not */
+    bool is_over; /* the message is, but not that */
     bool is_joint;
     bool is_attached;  /* joint: the buffer is open to the sender */
     bool is_withdrawn; /* joint: the sender has given up, and will say so */
@@ -267,10 +293,10 @@ struct mail {
     uint32_t pending_count;             /* sends and controls, over all peers */
     uint32_t active_in;                 /* streams in use */
     uint64_t send_ids[SENDS_MOST / 64]; /* set: in use */
-    uint32_t send_count;                /* announced so far: makes the numbers differ */
+    uint64_t send_count;                /* announced so far: makes the names differ */
     struct {
         int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
-        uint32_t send_id;
+        uint64_t send_id;
         bool is_untold; /* there was no memory to tell it */
     } withdrawn[SENDS_MOST];
     uint32_t untold_count;
@@ -388,16 +414,16 @@ void post_taken(struct mail *mail, int source, uint16_t number);
 bool post_settle(struct mail *mail, int rank);
 /* Push a block. RH_EAGAIN: not now, and the same must be pushed there again. */
 int post_block(struct mail *mail, struct rh_remote block, const void *data, size_t length);
-/* Write a peer's word, from memory that stays; once, however long that takes. False if it must be
- * asked for again. */
+/* Write a peer's word, from memory that stays. False if it must be asked for again. */
 bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote target,
                uint64_t value);
 /* The word's memory goes away. */
 void post_withdraw(struct mail *mail, struct posted_word *word);
 
-/* Write a word of a peer's once, whenever that is; it needs no room there, nor this process to look
- * after it. False: not now, and nothing was begun. */
-bool post_once(struct mail *mail, struct rh_remote target, uint64_t value);
+/* Make a message's word, which is `before` now, `value`, whenever that is; it needs no room there,
+ * nor this process to look after it unless the network loses it. False: not now, and nothing was
+ * begun. */
+bool post_once(struct mail *mail, struct rh_remote target, uint64_t before, uint64_t value);
 
 /* Whether all of these have come, or the peer is gone. */
 bool post_tellings(struct mail *mail, int rank);
@@ -459,8 +485,11 @@ void stream_abandon(struct mail *mail, struct rh_request *receive);
 
 /* News for an announced send, or for its receiver. False: not now, there is no memory to answer. */
 bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahead);
-void stream_finished(struct mail *mail, int source, uint32_t send_id);
-bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id);
+void stream_finished(struct mail *mail, int source, uint64_t send_id);
+bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id);
+bool stream_hold(struct mail *mail, int source, uint64_t send_id);
+bool stream_held(struct mail *mail, int source, uint64_t send_id);
+void stream_let_go(struct mail *mail, int source, uint64_t send_id);
 
 /* Move chunks, start what waits for a stream. */
 void stream_progress(struct mail *mail);
@@ -469,7 +498,9 @@ uint64_t stream_moved(const struct mail *mail, const struct rh_request *request)
 /* End what hangs on peers that are gone. */
 void stream_end_gone(struct mail *mail);
 
-/* For joint.c: a free stream for this receive, NULL if there is none. */
+/* For joint.c: whether a chunk whose push timed out may be pushed again; if not, ask again. */
+bool stream_may_repeat(struct mail *mail, struct rh_request *send);
+/* A free stream for this receive, NULL if there is none. */
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
 bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);

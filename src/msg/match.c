@@ -106,7 +106,10 @@ static bool is_well_formed(const struct arrived *arrived)
         return arrived->length >= sizeof(struct go_ahead);
     case SLOT_FINISHED:
     case SLOT_WITHDRAWN:
-        return arrived->length >= sizeof(uint32_t);
+    case SLOT_HOLD:
+    case SLOT_HELD:
+    case SLOT_LET_GO:
+        return arrived->length >= sizeof(uint64_t);
     }
     return false; /* a broken peer's; there is nobody to tell */
 }
@@ -114,14 +117,23 @@ static bool is_well_formed(const struct arrived *arrived)
 static bool take_control(struct mail *mail, const struct arrived *arrived)
 {
     struct go_ahead go_ahead;
-    uint32_t send_id;
+    uint64_t send_id;
     if (arrived->head->kind == SLOT_PROCEED) {
         memcpy(&go_ahead, arrived->data, sizeof(go_ahead));
         return stream_proceed(mail, arrived->source, &go_ahead);
     }
     memcpy(&send_id, arrived->data, sizeof(send_id));
-    if (arrived->head->kind == SLOT_WITHDRAWN)
+    switch (arrived->head->kind) {
+    case SLOT_WITHDRAWN:
         return stream_withdrawn(mail, arrived->source, send_id);
+    case SLOT_HOLD:
+        return stream_hold(mail, arrived->source, send_id);
+    case SLOT_HELD:
+        return stream_held(mail, arrived->source, send_id);
+    case SLOT_LET_GO:
+        stream_let_go(mail, arrived->source, send_id);
+        return true;
+    }
     stream_finished(mail, arrived->source, send_id);
     return true;
 }

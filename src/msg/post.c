@@ -7,9 +7,16 @@
  * with until it is decided; meanwhile nothing else is appended to that inbox, so it arrives in
  * order, and its sender may take it for sent. A NIC that cannot go on with an append makes it again
  * (martini, where packets are lost): appends are numbered, and the receiver drops what is not the
- * next. Counts that are given back travel from memory of the mailbox, one at a time; so do words
- * that are written once. The push of a block is withdrawn and tried again later, with more patience
- * each time. Models: tests/model/repeat.pml, pulled.pml.
+ * next. Counts that are given back travel from memory of the mailbox, one at a time, and so do
+ * words of messages. The push of a block is withdrawn and tried again later, with more patience
+ * each time.
+ *
+ * A push that timed out may have landed, or will, but before anything that we write there later
+ * (nic.h). So a count is pushed again as it is: its word is written by us alone, and only grows.
+ * The same goes for a block until its slot is sent. A message's word is another message's as soon
+ * as the sender has heard, perhaps one to another receiver, so it is not pushed again: that could
+ * make a message received that is not, or undo what another receiver has told. It is swapped, if it
+ * is still this message's. Models: tests/model/repeat.pml, pulled.pml.
  */
 #include "base/clock.h"
 #include "msg/mail.h"
@@ -118,7 +125,7 @@ int post_block(struct mail *mail, struct rh_remote block, const void *data, size
     return result == RH_ECANCELED || result == RH_ETIMEOUT ? RH_EAGAIN : result;
 }
 
-/* ---- Counts --------------------------------------------------------------------------------- */
+/* ---- Words ---------------------------------------------------------------------------------- */
 
 static bool post_start(struct mail *mail, struct posted_word *word, struct rh_remote target)
 {
@@ -140,6 +147,33 @@ static bool post_look(struct mail *mail, struct posted_word *word)
     word->is_underway = false;
     if (result == 0 || is_gone_code(result))
         word->known = word->value;
+    else
+        word->is_in_doubt = word->is_of_message;
+    return true;
+}
+
+/* Whether a message's word has this value, or needs it no more. One that was told before may have
+ * come after all; then the next swap starts from there. However often one happens, it does no
+ * harm. */
+static bool post_swap(struct mail *mail, struct posted_word *word, struct rh_remote target,
+                      uint64_t value)
+{
+    while (word->known != value) {
+        if (!word->ticket.is_open)
+            word->value = value;
+        uint64_t old = 0;
+        struct nic_atomic_operands swap = {.operation = NIC_COMPARE_SWAP,
+                                           .operand = word->value,
+                                           .expected = word->known,
+                                           .ticket = &word->ticket};
+        word->ticket.deadline_ns = rma_deadline_ns(mail->job, SOON_NS);
+        int result = rma_atomic(mail->job, target, &swap, &old);
+        if (is_gone_code(result) || (result == 0 && !is_same_message(old, value)))
+            return true;
+        if (result < 0)
+            return false;
+        word->known = old == word->known ? word->value : old;
+    }
     return true;
 }
 
@@ -149,10 +183,16 @@ bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote tar
         return false; /* one at a time: an older count must not come last */
     if (word->known == value)
         return true;
-    word->value = value;
-    if (post_start(mail, word, target))
+    if (likely(!word->is_in_doubt)) {
+        word->value = value;
+        if (post_start(mail, word, target))
+            return true;
+        if (!word->is_underway || !post_look(mail, word))
+            return false;
+    }
+    if (word->known == value)
         return true;
-    return word->is_underway && post_look(mail, word) && word->known == value;
+    return word->is_in_doubt && post_swap(mail, word, target, value);
 }
 
 /* A count that is still under way is not followed by the next one: while messages come one by one
@@ -176,26 +216,30 @@ void post_withdraw(struct mail *mail, struct posted_word *word)
     word->is_underway = false;
 }
 
-/* ---- Words that are written once ------------------------------------------------------------ */
+/* ---- Words that nobody waits for ------------------------------------------------------------ */
 
 struct telling {
     struct telling *next;
     struct rh_remote target;
+    uint64_t value;
     struct posted_word word;
 };
 
-bool post_once(struct mail *mail, struct rh_remote target, uint64_t value)
+bool post_once(struct mail *mail, struct rh_remote target, uint64_t before, uint64_t value)
 {
     struct peer *peer = &mail->peer[target.rank];
     struct telling *telling = calloc(1, sizeof(*telling));
     if (!telling)
         return false;
+    telling->word.is_of_message = true;
+    telling->word.known = before;
     bool is_over = post_word(mail, &telling->word, target, value);
-    if (is_over || !telling->word.is_underway) {
+    if (is_over || (!telling->word.is_underway && !telling->word.is_in_doubt)) {
         free(telling);
         return is_over;
     }
     telling->target = target;
+    telling->value = value;
     telling->next = peer->tellings;
     peer->tellings = telling;
     mail->pending_count++;
@@ -216,7 +260,7 @@ bool post_tellings(struct mail *mail, int rank)
     struct telling **at = &mail->peer[rank].tellings;
     while (*at) {
         struct telling *telling = *at;
-        if (post_word(mail, &telling->word, telling->target, telling->word.value))
+        if (post_word(mail, &telling->word, telling->target, telling->value))
             drop_telling(mail, at);
         else
             at = &telling->next;
@@ -244,11 +288,10 @@ void post_close(struct mail *mail)
     for (int rank = 0; rank < mail->size; rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
-        int64_t left_ns = deadline_ns - rma_now_ns(mail->job);
         struct rh_until until = {.is_met = is_settled,
                                  .context = &settling,
                                  .from = rank,
-                                 .timeout_ns = left_ns > 0 ? left_ns : 0};
+                                 .timeout_ns = rma_left_ns(mail->job, deadline_ns)};
         if (!is_settled(&settling))
             rh_wait_until(mail->job, &until);
         for (int i = 0; i < RETURN_FIELDS; i++)

@@ -10,6 +10,10 @@
  * the stream is free again only when its sender has no more to write. A sender that does says so
  * when the receiver counts on it, and keeps the message's number out of use until the receiver has
  * heard.
+ *
+ * A push that timed out may have landed, and whose memory it then is we do not know; it may be
+ * lost, too, and must be made again. So the receiver is asked to keep the stream until the sender
+ * lets go of it. Model: tests/model/hold.pml.
  */
 #include "msg/mail.h"
 #include "rma/inside.h"
@@ -17,7 +21,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PULLED UINT64_MAX /* in chunks_done: the receiver has the whole message */
+#define PULLED UINT32_MAX /* in a done_word(): the receiver has the whole message */
+_Static_assert((uint64_t)PULLED *STREAM_BLOCK > 1ULL << 46, "no message has that many chunks");
 
 static uint64_t chunk_count(uint64_t length)
 {
@@ -31,7 +36,7 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
 }
 
 /* False: there is no memory to remember it until it can be told. */
-static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send_id)
+static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint64_t send_id)
 {
     struct slot_head head = {.kind = (uint16_t)kind, .length = sizeof(send_id)};
     return progress_control(mail, rank, &head, &send_id);
@@ -41,9 +46,9 @@ static bool tell(struct mail *mail, int rank, enum slot_kind kind, uint32_t send
 
 /* A number is a place, which is used again soon, and a count, so that news of an earlier message in
  * the same place are not taken for news of this. */
-static uint32_t place_of(uint32_t send_id)
+static uint32_t place_of(uint64_t send_id)
 {
-    return send_id % SENDS_MOST;
+    return (uint32_t)(send_id % SENDS_MOST);
 }
 
 static void give_place(struct mail *mail, uint32_t place)
@@ -54,29 +59,32 @@ static void give_place(struct mail *mail, uint32_t place)
     mail->send_ids[place / 64] &= ~(1ULL << place % 64);
 }
 
-static uint64_t chunks_done(const struct mail *mail, uint32_t send_id)
+static uint64_t chunks_done(const struct mail *mail, uint64_t send_id)
 {
     /* acquire: the receiver is done with that memory; pairs with its push of the word */
-    return __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)], __ATOMIC_ACQUIRE);
+    uint64_t word = __atomic_load_n(&mail->returns->chunks_done[place_of(send_id)],
+                                    __ATOMIC_ACQUIRE);
+    return is_same_message(word, done_word(send_id, 0)) ? (uint32_t)word : 0;
 }
 
 /* Numbers of messages that were pulled just when their sender gave up. */
 static void reclaim_send_ids(struct mail *mail)
 {
     for (uint32_t place = 0; place < SENDS_MOST; place++) {
-        if (mail->withdrawn[place].rank != 0 && chunks_done(mail, place) == PULLED)
+        if (mail->withdrawn[place].rank != 0 &&
+            chunks_done(mail, mail->withdrawn[place].send_id) == PULLED)
             give_place(mail, place);
     }
 }
 
-static int take_send_id(struct mail *mail, uint32_t *send_id)
+static int take_send_id(struct mail *mail, uint64_t *send_id)
 {
     for (uint32_t word = 0; word < SENDS_MOST / 64; word++) {
         if (~mail->send_ids[word] == 0)
             continue;
         uint32_t bit = (uint32_t)__builtin_ctzll(~mail->send_ids[word]);
         mail->send_ids[word] |= 1ULL << bit;
-        *send_id = mail->send_count++ * SENDS_MOST + word * 64 + bit;
+        *send_id = mail->send_count++ * SENDS_MOST + word * 64ULL + bit;
         return 0;
     }
     reclaim_send_ids(mail);
@@ -115,7 +123,10 @@ int stream_announce(struct mail *mail, struct rh_request *send)
         offer(mail, send);
     send->chunk = 0;
     send->is_joint = false;
-    __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)], 0, __ATOMIC_RELAXED);
+    send->is_in_doubt = false;
+    send->hold = HOLD_NONE;
+    __atomic_store_n(&mail->returns->chunks_done[place_of(send->send_id)],
+                     done_word(send->send_id, 0), __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -167,7 +178,7 @@ static void tell_untold(struct mail *mail)
     }
 }
 
-static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_id)
+static struct rh_request *find_send(struct mail *mail, int rank, uint64_t send_id)
 {
     struct rh_request *send = mail->sending.first;
     while (send && (send->rank != rank || send->send_id != send_id || send->rank == mail->rank))
@@ -175,7 +186,7 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint32_t send_i
     return send;
 }
 
-static bool is_withdrawn(const struct mail *mail, int rank, uint32_t send_id)
+static bool is_withdrawn(const struct mail *mail, int rank, uint64_t send_id)
 {
     uint32_t place = place_of(send_id);
     return mail->withdrawn[place].rank == rank + 1 && mail->withdrawn[place].send_id == send_id;
@@ -205,14 +216,39 @@ void stream_end_send(struct mail *mail, struct rh_request *send, unsigned way)
 }
 
 /* The receiver has heard that a message was withdrawn. */
-void stream_finished(struct mail *mail, int source, uint32_t send_id)
+void stream_finished(struct mail *mail, int source, uint64_t send_id)
 {
     if (is_withdrawn(mail, source, send_id))
         give_place(mail, place_of(send_id));
 }
 
-/* Begin with the next chunk. One that may be there already must not come again: the block may be
- * another message's by then. So it is gone on with, however long that takes. */
+bool stream_may_repeat(struct mail *mail, struct rh_request *send)
+{
+    if (send->hold == HOLD_NONE && tell(mail, send->rank, SLOT_HOLD, send->send_id))
+        send->hold = HOLD_ASKED;
+    return send->hold == HOLD_GIVEN;
+}
+
+/* The receiver keeps a stream. Our message may be over without that. */
+bool stream_held(struct mail *mail, int source, uint64_t send_id)
+{
+    struct rh_request *send = find_send(mail, source, send_id);
+    if (!send)
+        return tell(mail, source, SLOT_LET_GO, send_id);
+    send->hold = HOLD_GIVEN;
+    return true;
+}
+
+/* All is there that was pushed of this message. False: that cannot be told now. */
+static bool let_go(struct mail *mail, struct rh_request *send)
+{
+    if (send->hold == HOLD_GIVEN && !tell(mail, send->rank, SLOT_LET_GO, send->send_id))
+        return false;
+    send->hold = HOLD_NONE;
+    return true;
+}
+
+/* Begin with the next chunk. However long it takes, it is gone on with. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     uint64_t number = send->first_chunk + send->chunk;
@@ -230,9 +266,25 @@ static int push_chunk(struct mail *mail, struct rh_request *send)
     return result;
 }
 
-/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it. */
+/* Whether the next chunk is not to be pushed now. One that was pushed once and is counted has
+ * come; with a second on its way that says nothing about the block. */
+static bool is_kept_back(struct mail *mail, struct rh_request *send)
+{
+    if (likely(!send->is_in_doubt))
+        return false;
+    if (send->hold != HOLD_GIVEN && chunks_done(mail, send->send_id) > send->chunk) {
+        send->is_in_doubt = false;
+        send->chunk++;
+        return true;
+    }
+    return !stream_may_repeat(mail, send);
+}
+
+/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it, or that is not known. */
 static int move_chunk(struct mail *mail, struct rh_request *send)
 {
+    if (!send->is_pushing && is_kept_back(mail, send))
+        return RH_EAGAIN;
     int result = send->is_pushing ? 0 : push_chunk(mail, send);
     if (result == 0)
         result = rh_test_done(mail->job, &send->push);
@@ -242,6 +294,7 @@ static int move_chunk(struct mail *mail, struct rh_request *send)
         rh_withdraw(mail->job, &send->push);
     send->is_pushing = false;
     send->chunk += result == 0;
+    send->is_in_doubt = result != 0 && (send->is_in_doubt || result == RH_ETIMEOUT);
     return result;
 }
 
@@ -260,7 +313,7 @@ static void progress_out(struct mail *mail, struct rh_request *send)
         }
         done = chunks_done(mail, send->send_id);
     }
-    if (send->chunk < total || done < total)
+    if (send->chunk < total || done < total || !let_go(mail, send))
         return;
     stream_end_send(mail, send, COUNTER_MSG_RING);
 }
@@ -268,7 +321,8 @@ static void progress_out(struct mail *mail, struct rh_request *send)
 /* True if the receiver has it all, which it may have done alone. */
 static bool check_pulled(struct mail *mail, struct rh_request *send)
 {
-    if (chunks_done(mail, send->send_id) != PULLED)
+    bool may_come = send->hold == HOLD_GIVEN && send->is_in_doubt;
+    if (chunks_done(mail, send->send_id) != PULLED || may_come || !let_go(mail, send))
         return false;
     stream_end_send(mail, send, send->announced.is_joint ? COUNTER_MSG_JOINT : COUNTER_MSG_PULL);
     return true;
@@ -285,24 +339,18 @@ static void end_receive(struct mail *mail, struct rh_request *receive, int resul
     request_complete(receive, result);
 }
 
-/* The sender's word for a message: other messages use it later, so nothing may be written there
- * twice. */
-static struct rh_remote done_at(int source, uint32_t send_id)
+/* The sender's word for a message; other messages use it later. */
+static struct rh_remote done_at(int source, uint64_t send_id)
 {
     return rh_at(source, MSG_SID_RETURNS, (uint64_t)place_of(send_id) * sizeof(uint64_t));
 }
 
 /* The whole message is here. False: not now. The sender must hear that without our help: the
- * program may not call us again for long. Where memory is in reach the word is written at once;
- * elsewhere a push that timed out might still come, long after, so it is started and never
- * repeated. */
-static bool tell_pulled(struct mail *mail, int source, uint32_t send_id)
+ * program may not call us again for long. */
+static bool tell_pulled(struct mail *mail, int source, uint64_t send_id)
 {
-    uint64_t done = PULLED;
-    if (wire_meet(mail, source) < 0 || !mail->peer[source].is_direct)
-        return post_once(mail, done_at(source, send_id), done);
-    int result = rh_push(mail->job, done_at(source, send_id), &done, sizeof(done));
-    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
+    return post_once(mail, done_at(source, send_id), done_word(send_id, 0),
+                     done_word(send_id, PULLED));
 }
 
 /* The sender gives the memory another message once it has heard that this one is here, and it may
@@ -325,7 +373,7 @@ static bool pull_once(struct mail *mail, struct rh_request *receive)
 /* False: not now. */
 static bool pull_whole(struct mail *mail, struct rh_request *receive)
 {
-    uint32_t send_id = receive->announced.send_id;
+    uint64_t send_id = receive->announced.send_id;
     int source = receive->status.source;
     if (!pull_once(mail, receive))
         return false;
@@ -349,12 +397,14 @@ struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uin
     if (index == STREAM_COUNT)
         return NULL;
     struct stream_in *stream = &mail->stream_in[index];
-    *stream = (struct stream_in){.is_used = true,
-                                 .receive = receive,
-                                 .source = receive->status.source,
-                                 .announced = receive->announced,
-                                 .first_chunk = stream->next_chunk,
-                                 .next_chunk = stream->next_chunk + chunk_count};
+    *stream = (struct stream_in){
+        .is_used = true,
+        .receive = receive,
+        .source = receive->status.source,
+        .announced = receive->announced,
+        .first_chunk = stream->next_chunk,
+        .next_chunk = stream->next_chunk + chunk_count,
+        .told = {.is_of_message = true, .known = done_word(receive->announced.send_id, 0)}};
     mail->active_in++;
     receive->stream = index;
     return stream;
@@ -395,9 +445,49 @@ static bool open_stream(struct mail *mail, struct rh_request *receive)
 static void close_stream(struct mail *mail, struct stream_in *stream, int result)
 {
     struct rh_request *receive = stream->receive;
-    stream_give_back(mail, stream);
+    stream->receive = NULL;
+    stream->is_over = true;
+    if (likely(!stream->is_held))
+        stream_give_back(mail, stream);
     if (receive)
         end_receive(mail, receive, result);
+}
+
+/* The sender writes no more, or has nothing more to say. */
+static void free_stream(struct mail *mail, struct stream_in *stream, int result)
+{
+    stream->is_held = false;
+    close_stream(mail, stream, result);
+}
+
+static struct stream_in *find_stream(struct mail *mail, int source, uint64_t send_id)
+{
+    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
+        struct stream_in *stream = &mail->stream_in[i];
+        if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
+            return stream;
+    }
+    return NULL;
+}
+
+/* Who asks when the stream is closed needs no answer: all has come, and is told. */
+bool stream_hold(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return true;
+    stream->is_held = tell(mail, source, SLOT_HELD, send_id);
+    return stream->is_held;
+}
+
+void stream_let_go(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return;
+    stream->is_held = false;
+    if (stream->is_over)
+        stream_give_back(mail, stream);
 }
 
 bool stream_finish(struct mail *mail, struct stream_in *stream)
@@ -450,16 +540,14 @@ void stream_abandon(struct mail *mail, struct rh_request *receive)
     stream->receive = NULL;
     joint_detach(mail, stream);
     if (mail->peer[stream->source].is_gone)
-        close_stream(mail, stream, 0);
+        free_stream(mail, stream, 0);
 }
 
-bool stream_withdrawn(struct mail *mail, int source, uint32_t send_id)
+bool stream_withdrawn(struct mail *mail, int source, uint64_t send_id)
 {
-    for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        struct stream_in *stream = &mail->stream_in[i];
-        if (stream->is_used && stream->source == source && stream->announced.send_id == send_id)
-            close_stream(mail, stream, RH_ECANCELED);
-    }
+    struct stream_in *stream = find_stream(mail, source, send_id);
+    if (stream)
+        free_stream(mail, stream, RH_ECANCELED);
     return tell(mail, source, SLOT_FINISHED, send_id);
 }
 
@@ -474,13 +562,19 @@ static void take_chunk(struct stream_in *stream, const char *block)
     stream->chunk++;
 }
 
+static bool tell_chunks(struct mail *mail, struct stream_in *stream)
+{
+    uint64_t send_id = stream->announced.send_id;
+    return post_word(mail, &stream->told, done_at(stream->source, send_id),
+                     done_word(send_id, (uint32_t)stream->chunk));
+}
+
 static void progress_in(struct mail *mail, uint32_t index)
 {
     struct stream_memory *memory = &mail->streams[index];
     struct stream_in *stream = &mail->stream_in[index];
     uint64_t total = chunk_count(stream->announced.length);
-    struct rh_remote word = done_at(stream->source, stream->announced.send_id);
-    bool is_told = post_word(mail, &stream->told, word, stream->chunk);
+    bool is_told = tell_chunks(mail, stream);
     while (stream->chunk < total) {
         uint64_t number = stream->first_chunk + stream->chunk;
         uint64_t block = number % STREAM_BLOCKS;
@@ -488,7 +582,7 @@ static void progress_in(struct mail *mail, uint32_t index)
         if (__atomic_load_n(&memory->arrived[block], __ATOMIC_ACQUIRE) != number + 1)
             return;
         take_chunk(stream, memory->block[block]);
-        is_told = post_word(mail, &stream->told, word, stream->chunk);
+        is_told = tell_chunks(mail, stream);
     }
     if (is_told)
         close_stream(mail, stream, 0);
@@ -518,9 +612,11 @@ void stream_progress(struct mail *mail)
     }
     for (uint32_t i = 0; mail->active_in > 0 && i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
-        if (stream->is_used && stream->is_joint)
+        if (!stream->is_used || stream->is_over)
+            continue;
+        if (stream->is_joint)
             joint_progress_in(mail, stream);
-        else if (stream->is_used)
+        else
             progress_in(mail, i);
     }
     if (unlikely(mail->matched.first != NULL))
@@ -546,7 +642,7 @@ void stream_end_gone(struct mail *mail)
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream_in *stream = &mail->stream_in[i];
         if (stream->is_used && mail->peer[stream->source].is_gone)
-            close_stream(mail, stream, RH_EDEAD);
+            free_stream(mail, stream, RH_EDEAD);
     }
     for (uint32_t place = 0; place < SENDS_MOST; place++) {
         int rank = mail->withdrawn[place].rank - 1;

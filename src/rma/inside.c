@@ -14,6 +14,12 @@ int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns)
     return nic_deadline_ns(job->nic, timeout_ns);
 }
 
+int64_t rma_left_ns(struct rh_job *job, int64_t deadline_ns)
+{
+    int64_t now_ns = nic_now_ns(job->nic);
+    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+}
+
 int64_t rma_default_deadline_ns(struct rh_job *job)
 {
     return nic_deadline_ns(job->nic, job->timeout_ns);

@@ -20,6 +20,9 @@ int64_t rma_now_ns(struct rh_job *job);
 /* The moment timeout_ns from now; saturates. */
 int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns);
 
+/* How long it is until then; 0: it is over. */
+int64_t rma_left_ns(struct rh_job *job, int64_t deadline_ns);
+
 int64_t rma_default_deadline_ns(struct rh_job *job); /* that of RH_TIMEOUT_DEFAULT */
 
 /* What a timeout means that may be RH_TIMEOUT_DEFAULT. */

@@ -82,6 +82,12 @@ class Tree(unittest.TestCase):
                 self.assertTrue(said.startswith(f"Usage: {' '.join(('rhinet', *path))} "), said)
                 self.assertIn("--help", said)
 
+    def test_help_names_what_operands_may_be(self):
+        for words, name in ((("route", "paper"), "PART"), (("cache", "bench"), "EXPERIMENT")):
+            wrong = rhinet(*words, "frob", status=2).stderr
+            choices = re.search(r": (.*) is expected, not 'frob'", wrong)[1]
+            self.assertIn(f"\n{name} is {choices}; all unless given.\n", TREE[words])
+
     def test_help_wins_over_what_is_missing(self):
         for words in (("run", "-n", "3", "--help"), ("route", "compute", "x", "y", "--help"),
                       ("sim", "run", "--size", "3", "--help")):
@@ -187,6 +193,8 @@ class Completion(unittest.TestCase):
                               (("route", "compute", "-a", "up"), ["up-down"]),
                               (("route", "generate", "drag"), ["dragonfly"]),
                               (("route", "paper", "t"), ["table-2"]),
+                              (("route", "compute", "--l", "--al"), ["--algorithm"]),
+                              (("route", "paper", "--", "fig-24"), ["fig-24"]),
                               (("completion", "z"), ["zsh"]),
                               (("help", "cache", "w"), ["warm"]),
                               (("cache", "bench", "--quick", "str"), ["stride"])):
@@ -201,7 +209,8 @@ class Completion(unittest.TestCase):
             open(os.path.join(folder, "fabric"), "w", encoding="ascii").close()
             for words in (("route", "compute", "fab"), ("route", "compute", "--lft", "fab"),
                           ("run", "--hostfile", "fab"), ("run", "-n", "2", "fab"),
-                          ("run", "-n", "2", "prog", "fab"), ("sim", "run", "--routing", "fab")):
+                          ("run", "-n", "2", "prog", "fab"), ("run", "-n", "2", "--", "fab"),
+                          ("run", "--", "prog", "fab"), ("sim", "run", "--routing", "fab")):
                 self.assertIn("fabric", self.complete(*words, cwd=folder), words)
             for words in (("top", ""), ("run", "--bind", "fab"), ("cache", ""), ("run", "-n", "")):
                 self.assertNotIn("fabric", self.complete(*words, cwd=folder), words)

@@ -1,30 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A large message that its receiver pulls, and how the sender learns that it is there:
- * src/msg/stream.c, tell_pulled(), and post_once() in src/msg/post.c.
+ * src/msg/stream.c, tell_pulled(), and post_once() and post_swap() in src/msg/post.c.
  *
- * The sender keeps a word for each place, and messages use a place in turn. The receiver pulls, then
- * starts one push of that word, for which the sender needs no room, and takes the message for
- * received: the push goes on by itself, however slow the network is, and comes once. The sender may
- * give up at any time. Then its memory is out of reach, and the place is used again only when the
- * receiver has been heard: by the word, or by a slot where it found the memory gone.
+ * The sender keeps a word for each place, and messages use a place in turn, also those to different
+ * receivers. The word names its message. The receiver pulls, then starts one push of that word, for
+ * which the sender needs no room, and takes the message for received: the push goes on by itself,
+ * however slow the network is. It may time out, and then has landed, or will, or is lost: so it is
+ * told again, as often as it takes, by a swap that changes the word only while it is this message's.
+ * What one receiver does to the word happens in its order (nic.h); different receivers overtake each
+ * other. The sender may give up at any time. Then its memory is out of reach, and the place is used
+ * again only when the receiver has been heard: by the word, or by a slot where it found the memory
+ * gone.
  *
- * Must hold: a sender whose call returned "received" has been received; a place is always free
- * again. Mutants, each of which must fail:
- *   REPEAT       a push that is slow is started once more, beside the first
+ * Must hold: a sender whose call returned "received" has been received; a sender hears in the end,
+ * and a place is always free again. Mutants, each of which must fail:
+ *   NO_NUMBER    the word does not say which message it is about
+ *   PUSH_AGAIN   what timed out is pushed once more
+ *   NOT_AGAIN    it is not told again
  *   EARLY_PLACE  the place of a message that was given up is used again at once
  *   NO_SLOT      a receiver that finds the memory gone says nothing
  */
-#define MESSAGES 3
-#define NONE     255
+#define MESSAGES  3
+#define RECEIVERS 2
+#define NONE      255
+#define LOSSES    1
+#define SWAPS     2 /* of one message, so that the search ends; more than are lost */
+
+mtype = { PUSH, SWAP, UNTOLD, UNDERWAY, TOLD };
+
+#ifdef NO_NUMBER
+#define OPEN(m) 0
+#define DONE(m) 1
+#else
+#define OPEN(m) (2 * (m))
+#define DONE(m) (2 * (m) + 1)
+#endif
 
 bool is_pulled[MESSAGES];
+mtype told[MESSAGES] = UNTOLD;
+byte receiver_of[MESSAGES];
 byte offered = NONE; /* the message whose memory is in reach */
-byte word;           /* of the only place: 1 when its message is there */
-byte underway;       /* pushes of the word */
+byte word;           /* of the only place */
+byte losses;
 
-chan announced = [MESSAGES] of { byte };
+chan announced[RECEIVERS] = [MESSAGES] of { byte };
 chan finished = [MESSAGES] of { byte };
+chan network[RECEIVERS] = [MESSAGES * (SWAPS + 1)] of { mtype, byte };
 
 active proctype sender()
 {
@@ -32,14 +54,21 @@ active proctype sender()
     bool has_given_up;
     do
     :: m < MESSAGES ->
-        atomic { word = 0; offered = m; announced!m; has_given_up = false }
+        atomic {
+            word = OPEN(m); offered = m; has_given_up = false;
+            if
+            :: announced[0]!m
+            :: announced[1]!m
+            fi
+        }
         do
-        :: atomic { !has_given_up && word == 1 -> assert(is_pulled[m]); offered = NONE; break }
-        :: atomic { !has_given_up && word == 0 -> has_given_up = true; offered = NONE }
+        :: atomic { !has_given_up && word == DONE(m) ->
+               assert(is_pulled[m]); offered = NONE; break }
+        :: atomic { !has_given_up && word != DONE(m) -> has_given_up = true; offered = NONE }
 #ifdef EARLY_PLACE
-        :: has_given_up -> break
+        :: has_given_up && m < MESSAGES - 1 -> break /* the last one is to hear */
 #endif
-        :: has_given_up && word == 1 -> break
+        :: has_given_up && word == DONE(m) -> break
         :: atomic { finished?heard -> if :: has_given_up && heard == m -> heard = 0; break
                                          :: else -> heard = 0
                                       fi }
@@ -49,32 +78,71 @@ active proctype sender()
     od
 }
 
-active proctype receiver()
+proctype receiver(byte r)
 {
-    byte m, i;
-    for (i : 1 .. MESSAGES) {
-        announced?m;
-        if
-        :: atomic { offered == m -> is_pulled[m] = true; underway++ }
-#ifdef REPEAT
+    byte m;
+end:
+    do
+    :: atomic { announced[r]?m ->
            if
-           :: underway > 0 -> underway++
-           :: skip
-           fi
-#endif
-        :: atomic { offered != m ->
+           :: offered == m ->
+               is_pulled[m] = true; told[m] = UNDERWAY; receiver_of[m] = r;
+               network[r]!PUSH, m
+           :: else ->
 #ifndef NO_SLOT
                finished!m;
 #endif
-               skip }
-        fi
-    }
+               skip
+           fi;
+           m = 0 }
+    od
 }
 
-active proctype network()
+/* Goes on beside the receiver's other messages; a time-out may come whatever has become of it. */
+proctype telling(byte m)
 {
+    byte swaps;
 end:
     do
-    :: atomic { underway > 0 -> underway--; word = 1 }
+    :: told[m] == TOLD -> break
+#ifndef NOT_AGAIN
+    :: atomic { told[m] == UNDERWAY && swaps < SWAPS -> swaps++;
+#ifdef PUSH_AGAIN
+           network[receiver_of[m]]!PUSH, m
+#else
+           network[receiver_of[m]]!SWAP, m
+#endif
+       }
+#endif
     od
+}
+
+proctype way(byte r)
+{
+    byte m;
+    mtype what;
+end:
+    do
+    :: atomic { network[r]?what, m ->
+           if
+           :: what == PUSH -> word = DONE(m)
+           :: what == SWAP && word == OPEN(m) -> word = DONE(m)
+           :: what == SWAP && word != OPEN(m)
+           fi;
+           if
+           :: told[m] = TOLD
+           :: skip /* the answer is late, or lost */
+           fi;
+           m = 0 }
+    :: atomic { losses < LOSSES && nempty(network[r]) -> network[r]?what, m; losses++; m = 0 }
+    od
+}
+
+init
+{
+    atomic {
+        run receiver(0); run receiver(1);
+        run telling(0); run telling(1); run telling(2);
+        run way(0); run way(1)
+    }
 }

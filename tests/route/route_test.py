@@ -79,6 +79,11 @@ class Check(Case):
         self.assertFalse(report["passed"])
         self.assertNotEqual(report["problem"], "")
 
+    def test_the_last_size_counts(self):
+        once = route("generate", "torus", "--size", "3x3").stdout
+        twice = route("generate", "torus", "--size", "2x2x2", "--size", "3x3").stdout
+        self.assertEqual(twice, once)
+
     def test_lanes_within_limit(self):
         route("generate", "ring", "--switches", 9, "--hosts", 1, "-o", self.net)
         report = json.loads(route("compute", self.net, "-a", "buffer-pool", "--json", "-").stdout)

@@ -102,6 +102,11 @@ class Measure(Case):
         self.assertEqual(len(means), 4)
         self.assertEqual(means, sorted(means))
 
+    def test_loads_unless_given(self):
+        words = ("--topology", self.ring, "--warm", "1us", "--time", "5us")
+        loads = [point["load"] for point in self.json(*words)["points"]]
+        self.assertEqual(loads, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+
     def test_all_to_all(self):
         report = self.json("--topology", self.ring, "--traffic", "all-to-all", "--size", 5000)
         point = report["points"][0]

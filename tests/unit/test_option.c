@@ -52,6 +52,18 @@ static const struct cli_option shared[] = {
 static const struct cli_command command = {.name = "test", .options = own, .shared = shared};
 static const struct cli_command stopping = {.name = "test", .options = own, .stops = true};
 
+/* What the command stands below, with one that has another option. */
+static const struct cli_option other_options[] = {CLI_FLAG("loud", &wishes.all, "x"),
+                                                  CLI_OPTIONS_END};
+static const struct cli_command other = {.name = "other", .options = other_options};
+static const struct cli_command parent = {
+    .name = "parent", .commands = (const struct cli_command *const[]){&command, &other, NULL}};
+
+const struct cli_command *cli_above(void)
+{
+    return &parent;
+}
+
 struct words {
     const struct cli_command *command;
     int count;
@@ -185,6 +197,7 @@ static void test_refused(void **state)
         {"--fi x", "--fi may be --file or --files"},
         {"--qiet", "unknown option --qiet; did you mean --quiet?"},
         {"--colou=red --frob=1", "unknown option --frob; `"},
+        {"--loud", "unknown option --loud; `other` has it"},
         {"-x", "unknown option -x"},
         {"-qx", "unknown option -x"},
     };
@@ -195,6 +208,52 @@ static void test_refused(void **state)
         if (!strstr(text, cases[i].said))
             fail_msg("%s: \"%s\" is not in: %s", cases[i].line, cases[i].said, text);
     }
+}
+
+static void test_list_is_full(void **state)
+{
+    (void)state;
+    char text[512];
+    take(&command, "--list a");
+    wishes.list.count = CLI_LIST_MAX - 1;
+    struct words *words = split(&command, "--list b --list c");
+    assert_int_equal(unit_capture(NULL, read_words, words, text, sizeof(text)), 2);
+    assert_non_null(strstr(text, "--list c: it cannot be given more than 64 times"));
+}
+
+/* A mistake in a table is said, and writes nothing. */
+static void test_wrong_standard_values(void **state)
+{
+    (void)state;
+    static const struct cli_option call[] = {
+        CLI_CALL("call", "WORD", take_call, "x", .allowed = "a word", .standard = "no"),
+        CLI_OPTIONS_END};
+    static const struct cli_option number[] = {
+        CLI_NUMBER("narrow", "N", 1, 64, &wishes.narrow, "x", .standard = "65"), CLI_OPTIONS_END};
+    const struct cli_command wrong[] = {{.name = "test", .options = call},
+                                        {.name = "test", .options = number}};
+    static const char *const said[] = {"--call is a word, not 'no'",
+                                       "--narrow is a number from 1 to 64, not '65'"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        struct words *words = split(&wrong[i], "");
+        assert_int_equal(unit_capture(NULL, read_words, words, text, sizeof(text)), 2);
+        assert_non_null(strstr(text, said[i]));
+    }
+}
+
+/* More options than are looked through for the nearest name. */
+static void test_many_options(void **state)
+{
+    (void)state;
+    static struct cli_option many[300];
+    const struct cli_command crowded = {.name = "test", .options = many};
+    char text[512];
+    for (size_t i = 0; i + 1 < sizeof(many) / sizeof(many[0]); i++)
+        many[i] = (struct cli_option)CLI_FLAG("quiet", &wishes.quiet, "x");
+    struct words *words = split(&crowded, "--frob");
+    assert_int_equal(unit_capture(NULL, read_words, words, text, sizeof(text)), 2);
+    assert_non_null(strstr(text, "unknown option --frob"));
 }
 
 static void test_help_comes_first(void **state)
@@ -214,9 +273,15 @@ static void test_help_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_standard_values),
-        cmocka_unit_test(test_ways_of_writing), cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_help_comes_first),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_standard_values),
+        cmocka_unit_test(test_ways_of_writing),
+        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_list_is_full),
+        cmocka_unit_test(test_many_options),
+        cmocka_unit_test(test_wrong_standard_values),
+        cmocka_unit_test(test_help_comes_first),
     };
     return cmocka_run_group_tests_name("option", tests, NULL, NULL);
 }

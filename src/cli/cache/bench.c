@@ -7,11 +7,11 @@
 #include "base/text.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
+#include "cli/route/route.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPERIMENT_COUNT 6
@@ -46,11 +46,9 @@ static int take_run(char *text)
 
 static int take_json(char *path)
 {
-    bench.json = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-    if (bench.json)
-        return 0;
-    cli_say("cannot write %s: %s", path, strerror(errno));
-    return 1;
+    bench.json_path = path;
+    bench.json = route_output_open(path);
+    return bench.json ? 0 : 1;
 }
 
 /* One number, or a list of them. */
@@ -109,8 +107,8 @@ static const struct cli_option options[] = {
 static int make_folder(void)
 {
     const char *top = getenv("TMPDIR");
-    if (bench.plot)
-        mkdir(bench.plot, 0777);
+    if (bench.plot && plot_folder_make(bench.plot) != 0)
+        return 1;
     if (bench.folder || bench.is_simulated)
         return 0;
     snprintf(bench.own_folder, sizeof(bench.own_folder), "%s/rhinet-bench-XXXXXX",
@@ -165,9 +163,7 @@ static int bench_run(int count, char **words)
     bench_data_remove(&bench);
     if (bench.own_folder[0])
         rmdir(bench.own_folder);
-    if (bench.json && bench.json != stdout && fclose(bench.json) != 0)
-        status = 1;
-    return status;
+    return bench.json ? route_output_close(bench.json, bench.json_path, status) : status;
 }
 
 const struct cli_command cli_cache_bench = {

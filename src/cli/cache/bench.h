@@ -2,12 +2,12 @@
  *
  * `rhinet cache bench`: the paper's four experiments, and how fast hits are.
  *
- *   bench.c        options and order
- *   bench_job.c    data, starting a trial, its result
- *   bench_paper.c  the four experiments: tables and plots
- *   bench_sheet.c  a table and a picture
+ *   bench.c           options and order
+ *   bench_job.c       data, starting a trial, its result
+ *   bench_paper.c     the four experiments: tables and plots
+ *   bench_sheet.c     a table and a picture
  *   bench_simulate.c  the four experiments on the simulated network
- *   bench_speed.c  the figures that must be reached
+ *   bench_speed.c     the figures that must be reached
  *   bench_overhead.c  what the library costs programs that have nothing to do with the cache
  */
 #ifndef CLI_CACHE_BENCH_H
@@ -33,7 +33,8 @@ struct cache_bench {
     int nodes;                          /* of the experiments */
     int node_counts[BENCH_COUNTS_MOST]; /* of the simulated ones */
     int node_count_count;
-    FILE *json;          /* NULL: none */
+    FILE *json; /* NULL: none */
+    const char *json_path;
     const char *plot;    /* folder for pictures, or NULL */
     const char *folder;  /* of the data, on the file system to measure */
     char own_folder[64]; /* one of ours, removed at the end; "" if the user named one */

@@ -28,7 +28,7 @@ int bench_sheet_finish(const struct cache_bench *bench, const struct bench_sheet
     print_sheet(sheet);
     if (!bench->plot)
         return 0;
-    char path[400];
+    char path[4096];
     struct plot plot = {.title = sheet->title,
                         .x_label = sheet->x_label,
                         .y_label = "MiB/s, all nodes",

@@ -2,7 +2,7 @@
  *
  * What the files of `rhinet cache` share.
  *
- *   cache.c         their list
+ *   cache.c   their list
  *   run.c     run, and node: what it starts on each node
  *   stat.c    stat: what the caches of this host hold and have done
  *   find.c    finding their memory

@@ -44,7 +44,7 @@ static int set_size(unsigned which, uint64_t bytes)
     return bytes > 0 ? set(which, text) : 0;
 }
 
-/* What is checked as a setting need not be checked here again. */
+/* Checked here, as a mistake of usage, and not by the first rank. */
 static int take_groups(char *text)
 {
     struct settings settings;

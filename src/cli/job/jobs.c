@@ -5,8 +5,6 @@
 #include "cli/job/jobs.h"
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/table.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -18,6 +18,7 @@ static uint32_t format;
 static int take_size(char *text)
 {
     const char *at = text;
+    memset(shape.size, 0, sizeof(shape.size)); /* of an earlier --size that had more numbers */
     for (int i = 0; i < 4; i++) {
         if (!source_take_number(&at, &shape.size[i]) || shape.size[i] == 0)
             return -1;

@@ -77,7 +77,7 @@ int route_input_prepare(struct route_input *input, const char *traffic)
 {
     int result = net_create(&input->net, input->fabric);
     if (result == 0)
-        result = traffic_make(input, traffic ? traffic : "auto");
+        result = traffic_make(input, traffic);
     if (result < 0) {
         route_input_close(input);
         return cli_fail();
@@ -99,9 +99,8 @@ int route_input_open(struct route_input *input, const char *path, const struct r
                 "'%s' first; they are left out. Check their cables, then discover the fabric "
                 "again",
                 path, input->cut.switches, input->cut.hosts, input->cut.first);
-    snprintf(input->model, sizeof(input->model), "%.200s%s%c",
-             view->traffic ? view->traffic : "auto", view->separator ? " by " : "",
-             view->separator);
+    snprintf(input->model, sizeof(input->model), "%.200s%s%c", view->traffic,
+             view->separator ? " by " : "", view->separator);
     if (view->separator)
         fabric_groups_by_name(input->fabric, view->separator);
     return route_input_prepare(input, view->traffic);

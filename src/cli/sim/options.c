@@ -38,7 +38,7 @@ const struct cli_option sim_run_options[] = {
                "uniform, hotspot, all-to-all or trace", .standard = "uniform"),
     CLI_FILE("trace", "FILE", &wishes.trace, "lines of NANOSECONDS SOURCE TARGET BYTES"),
     CLI_CALL("load", "LIST", take_load,
-             "A,B,C or FROM:TO:STEP; 1 is all that a host's link carries"),
+             "A,B,C or FROM:TO:STEP, 0.1 to 0.9 unless given; 1 is all that a host's link carries"),
     CLI_NUMBER("size", "BYTES", 0, 1 << 30, &wishes.spec.bytes, "of a message", .standard = "256"),
     CLI_TEXT("hot", "HOST", &wishes.hot, "hotspot: where much of the traffic goes"),
     CLI_REAL("hot-share", "PART", 0, 1, &wishes.spec.hot_share, "hotspot: how much of it",
@@ -73,7 +73,7 @@ struct sim_options *sim_options_get(int *status)
     if (wishes.loads.count == 0 && wishes.spec.pattern >= WORKLOAD_ALL_TO_ALL)
         wishes.loads = (struct sim_loads){.values = {1}, .count = 1};
     else if (wishes.loads.count == 0)
-        sim_loads_parse(&wishes.loads, "0.1:0.9:0.1");
+        sim_loads_parse(&wishes.loads, "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9");
     wishes.traffic = traffic_names[wishes.spec.pattern];
     wishes.spec.warm = wishes.warm_ns * SIM_NS;
     wishes.spec.measure = wishes.measure_ns * SIM_NS;

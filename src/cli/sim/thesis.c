@@ -14,11 +14,9 @@
 #include "cli/table.h"
 #include "experiment/experiment.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct table_column columns[] = {
     {"id", false, 0},   {"what", false, 2},  {"thesis", true, 0}, {"simulated", true, 0},
@@ -135,11 +133,7 @@ static int figure_plot(const struct thesis_report *report, const char *group, co
 
 static int figures_plot(const struct thesis_report *report, const char *folder)
 {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        cli_say("cannot make %s: %s", folder, strerror(errno));
-        return 1;
-    }
-    int status = 0;
+    int status = plot_folder_make(folder);
     for (uint32_t i = 0; i < report->curve_count && status == 0; i++) {
         const char *group = report->curves[i].group;
         bool is_first = true;
@@ -196,6 +190,8 @@ static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
+    if (!report)
+        error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a report");
     if (!report || thesis_run(report, wish->which, &wish->constants, experiment_parts) < 0)
         status = cli_fail();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))

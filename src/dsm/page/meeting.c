@@ -170,26 +170,20 @@ static int follow(struct rh_dsm_pages *pages)
 
 /* ---- The barrier ---------------------------------------------------------------------------- */
 
-static int64_t left_ns(const struct rh_dsm_pages *pages, int64_t deadline_ns)
-{
-    int64_t left = deadline_ns - rma_now_ns(pages->job);
-    return left < 0 ? 0 : left;
-}
-
 /* The steps in which homes move; a barrier lies between them. If a rank dies in the middle, who has
  * which page is not known any more. */
 static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
 {
     int result = 0;
     if (pages->stage == MEETING_PARTED) {
-        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
         if (result == 0)
             result = follow(pages);
         if (result == 0)
             pages->stage = MEETING_FOLLOWED;
     }
     if (result == 0)
-        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
     if (result == 0) {
         sync_settle(pages);
         part_ways(pages);
@@ -208,7 +202,7 @@ int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
     if (pages->stage == MEETING_APART)
         result = arrive(pages);
     if (result == 0 && pages->stage == MEETING_ARRIVED) {
-        result = rh_barrier(pages->set, left_ns(pages, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
         if (result == 0) {
             pages->meeting++;
             pages->stage = MEETING_MET;

@@ -12,8 +12,8 @@
  *            else from the call
  *   reorder  inline pushes, pushes with a done flag and stores are held back and overtaken
  *   doubt    an atomic operation or append with a ticket happens, but the call says RH_ETIMEOUT;
- *            the answer comes when it is gone on with. A push that is waited for, where named
- *            (doubt=push%RATE), happens as well, and for that there is no answer
+ *            the answer comes when it is gone on with. A push that is waited for or has a done
+ *            flag, where named (doubt=push%RATE), happens as well, and for that there is no answer
  *   kill     SIGKILL to the own process
  * Contract-breaking faults test the detectors of the layers above (checksums, sequence numbers):
  *   lose     nothing is written, and the call succeeds
@@ -185,9 +185,23 @@ static unsigned push_faults(size_t length, const struct nic_extra *extra)
         possible |= FAULT_BIT(FAULT_CORRUPT);
     if (extra && (extra->done || extra->is_inline))
         possible |= FAULT_BIT(FAULT_REORDER);
-    else
+    if (!extra || !extra->is_inline)
         possible |= FAULT_BIT(FAULT_DOUBT);
     return possible;
+}
+
+static int push_in_doubt(struct fault *fault, const struct fault_held *held,
+                         const struct nic_extra *extra, uint64_t number)
+{
+    struct nic_extra wait = blocking(extra);
+    int result = fault->inner->ops->push(fault->inner, held->target, held->source, held->length,
+                                         &wait);
+    if (result < 0)
+        return result;
+    return answer(extra, error_set(RH_ETIMEOUT, held->target.rank,
+                                   "push %llu to rank %d happened, but its answer is held back "
+                                   "(RHINET_FAULT)",
+                                   (unsigned long long)number, held->target.rank));
 }
 
 static int push_after_strike(struct fault *fault, struct fault_held *held,
@@ -203,6 +217,8 @@ static int push_after_strike(struct fault *fault, struct fault_held *held,
         return answer(extra, 0);
     case FAULT_CORRUPT:
         return push_corrupted(fault, held->target, held->source, held->length, extra, plan->random);
+    case FAULT_DOUBT:
+        return push_in_doubt(fault, held, extra, plan->number);
     case FAULT_REPEAT:
         result = ops->push(fault->inner, held->target, held->source, held->length, &wait);
         break;
@@ -214,13 +230,7 @@ static int push_after_strike(struct fault *fault, struct fault_held *held,
     }
     if (result != 0)
         return result < 0 ? result : 0;
-    result = ops->push(fault->inner, held->target, held->source, held->length, extra);
-    if (result == 0 && plan->effect == FAULT_DOUBT)
-        return error_set(
-            RH_ETIMEOUT, held->target.rank,
-            "push %llu to rank %d happened, but its answer is held back (RHINET_FAULT)",
-            (unsigned long long)plan->number, held->target.rank);
-    return result;
+    return ops->push(fault->inner, held->target, held->source, held->length, extra);
 }
 
 static int fault_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,

@@ -64,8 +64,8 @@ struct martini_call {
 };
 
 /* Where the parts of a queue's memory are. A short queue is a ring of VPUSH: a word for each slot,
- * then the slots. A long one has the words that the
- * firmware claims slots by, their table, then the slots. */
+ * then the slots. A long one has the words by which the firmware claims slots, their table, then
+ * the slots. */
 struct martini_queue_cut {
     uint32_t count; /* slots, a power of two */
     bool is_long;

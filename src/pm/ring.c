@@ -98,13 +98,13 @@ static inline int push_image(struct pm_context *pm, struct ring_out *out, char *
     target.offset += unit * out->shape.unit_length;
     target.offset += HEADER_AT;
     const char *source = image + HEADER_AT;
-    size_t left = word_at + 8 - HEADER_AT; /* the word with the trailer is the last */
+    size_t left = word_at - HEADER_AT; /* and the word with the trailer, which is the last */
     if (unlikely(pm->flags & PM_SPLIT_PUSHES)) {
         int result = push_in_pieces(pm, &target, &source, &left);
         if (result < 0)
             return result;
     }
-    return pm_pass(rh_push_ordered(pm->job, target, source, left));
+    return pm_pass(rh_push_ordered(pm->job, target, source, left + 8));
 }
 
 static int skip_to_start(struct pm_context *pm, struct ring_out *out, uint32_t unit_count)

@@ -134,14 +134,15 @@ int rh_pull_start(struct rh_job *job, struct rh_remote source, void *target, siz
 struct rh_notice {
     struct rh_remote word;
     uint64_t value;
-    /* The value also stands in the source's memory, in the 8 bytes behind the data; where the word
-     * is right behind the target, some NICs then send both as one. */
-    bool follows_source;
 };
 
 /* Push, then write the notice: whoever sees the word's new value sees the data. */
 int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *source, size_t length,
                    const struct rh_notice *notice);
+
+/* Push in order: the last 8 bytes, which are aligned at the target, are written whole and after all
+ * before them, as a notice that is part of the data. length is at least 8. */
+int rh_push_ordered(struct rh_job *job, struct rh_remote target, const void *source, size_t length);
 
 /* Inline push (BOTF): up to RH_INLINE_MAX bytes, taken from the source before the call returns;
  * does not wait for the target (use rh_flush). The lowest latency for a small block. */
@@ -291,11 +292,11 @@ struct rh_until {
     void *context;
     int from;
     int64_t timeout_ns;
-    /* Where is_met looks, if that is at many places: read_count of them, read_stride bytes apart. A
-     * simulated host wants to know, as looking takes it time. */
-    const void *reads;
-    size_t read_stride;
-    unsigned read_count;
+    /* If is_met depends on the same words each time: where they are, watched_stride bytes apart.
+     * While none of them changes it need not be asked. NULL: it may depend on anything. */
+    const void *watched;
+    size_t watched_stride;
+    unsigned watched_count;
 };
 int rh_wait_until(struct rh_job *job, const struct rh_until *until);
 

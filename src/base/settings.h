@@ -1,61 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Every RHINET_ variable, in one table: name, kind, default and help. Parsed once, at one place,
- * into a checked struct that hangs off the job; nothing else in the project calls getenv for them.
+ * Every RHINET_ variable: name, kind, default and help, which the layers have (base/layer.h).
+ * Parsed once, at one place, into a checked struct that hangs off the job; nothing else in the
+ * project calls getenv for them.
  */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum setting {
-    SETTING_NIC,
-    SETTING_TIMEOUT,
-    SETTING_SPIN,
-    SETTING_STUCK,
-    SETTING_SEGMENTS,
-    SETTING_LOCKS,
-    SETTING_DSM_HEAP,
-    SETTING_DSM_VARIABLES,
-    SETTING_DSM_CHECK,
-    SETTING_HUGE_PAGES,
-    SETTING_CMA,
-    SETTING_MEMBARRIER,
-    SETTING_FAULT,
-    SETTING_OFI_PROVIDER,
-    SETTING_MIXED_RANKS,
-    SETTING_MARTINI,
-    SETTING_MSG_WAY,
-    SETTING_PM,
-    SETTING_DSM_FAULTS,
-    SETTING_DSM_BULK,
-    SETTING_GRACE,
-    SETTING_HOST_TIMEOUT,
-    SETTING_INTERFACE,
-    SETTING_PORTS,
-    SETTING_RSH,
-    SETTING_STARTER,
-    SETTING_CACHE_SIZE,
-    SETTING_CACHE_PATH,
-    SETTING_CACHE_BLOCK,
-    SETTING_CACHE_GROUPS,
-    SETTING_CACHE_SINGLETS,
-    SETTING_CACHE_AHEAD,
-    SETTING_CACHE_SETTLE,
-    SETTING_CACHE_LEASE,
-    SETTING_CACHE_PATIENCE,
-    SETTING_CACHE_CHECKSUM,
-    SETTING_CACHE_DIRECT,
-    SETTING_CACHE_THREADS,
-    SETTING_CACHE_PRETEND,
-    SETTING_CACHE_PRELOAD,
-    SETTING_CACHE_SOCKET,
-    SETTING_LOG,
-    SETTING_MANAGER_FD,
-    SETTING_MARTINI_FD,
-    SETTING_COUNT
-};
 
 enum setting_kind { SETTING_TEXT, SETTING_NUMBER, SETTING_DURATION, SETTING_CHOICE };
 
@@ -68,15 +21,24 @@ struct setting_spec {
     const char *help;
 };
 
-struct settings {
-    struct {
-        char text[256];  /* as written; for SETTING_CHOICE one of the choices */
-        uint64_t number; /* SETTING_NUMBER; SETTING_DURATION in ns; SETTING_CHOICE: which one */
-        int from_environment;
-    } value[SETTING_COUNT];
+#define SETTINGS_MAX 64 /* of all layers together */
+
+struct setting_value {
+    char text[256];  /* as written; for SETTING_CHOICE one of the choices */
+    uint64_t number; /* SETTING_NUMBER; SETTING_DURATION in ns; SETTING_CHOICE: which one */
+    int from_environment;
 };
 
-const struct setting_spec *setting_spec(enum setting which);
+struct settings {
+    struct setting_value value[SETTINGS_MAX]; /* in the order of setting_at() */
+};
+
+/* The settings of all layers, one after the other; NULL after the last. */
+const struct setting_spec *setting_at(size_t place);
+
+/* By their numbers. */
+const struct setting_spec *setting_spec(unsigned which);
+const struct setting_value *setting_value(const struct settings *settings, unsigned which);
 
 /* Reads environment ("NAME=value" strings, as environ). A bad value is an error that names the
  * variable, the value and what is allowed; unknown names are passed over. */
@@ -86,14 +48,14 @@ int settings_load(struct settings *settings, char *const *environment);
  * launcher, or rank 0 where that is not ours. */
 void settings_warn(char *const *environment);
 
-static inline const char *setting_text(const struct settings *settings, enum setting which)
+static inline const char *setting_text(const struct settings *settings, unsigned which)
 {
-    return settings->value[which].text;
+    return setting_value(settings, which)->text;
 }
 
-static inline uint64_t setting_number(const struct settings *settings, enum setting which)
+static inline uint64_t setting_number(const struct settings *settings, unsigned which)
 {
-    return settings->value[which].number;
+    return setting_value(settings, which)->number;
 }
 
 #endif

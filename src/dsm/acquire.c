@@ -5,7 +5,7 @@
  */
 #include "dsm/check.h"
 #include "dsm/reach.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 /* While any of these is set, a reader does not simply go in. */
 #define READ_STOPS (WORD_TAKEN | WORD_TAKING | WORD_WAIT_WRITE | WORD_WANTED)
@@ -57,21 +57,21 @@ static inline bool write_at_once(struct rh_dsm *dsm, rh_dsm_variable variable)
 static rare_path int read_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     struct dsm_patience patience = {.purpose = "read",
-                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     return dsm_read_slow(dsm, variable, &patience);
 }
 
 static rare_path int write_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     struct dsm_patience patience = {.purpose = "write",
-                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     return dsm_write_slow(dsm, variable, &patience);
 }
 
 static rare_path int write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     struct dsm_patience patience = {.purpose = "write",
-                                    .timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     return dsm_write_alone(dsm, variable, &patience);
 }
 

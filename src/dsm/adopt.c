@@ -5,7 +5,7 @@
  */
 #include "dsm/check.h"
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 static int lowest_living(const struct rh_dsm *dsm)
 {
@@ -148,7 +148,7 @@ static int adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
 int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_welcome)
 {
     struct dsm_patience patience = {.purpose = "adopt",
-                                    .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+                                    .timeout_ns = rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     if (variable >= dsm->variable_count)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u", variable);
     int registry = lowest_living(dsm);

@@ -71,13 +71,12 @@ static void forget(struct dsm_doubts *doubts, struct doubt **link)
 /* Go on with one. 0: it is known, and stands at *link while it matters. */
 static int settle(struct rh_dsm *dsm, struct doubt **link)
 {
-    struct nic *nic = dsm->job->nic;
     struct doubt *doubt = *link;
     int result = 0;
     if (!doubt->is_known) {
         doubt->operands.ticket = &doubt->ticket;
-        doubt->ticket.deadline_ns = nic_deadline_ns(nic, dsm->job->timeout_ns);
-        result = nic->ops->atomic(nic, doubt->word, &doubt->operands, &doubt->old);
+        doubt->ticket.deadline_ns = rma_default_deadline_ns(dsm->job);
+        result = rma_atomic(dsm->job, doubt->word, &doubt->operands, &doubt->old);
     }
     if (result == RH_ETIMEOUT && doubt->ticket.is_open)
         return result;
@@ -132,8 +131,7 @@ static bool has_doubts(const struct rh_dsm *dsm)
 int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
                      const struct nic_atomic_operands *operands, uint64_t *old)
 {
-    struct nic *nic = dsm->job->nic;
-    struct nic_ticket ticket = {.deadline_ns = nic_deadline_ns(nic, dsm->job->timeout_ns)};
+    struct nic_ticket ticket = {.deadline_ns = rma_default_deadline_ns(dsm->job)};
     struct nic_atomic_operands asked = *operands;
     int result = 0;
     asked.ticket = &ticket;
@@ -145,8 +143,8 @@ int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
             return result < 0 ? result : 0;
     }
     do
-        result = nic->ops->atomic(nic, word, &asked, old);
-    while (result == RH_ETIMEOUT && ticket.is_open && nic_now_ns(nic) < ticket.deadline_ns);
+        result = rma_atomic(dsm->job, word, &asked, old);
+    while (result == RH_ETIMEOUT && ticket.is_open && rma_now_ns(dsm->job) < ticket.deadline_ns);
     if (result == RH_ETIMEOUT && ticket.is_open) {
         pthread_mutex_lock(&dsm->doubts->lock);
         keep(dsm->doubts, word, operands, &ticket);

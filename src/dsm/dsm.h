@@ -42,20 +42,15 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/likely.h"
+#include "dsm/dsm_layer.h"
 #include "dsm/word.h"
-#include "job/job.h"
+#include "rma/inside.h"
 
 #include <pthread.h>
 #include <rhinet/dsm.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* Reserved SIDs; those of src/msg/msg.h end below. */
-#define DSM_SID_CONTROL (RH_SID_RESERVED + 0xff00)
-#define DSM_SID_HEAP    (RH_SID_RESERVED + 0xff01)
-#define DSM_SID_CHECK   (RH_SID_RESERVED + 0xff02) /* only in checker mode */
-#define DSM_SID_PAGES   (RH_SID_RESERVED + 0xff10) /* and up, for src/dsm/page */
-#define DSM_SID_BULK    (RH_SID_RESERVED + 0xff20) /* and up, for src/dsm/datagram */
 
 #define DSM_BLOCK 256 /* bytes of data per stamp, see RH_DSM_DIFF */
 
@@ -142,6 +137,7 @@ struct rh_dsm {
     uint32_t variable_count; /* of the program */
     int rank, size;
     struct rh_job *job;
+    struct counters *counters;
     struct dsm_peer *peers;
     struct dsm_binding *bindings;
     char *heap; /* this rank's heap as the NIC has it */
@@ -189,7 +185,7 @@ static inline void dsm_stat_add(uint64_t *field, uint64_t amount)
 #define dsm_count(dsm_, variable_, field_, counter_, amount_)                                      \
     do {                                                                                           \
         dsm_stat_add(&(dsm_)->own[variable_].stat.field_, amount_);                                \
-        counter_add((dsm_)->job->counters, counter_, amount_);                                     \
+        counter_add((dsm_)->counters, counter_, amount_);                                          \
     } while (0)
 
 /* A deadline that is asked for only when it is needed: timeouts are mostly not. */

@@ -33,10 +33,10 @@ static int check_options(const struct rh_job *job, const struct rh_dsm_options *
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "%u variables are more than the %u that there can be",
                          options->variable_count, VARIABLES_MAX);
-    if (job->world.size > WORD_RANKS_MAX)
+    if (rh_size(job) > WORD_RANKS_MAX)
         return error_set(RH_EUNSUP, ERROR_NO_RANK,
                          "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,
-                         job->world.size);
+                         rh_size(job));
     return 0;
 }
 
@@ -44,7 +44,7 @@ static int check_options(const struct rh_job *job, const struct rh_dsm_options *
 
 static void lay_out(struct rh_dsm *dsm, const struct rh_dsm_options *options)
 {
-    const struct settings *settings = &dsm->job->settings;
+    const struct settings *settings = rma_settings(dsm->job);
     dsm->heap_length = options ? options->heap_length : 0;
     if (dsm->heap_length == 0)
         dsm->heap_length = setting_number(settings, SETTING_DSM_HEAP) << 20;
@@ -183,7 +183,6 @@ static int await_all(struct rh_dsm *dsm)
 
 static int meet_all(struct rh_dsm *dsm)
 {
-    const struct roster *roster = dsm->job->world.roster;
     struct rh_set_spec spec = {.struct_size = sizeof(spec), .id = SET_ID};
     int result = await_all(dsm);
     if (result == 0)
@@ -191,7 +190,7 @@ static int meet_all(struct rh_dsm *dsm)
     if (result == 0)
         result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
     for (int rank = 0; rank < dsm->size && result == 0; rank++) {
-        dsm->peers[rank].state = &roster->peer[rank].state;
+        dsm->peers[rank].state = rma_peer_state(dsm->job, rank);
         if (rank != dsm->rank)
             result = meet(dsm, rank);
     }
@@ -264,7 +263,7 @@ static int open_parts(struct rh_dsm *dsm, struct rh_msg *msg)
     if (result < 0)
         return result;
     result = rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);
-    if (result == 0 && setting_number(&dsm->job->settings, SETTING_DSM_CHECK) == 1)
+    if (result == 0 && setting_number(rma_settings(dsm->job), SETTING_DSM_CHECK) == 1)
         result = dsm_check_open(dsm);
     if (result < 0)
         dsm->bulk->close(dsm, dsm->bulk_state);
@@ -283,9 +282,10 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
     pthread_mutex_init(&made->conditions, NULL);
     pthread_mutex_init(&made->adopting, NULL);
     made->job = job;
+    made->counters = rma_counters(job);
     made->rank = rh_rank(job);
     made->size = rh_size(job);
-    bool by_datagrams = strcmp(setting_text(&job->settings, SETTING_DSM_BULK), "datagram") == 0;
+    bool by_datagrams = strcmp(setting_text(rma_settings(job), SETTING_DSM_BULK), "datagram") == 0;
     made->bulk = by_datagrams ? &dsm_bulk_datagram : &dsm_bulk_rdma;
     lay_out(made, options);
     result = open_parts(made, options ? options->msg : NULL);
@@ -302,8 +302,10 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
 
 int rh_dsm_close(struct rh_dsm *dsm)
 {
-    dsm_settle_all(dsm, dsm->job->timeout_ns); /* others may wait for it before they come */
-    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);  /* the dead need not come */
+    dsm_settle_all(
+        dsm,
+        rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)); /* others may wait for it before they come */
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);          /* the dead need not come */
     dsm->bulk->close(dsm, dsm->bulk_state);
     if (dsm->check)
         dsm_check_close(dsm);

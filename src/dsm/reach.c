@@ -8,7 +8,7 @@
 
 #include "dsm/doubt.h"
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #define TRIES 16
 
@@ -21,7 +21,7 @@ struct tries {
 static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
 {
     if (tries->count++ == 0)
-        tries->deadline_ns = nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
+        tries->deadline_ns = rma_default_deadline_ns(dsm->job);
     else if (result != RH_ETIMEOUT || tries->count > TRIES)
         return false;
     return tries->count == 1 || dsm_left_ns(dsm, tries->deadline_ns) > 0;
@@ -54,14 +54,12 @@ int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
         result = dsm_doubt_atomic(dsm, target, operands, old);
-    counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
     return result;
 }
 
 int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, uint64_t *expected,
                       uint64_t desired, struct dsm_step *step)
 {
-    struct nic *nic = dsm->job->nic;
     struct rh_remote target = dsm_node_at(dsm, rank, variable, DSM_WORD);
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
@@ -72,9 +70,8 @@ int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, ui
                                            .ticket = &step->ticket}};
     while (may_try(dsm, &tries, result)) {
         step->ticket.deadline_ns = tries.deadline_ns;
-        result = nic->ops->atomic(nic, target, &step->operands, expected);
+        result = rma_atomic(dsm->job, target, &step->operands, expected);
     }
-    counter_add(dsm->job->counters, COUNTER_ATOMIC, 1);
     return result < 0 ? result : *expected == step->operands.expected;
 }
 

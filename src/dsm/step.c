@@ -43,7 +43,8 @@ static int sound_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, int
 
 static int bring_data(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, int64_t deadline_ns)
 {
-    struct dsm_patience patience = {.purpose = "fetch", .timeout_ns = dsm->job->timeout_ns};
+    struct dsm_patience patience = {.purpose = "fetch",
+                                    .timeout_ns = rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     if (dsm_own_word(dsm, variable) & WORD_VALID)
         return 0;
     int result = sound_out(dsm, variable, rank, deadline_ns);
@@ -58,8 +59,7 @@ static int bring_data(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, in
 static int find_out(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_kind kind,
                     struct dsm_step *step)
 {
-    struct nic *nic = dsm->job->nic;
-    int64_t deadline_ns = nic_deadline_ns(nic, MOMENT_NS);
+    int64_t deadline_ns = rma_deadline_ns(dsm->job, MOMENT_NS);
     uint64_t old;
     if (kind == DSM_STEP_PUSH)
         return sound_out(dsm, variable, step->rank, deadline_ns);
@@ -67,8 +67,8 @@ static int find_out(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_
         return bring_data(dsm, variable, step->rank, deadline_ns);
     step->ticket.deadline_ns = deadline_ns;
     step->operands.ticket = &step->ticket;
-    int result = nic->ops->atomic(nic, dsm_node_at(dsm, step->rank, variable, DSM_WORD),
-                                  &step->operands, &old);
+    int result = rma_atomic(dsm->job, dsm_node_at(dsm, step->rank, variable, DSM_WORD),
+                            &step->operands, &old);
     if (result == RH_ETIMEOUT && step->ticket.is_open)
         return result;
     return result == 0 && old == step->operands.expected && !dsm_is_gone(dsm, step->rank);
@@ -148,7 +148,7 @@ bool dsm_settle_some(struct rh_dsm *dsm)
 
 void dsm_settle_all(struct rh_dsm *dsm, int64_t timeout_ns)
 {
-    int64_t deadline_ns = nic_deadline_ns(dsm->job->nic, timeout_ns);
+    int64_t deadline_ns = rma_deadline_ns(dsm->job, timeout_ns);
     uint64_t never = 0;
     struct rh_wait wait = {.word = &never,
                            .when = RH_NOT_EQUAL,

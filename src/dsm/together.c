@@ -8,7 +8,7 @@
  */
 #include "dsm/check.h"
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
@@ -41,7 +41,7 @@ static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 int rh_dsm_barrier(struct rh_dsm *dsm, const rh_dsm_variable *variables, size_t count,
                    int64_t timeout_ns)
 {
-    struct dsm_patience patience = {.timeout_ns = rma_timeout(dsm->job, timeout_ns)};
+    struct dsm_patience patience = {.timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     for (size_t i = 0; i < count; i++) {
         if (variables[i] >= dsm->variable_count)
             return refuse_number(dsm, variables[i]);
@@ -117,7 +117,7 @@ static int nobody_signalled(struct rh_dsm *dsm, rh_dsm_variable variable, int64_
     return error_set(RH_ETIMEOUT, RH_ANY_RANK,
                      "waited %.3g s for somebody to signal variable %u; rh_dsm_signal() and "
                      "rh_dsm_broadcast() do",
-                     (double)rma_timeout(dsm->job, timeout_ns) / 1e9, variable);
+                     (double)rma_timeout_ns(dsm->job, timeout_ns) / 1e9, variable);
 }
 
 int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)

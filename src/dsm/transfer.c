@@ -21,7 +21,7 @@ static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patienc
     if (likely(is_near))
         return DEADLINE_NEVER;
     if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
-        return nic_deadline_ns(dsm->job->nic, dsm->job->timeout_ns);
+        return rma_default_deadline_ns(dsm->job);
     return dsm_deadline_ns(dsm, patience);
 }
 

@@ -74,7 +74,8 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
 static struct outcome update_groups(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t groups)
 {
     struct outcome outcome = {.kind = DSM_STEP_NONE};
-    struct dsm_patience patience = {.purpose = "update", .timeout_ns = dsm->job->timeout_ns};
+    struct dsm_patience patience = {.purpose = "update",
+                                    .timeout_ns = rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     for (int rank = 0; rank < dsm->size && outcome.kind == DSM_STEP_NONE; rank++) {
         if (rank != dsm->rank && (groups & word_copy(rank)) && !dsm_is_gone(dsm, rank) &&
             update(dsm, variable, rank, &patience, &outcome) == RH_ETIMEOUT)

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdio.h>
 
@@ -20,13 +20,13 @@ int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
     ASSERT(patience->timeout_ns >= 0);
     if (patience->deadline_ns == 0)
-        patience->deadline_ns = nic_deadline_ns(dsm->job->nic, patience->timeout_ns);
+        patience->deadline_ns = rma_deadline_ns(dsm->job, patience->timeout_ns);
     return patience->deadline_ns;
 }
 
 int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
 {
-    return nic_left_ns(dsm->job->nic, deadline_ns);
+    return rma_left_ns(dsm->job, deadline_ns);
 }
 
 static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
@@ -83,7 +83,7 @@ static void describe(void *context, struct wait_note *note)
 {
     const struct watch *watch = context;
     int from = watch->await->from; /* a thread of this rank is nobody to point at */
-    *note = (struct wait_note){.call = BOARD_DSM,
+    *note = (struct wait_note){.call = WAIT_VARIABLE,
                                .peer = from == watch->rank ? RH_ANY_RANK : from,
                                .number = watch->variable};
 }

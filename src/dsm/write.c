@@ -4,7 +4,7 @@
  * and making the copies of others invalid.
  */
 #include "dsm/step.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 /* ---- Being alone ---------------------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ static int give_back(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_st
 {
     int source = step->rank;
     struct dsm_patience patience = {.purpose = "give back",
-                                    .timeout_ns = rma_timeout(dsm->job, RH_TIMEOUT_DEFAULT)};
+                                    .timeout_ns = rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     uint64_t copies = dsm_own_word(dsm, variable) & WORD_COPIES, word = 0;
     int result = 0;
     while (result == 0 && !dsm_is_gone(dsm, source)) {

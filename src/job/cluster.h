@@ -9,7 +9,7 @@
 #ifndef JOB_CLUSTER_H
 #define JOB_CLUSTER_H
 
-#include "nic/roster.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 

@@ -7,6 +7,7 @@
 #define JOB_JOB_H
 
 #include "base/settings.h"
+#include "job/job_layer.h"
 #include "job/job_memory.h"
 #include "job/starter/starter.h"
 #include "nic/nic.h"
@@ -51,7 +52,7 @@ struct job_place {
     struct roster *roster;
     struct board_rank *boards; /* of all ranks */
     const struct settings *settings;
-    const struct martini_port *port;
+    const void *for_nic; /* see struct nic_world */
     const char *nic;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making and mapping a job's roster and board (their layout is nic/roster.h). Used by the task
+ * Making and mapping a job's roster and board (their layout is watch/roster.h). Used by the task
  * manager, and by a job of one, which is its own manager.
  */
 #ifndef JOB_JOB_MEMORY_H
 #define JOB_JOB_MEMORY_H
 
-#include "nic/roster.h"
+#include "watch/roster.h"
 
 struct job_memory {
     int roster_fd; /* the maker's; -1 for a member, which needs them no longer once mapped */

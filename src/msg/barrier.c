@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "msg/set.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static int look_around(struct passage *passage, int from, int result)
         return set_break(set, from);
     if (passage->deadline_ns == 0) {
         int64_t left = passage->timeout_ns < SLICE_NS ? 0 : passage->timeout_ns - SLICE_NS;
-        passage->deadline_ns = nic_deadline_ns(set->job->nic, left);
+        passage->deadline_ns = rma_deadline_ns(set->job, left);
     }
     /* In a tree one who has left was released; whether we are is its children's and parent's care.
      * */
@@ -76,7 +76,7 @@ static int look_around(struct passage *passage, int from, int result)
     }
     if (gone >= 0)
         return set_break(set, gone);
-    if (nic_now_ns(set->job->nic) < passage->deadline_ns)
+    if (rma_now_ns(set->job) < passage->deadline_ns)
         return 0;
     return set_late_error(set, from, passage->timeout_ns);
 }
@@ -91,20 +91,20 @@ static void describe(void *context, struct wait_note *note)
 static int await_longer(struct passage *passage, struct rh_wait *wait, int result)
 {
     struct rh_set *set = passage->set;
-    struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = nic_now_ns(set->job->nic) - wait->timeout_ns,
-                              .describe = describe,
-                              .context = passage};
+    struct stall_watch stall = {.job = rma_watch(set->job),
+                                .since_ns = rma_now_ns(set->job) - wait->timeout_ns,
+                                .describe = describe,
+                                .context = passage};
     while (result < 0) {
         result = look_around(passage, wait->from, result);
         if (result != 0)
             break;
-        int64_t now = nic_now_ns(set->job->nic);
+        int64_t now = rma_now_ns(set->job);
         wait->timeout_ns = deadline_slice_ns(passage->deadline_ns, now, SLICE_NS);
-        nic_vigil_keep(&vigil, now);
-        result = mail_wait_word(set->hub->msg, wait, &vigil);
+        stall_watch_keep(&stall, now);
+        result = mail_wait_word(set->hub->msg, wait, &stall);
     }
-    nic_vigil_end(&vigil);
+    stall_watch_end(&stall);
     if (result == 1) /* or a release that is late passes for that of the next exchange */
         __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED);
     return result < 0 ? result : 0;
@@ -279,18 +279,17 @@ static int release_all(struct passage *passage)
 static int add_arrival(struct rh_set *set, struct rh_remote counter, uint64_t arrival,
                        uint64_t *before)
 {
-    struct nic *nic = set->job->nic;
     struct nic_atomic_operands one_more = {
         .operation = NIC_FETCH_ADD, .operand = arrival, .ticket = &set->arrival};
     int tries = 0, result;
     set->arrival.deadline_ns = 0;
     do {
-        result = nic->ops->atomic(nic, counter, &one_more, before);
+        result = rma_atomic(set->job, counter, &one_more, before);
     } while (set_try_again(result, &tries));
     if (likely(result != RH_ETIMEOUT || !set->arrival.is_open))
         return result;
-    set->arrival.deadline_ns = nic_now_ns(nic); /* without waiting */
-    return nic->ops->atomic(nic, counter, &one_more, before);
+    set->arrival.deadline_ns = rma_now_ns(set->job); /* without waiting */
+    return rma_atomic(set->job, counter, &one_more, before);
 }
 
 /* Count ourselves in: 1 if we are the last, 0 if not. */
@@ -422,7 +421,7 @@ static void enter(struct rh_set *set)
     set->words[0] = set->number << 32 | set->call_digest;
     set->expected += (uint64_t)set->size * (1 | (uint64_t)set->call_digest << 32);
     set->front->call = set->call;
-    board_set_enter(set->board, set->number);
+    board_group_enter(set->board, set->number);
 }
 
 int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_t timeout_ns)
@@ -430,7 +429,7 @@ int set_exchange(struct rh_set *set, const struct set_exchange *exchange, int64_
     struct passage passage = {.set = set,
                               .exchange = exchange,
                               .stride = (exchange->gift_length + 7) & ~(size_t)7,
-                              .timeout_ns = timeout_ns < 0 ? set->job->timeout_ns : timeout_ns};
+                              .timeout_ns = rma_timeout_ns(set->job, timeout_ns)};
     int result = set_check(set);
     if (unlikely(result < 0))
         return result;

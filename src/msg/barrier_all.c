@@ -10,7 +10,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static int open_all(struct rh_job *job, struct rh_set **all)
 {
-    struct rh_msg *msg = job->mailbox.state;
+    struct rh_msg *msg = rma_mailbox(job);
     int result = msg ? 0 : mailbox_open(&msg, job);
     if (result == 0 && !msg->all)
         result = set_create_all(msg, SET_ID_BARRIER, &msg->all);

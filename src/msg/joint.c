@@ -25,18 +25,12 @@
 
 #define DETACH_AGAIN 8 /* time-outs that a sender may be held up in a copy, but not stopped */
 
-static bool attached_is_slow(const struct mail *mail)
-{
-    const _Atomic bool *is_slow = mail->job->nic->attached_is_slow;
-    return is_slow && atomic_load_explicit(is_slow, memory_order_relaxed);
-}
-
 bool joint_is_wise(const struct mail *mail, const struct rh_request *send)
 {
     if (mail->way == WAY_JOINT)
         return true;
     return mail->way == WAY_AUTO && send->length >= JOINT_LEAST &&
-           mail->peer[send->rank].is_direct && !attached_is_slow(mail);
+           mail->peer[send->rank].is_direct && !rma_attached_is_slow(mail->job);
 }
 
 /* The same at both ends: half a message, within limits. */
@@ -67,7 +61,6 @@ static struct rh_remote word_at(const struct joint *joint, size_t member)
 static int claim(struct mail *mail, struct joint *joint)
 {
     struct rh_remote word = word_at(joint, offsetof(struct stream_memory, claimed));
-    struct nic *nic = mail->job->nic;
     while (!joint->has_claim && joint->next < chunk_count(joint->length)) {
         uint64_t expected = joint->first + joint->next, old = 0;
         struct nic_atomic_operands one_more = {.operation = NIC_COMPARE_SWAP,
@@ -75,7 +68,7 @@ static int claim(struct mail *mail, struct joint *joint)
                                                .expected = expected,
                                                .ticket = &joint->ticket};
         /* A claim that may have happened is gone on with: its chunk would be moved by nobody. */
-        int result = nic->ops->atomic(nic, word, &one_more, &old);
+        int result = rma_atomic(mail->job, word, &one_more, &old);
         if (result < 0)
             return result;
         joint->has_claim = old == expected;

@@ -37,18 +37,17 @@ static void lay_out(struct locks *locks)
 /* Turns begin anew with every mailbox; the clock keeps them from being those of an earlier one. */
 static uint64_t first_turn(const struct locks *locks)
 {
-    return ((uint64_t)(nic_now_ns(locks->job->nic) / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
+    return ((uint64_t)(rma_now_ns(locks->job) / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
 }
 
 static void fill(struct locks *locks)
 {
     uint64_t turn = first_turn(locks);
-    const struct roster *roster = locks->job->world.roster;
     struct lock_entry *entries = (void *)(locks->base + locks->entries_offset);
     for (uint32_t lock = 0; lock < locks->count; lock++) {
         struct lock_mine *mine = &locks->mine[lock];
         mine->home = (int)(lock % (unsigned)locks->size);
-        mine->home_state = &roster->peer[mine->home].state;
+        mine->home_state = rma_peer_state(locks->job, mine->home);
         lock_put(&locks->nodes[lock].state, turn | LOCK_IDLE);
         if (mine->home == locks->rank)
             lock_put(&entries[lock / (unsigned)locks->size].last, LOCK_FREE);
@@ -68,7 +67,7 @@ int locks_open(struct rh_msg *msg)
     locks->rank = rh_rank(msg->job);
     locks->own_low = (uint64_t)locks->rank + 1;
     locks->size = rh_size(msg->job);
-    locks->count = (uint32_t)setting_number(&msg->job->settings, SETTING_LOCKS);
+    locks->count = (uint32_t)setting_number(rma_settings(msg->job), SETTING_LOCKS);
     lay_out(locks);
     locks->mine = calloc(locks->count, sizeof(*locks->mine));
     locks->peers = calloc((size_t)locks->size, sizeof(*locks->peers));
@@ -184,9 +183,8 @@ static int request_failed(struct locks *locks, uint32_t lock, int result)
 static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
-    struct nic *nic = locks->job->nic;
     struct lock_step step = {.ticket = &mine->ticket,
-                             .deadline_ns = nic_deadline_ns(nic, timeout_ns)};
+                             .deadline_ns = rma_deadline_ns(locks->job, timeout_ns)};
     uint64_t before, turn;
     int met = mine->is_met ? 0 : lock_meet_home(locks, lock, step.deadline_ns);
     if (met < 0)
@@ -197,7 +195,7 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     int result = lock_last_swap(locks, lock, turn | locks->own_low, &step, &before);
     if (result < 0)
         return request_failed(locks, lock, result);
-    return judge(locks, lock, before, nic_left_ns(nic, step.deadline_ns));
+    return judge(locks, lock, before, rma_left_ns(locks->job, step.deadline_ns));
 }
 
 /* An earlier call gave up a request that may have happened: find out, and go on from there. */
@@ -205,16 +203,15 @@ static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
     struct lock_node *node = &locks->nodes[lock];
-    struct nic *nic = locks->job->nic;
     struct lock_step step = {.ticket = &mine->ticket,
-                             .deadline_ns = nic_deadline_ns(nic, timeout_ns)};
+                             .deadline_ns = rma_deadline_ns(locks->job, timeout_ns)};
     uint64_t before, turn = lock_own_turn(locks, lock), expected = turn | LOCK_DEPARTED;
     uint64_t name = turn | locks->own_low;
     int result = mine->is_try ? lock_last_swap_if(locks, lock, mine->expected, name, &step, &before)
                               : lock_last_swap(locks, lock, name, &step, &before);
     if (result == RH_ETIMEOUT && mine->ticket.is_open)
         return result;
-    int64_t left_ns = nic_left_ns(nic, step.deadline_ns);
+    int64_t left_ns = rma_left_ns(locks->job, step.deadline_ns);
     /* Between two steps from here: a repairer waits, or has taken us out before. */
     lock_put(&node->state, turn | LOCK_REQUESTING);
     bool is_in = __atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
@@ -247,7 +244,7 @@ static int lock_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 __attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t lock,
                                                int64_t timeout_ns)
 {
-    timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
+    timeout_ns = rma_timeout_ns(locks->job, timeout_ns);
     int result = lock_check_home(locks, lock);
     if (result < 0)
         return result;
@@ -260,7 +257,7 @@ __attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t loc
 __attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lock, uint64_t before,
                                                 int64_t timeout_ns)
 {
-    timeout_ns = timeout_ns < 0 ? locks->job->timeout_ns : timeout_ns;
+    timeout_ns = rma_timeout_ns(locks->job, timeout_ns);
     if (likely(lock_low(before) != 0 && !home_is_gone(&locks->mine[lock])))
         return lock_wait_behind(locks, lock, before, timeout_ns); /* they wait to know of us */
     return judge(locks, lock, before, timeout_ns);
@@ -352,7 +349,7 @@ int rh_lock_try(struct rh_msg *msg, uint32_t lock)
     uint64_t found = 0;
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
-    int64_t deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
+    int64_t deadline_ns = rma_default_deadline_ns(locks->job);
     int result = lock_check_home(locks, lock);
     if (result == 0)
         result = lock_meet_home(locks, lock, deadline_ns);

@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "msg/lock.h"
+#include "rma/inside.h"
 
 #define MEET_NAP_NS (200 * NS_PER_US)
 
@@ -44,7 +45,7 @@ static int await_header(struct locks *locks, int home, int64_t deadline_ns)
             return result;
         if (header.is_ready)
             break;
-        if (nic_now_ns(locks->job->nic) >= deadline_ns)
+        if (rma_now_ns(locks->job) >= deadline_ns)
             return error_set(RH_ETIMEOUT, home, "rank %d does not finish opening its mailbox",
                              home);
         lock_nap(locks, &locks->nodes[0].state, lock_load(&locks->nodes[0].state), MEET_NAP_NS);
@@ -61,7 +62,7 @@ int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     struct lock_mine *mine = &locks->mine[lock];
     if (__atomic_load_n(&mine->is_met, __ATOMIC_ACQUIRE)) /* pairs with the store below */
         return 0;
-    int64_t left = nic_left_ns(locks->job->nic, deadline_ns);
+    int64_t left = rma_left_ns(locks->job, deadline_ns);
     int result = rh_segment_wait(locks->job, mine->home, MSG_SID_LOCKS, left);
     if (result == 0)
         result = await_header(locks, mine->home, deadline_ns);
@@ -77,18 +78,14 @@ static int far_atomic(struct locks *locks, struct rh_remote word,
                       const struct nic_atomic_operands *operands, const struct lock_step *step,
                       uint64_t *old)
 {
-    struct nic *nic = locks->job->nic;
     struct nic_atomic_operands asked = *operands;
     int result;
     asked.ticket = step->ticket;
-    asked.ticket->deadline_ns = step->deadline_ns != 0
-                                    ? step->deadline_ns
-                                    : nic_deadline_ns(nic, locks->job->timeout_ns);
+    asked.ticket->deadline_ns = step->deadline_ns != 0 ? step->deadline_ns
+                                                       : rma_default_deadline_ns(locks->job);
     do
-        result = nic->ops->atomic(nic, word, &asked, old);
-    while (result == RH_ETIMEOUT && nic_now_ns(nic) < asked.ticket->deadline_ns);
-    if (result == 0)
-        counter_add(locks->job->counters, COUNTER_ATOMIC, 1);
+        result = rma_atomic(locks->job, word, &asked, old);
+    while (result == RH_ETIMEOUT && rma_now_ns(locks->job) < asked.ticket->deadline_ns);
     return result;
 }
 
@@ -104,8 +101,7 @@ int lock_swap_if_once(struct locks *locks, struct rh_remote word, uint64_t expec
                       uint64_t desired, uint64_t *old)
 {
     struct nic_ticket ticket = {0};
-    struct lock_step step = {
-        .ticket = &ticket, .deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns)};
+    struct lock_step step = {.ticket = &ticket, .deadline_ns = rma_default_deadline_ns(locks->job)};
     return lock_swap_if(locks, word, expected, desired, &step, old);
 }
 

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "msg/lock.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #define SLICE_NS      (10 * NS_PER_MS)
 #define NEXT_SLICE_NS (1 * NS_PER_MS) /* nobody wakes us then */
@@ -87,7 +87,8 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
     return false;
 }
 
-static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, struct nic_vigil *vigil)
+static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
+                      struct stall_watch *stall)
 {
     struct lock_node *node = &locks->nodes[lock];
     int before = lock_name_rank(lock_load(&node->pred));
@@ -97,7 +98,7 @@ static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns, stru
                            .from = before < 0 || before >= locks->size ? locks->mine[lock].home
                                                                        : before,
                            .timeout_ns = slice_ns};
-    return vigil ? mail_wait_word(locks->msg, &wait, vigil) : rh_wait_word(locks->job, &wait);
+    return stall ? mail_wait_word(locks->msg, &wait, stall) : rh_wait_word(locks->job, &wait);
 }
 
 /* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
@@ -140,11 +141,11 @@ static int look_around(struct locks *locks, uint32_t lock, int result, int64_t d
     int gone = lock_check_home(locks, lock);
     if (gone < 0)
         return gone;
-    if (nic_now_ns(locks->job->nic) >= deadline_ns)
+    if (rma_now_ns(locks->job) >= deadline_ns)
         return late(locks, lock);
     if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
         return 0;
-    int64_t patience_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
+    int64_t patience_ns = rma_default_deadline_ns(locks->job);
     result = lock_repair(locks, lock, patience_ns < deadline_ns ? patience_ns : deadline_ns);
     if (result == RH_EDEAD)
         return result;
@@ -164,20 +165,20 @@ static void describe(void *context, struct wait_note *note)
     const struct lock_wanted *wanted = context;
     int before = lock_name_rank(lock_load(&wanted->locks->nodes[wanted->lock].pred));
     *note = (struct wait_note){
-        .call = BOARD_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
+        .call = WAIT_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
 }
 
 /* The first slice was in vain: it may take long. 0: granted. */
 static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns,
-                       struct nic_vigil *vigil)
+                       struct stall_watch *stall)
 {
     while (result < 0) {
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
-            int64_t now_ns = nic_now_ns(locks->job->nic);
+            int64_t now_ns = rma_now_ns(locks->job);
             int64_t slice_ns = deadline_slice_ns(deadline_ns, now_ns, SLICE_NS);
-            nic_vigil_keep(vigil, now_ns);
-            result = wait_slice(locks, lock, slice_ns, vigil);
+            stall_watch_keep(stall, now_ns);
+            result = wait_slice(locks, lock, slice_ns, stall);
             continue;
         }
         result = give_up(locks, lock, result);
@@ -192,14 +193,14 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     int64_t first_ns = timeout_ns < SLICE_NS ? timeout_ns : SLICE_NS;
     int result = wait_slice(locks, lock, first_ns, NULL);
     if (result < 0) {
-        int64_t deadline_ns = nic_deadline_ns(locks->job->nic, timeout_ns - first_ns);
+        int64_t deadline_ns = rma_deadline_ns(locks->job, timeout_ns - first_ns);
         struct lock_wanted wanted = {.locks = locks, .lock = lock};
-        struct nic_vigil vigil = {.nic = locks->job->nic,
-                                  .since_ns = nic_now_ns(locks->job->nic) - first_ns,
-                                  .describe = describe,
-                                  .context = &wanted};
-        result = wait_longer(locks, lock, result, deadline_ns, &vigil);
-        nic_vigil_end(&vigil);
+        struct stall_watch stall = {.job = rma_watch(locks->job),
+                                    .since_ns = rma_now_ns(locks->job) - first_ns,
+                                    .describe = describe,
+                                    .context = &wanted};
+        result = wait_longer(locks, lock, result, deadline_ns, &stall);
+        stall_watch_end(&stall);
     }
     return unlikely(result < 0) ? result : take_grant(locks, lock);
 }
@@ -254,7 +255,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
     int result = lock_check_home(locks, lock);
     if (result < 0)
         return result;
-    if (nic_now_ns(locks->job->nic) >= deadline_ns)
+    if (rma_now_ns(locks->job) >= deadline_ns)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
     if (lock_low(next) == 0 && await_next(locks, lock, next, found) == 0)
         return 0;
@@ -292,7 +293,7 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
             return result; /* HANDING: whether it is given is for the next call to find out */
         lock_put(&node->state, turn | LOCK_HELD);
         if (step.deadline_ns == 0) /* asked for when it is needed */
-            step.deadline_ns = nic_deadline_ns(locks->job->nic, locks->job->timeout_ns);
+            step.deadline_ns = rma_default_deadline_ns(locks->job);
         result = find_next(locks, lock, next, found, step.deadline_ns);
         if (result == RH_EDEAD) /* with the representative the lock is gone */
             lock_put(&node->state, turn | LOCK_IDLE);

@@ -274,6 +274,8 @@ struct mail {
     struct rh_msg *msg;
     struct rh_job *job;
     struct counters *counters;
+    const _Atomic bool *is_crowded; /* rma_is_crowded() */
+    const _Atomic uint32_t *deaths;
     struct turn turn; /* one thread at a time */
     enum way way;
     int rank, size;
@@ -510,7 +512,7 @@ bool stream_may_repeat(struct mail *mail, struct rh_request *send);
 struct stream_in *stream_take(struct mail *mail, struct rh_request *receive, uint64_t chunk_count);
 void stream_give_back(struct mail *mail, struct stream_in *stream);
 bool stream_tell_go_ahead(struct mail *mail, const struct stream_in *stream);
-void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way);
+void stream_end_send(struct mail *mail, struct rh_request *send, unsigned way);
 /* The whole message is where it belongs, or nobody wants it. False: the sender cannot be told
  * now. */
 bool stream_finish(struct mail *mail, struct stream_in *stream);

@@ -49,10 +49,12 @@ int mail_open(struct rh_msg *msg)
     turn_init(&mail->turn);
     mail->msg = msg;
     mail->job = job;
-    mail->counters = job->counters;
+    mail->counters = rma_counters(job);
+    mail->is_crowded = rma_is_crowded(job);
+    mail->deaths = rma_deaths(job);
     mail->rank = rh_rank(job);
     mail->size = rh_size(job);
-    mail->way = (enum way)setting_number(&job->settings, SETTING_MSG_WAY);
+    mail->way = (enum way)setting_number(rma_settings(job), SETTING_MSG_WAY);
     mail->peer = peer;
     mail->unexpected_end = &mail->unexpected_first;
     for (int rank = 0; rank < mail->size; rank++)
@@ -85,7 +87,7 @@ void mail_close(struct rh_msg *msg)
 
 static void close_all(struct rh_msg *msg)
 {
-    msg->job->mailbox = (struct job_guest){0};
+    rma_mailbox_keep(msg->job, NULL, NULL);
     mail_close(msg);
     sets_close(msg);
     locks_close(msg);
@@ -116,7 +118,7 @@ int mailbox_open(struct rh_msg **msg, struct rh_job *job)
     result = mail_open(made);
     if (result < 0)
         goto close_sets;
-    job->mailbox = (struct job_guest){.state = made, .close = close_ours};
+    rma_mailbox_keep(job, made, close_ours);
     *msg = made;
     return 0;
 close_sets:
@@ -130,7 +132,7 @@ free_made:
 
 int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
 {
-    struct rh_msg *kept = job->mailbox.state;
+    struct rh_msg *kept = rma_mailbox(job);
     if (kept && kept->is_lent)
         return error_set(RH_EEXIST, ERROR_NO_RANK, "the mailbox of this job is open already");
     int result = kept ? 0 : mailbox_open(&kept, job);

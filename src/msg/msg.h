@@ -27,22 +27,13 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/likely.h"
-#include "job/job.h"
+#include "msg/msg_layer.h"
+#include "rma/inside.h"
 
 #include <rhinet/msg.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* ---- Reserved SIDs -------------------------------------------------------------------------- */
-
-#define MSG_SID_INBOX   (RH_SID_RESERVED + 0)
-#define MSG_SID_LANES   (RH_SID_RESERVED + 1)
-#define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
-#define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
-#define MSG_SID_JOINT   (RH_SID_RESERVED + 8) /* + number of the stream */
-#define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
-#define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
-#define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
 
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 
@@ -72,7 +63,7 @@ void sets_close(struct rh_msg *msg);
 
 /* Wait for a word as rma_wait_word() does, but let messages that are under way go on meanwhile: who
  * has started a send, and then waits at a barrier, must not keep the receiver from coming there. */
-struct nic_vigil;
-int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil);
+struct stall_watch;
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct stall_watch *stall);
 
 #endif

@@ -20,7 +20,7 @@
  */
 #include "base/clock.h"
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool is_gone_code(int result)
 
 static int try_append(struct mail *mail, int rank, struct doubt *doubt, int64_t patience_ns)
 {
-    doubt->ticket.deadline_ns = nic_deadline_ns(mail->job->nic, patience_ns);
+    doubt->ticket.deadline_ns = rma_deadline_ns(mail->job, patience_ns);
     return rma_append_try(mail->job, rh_at(rank, MSG_SID_INBOX, 0), doubt->message, doubt->length,
                           &doubt->ticket);
 }
@@ -121,7 +121,8 @@ int post_block(struct mail *mail, struct rh_remote block, const void *data, size
     result = rh_wait_done(mail->job, &done, patience_ns);
     if (result == RH_ETIMEOUT || result == RH_EDEAD)
         result = rh_withdraw(mail->job, &done);
-    peer->patience_ns = result == RH_ECANCELED && patience_ns < mail->job->timeout_ns / 4
+    peer->patience_ns = result == RH_ECANCELED &&
+                                patience_ns < rma_timeout_ns(mail->job, RH_TIMEOUT_DEFAULT) / 4
                             ? patience_ns * 4
                             : 0;
     return result == RH_ECANCELED || result == RH_ETIMEOUT ? RH_EAGAIN : result;
@@ -160,7 +161,6 @@ static bool post_look(struct mail *mail, struct posted_word *word)
 static bool post_swap(struct mail *mail, struct posted_word *word, struct rh_remote target,
                       uint64_t value)
 {
-    struct nic *nic = mail->job->nic;
     while (word->known != value) {
         if (!word->ticket.is_open)
             word->value = value;
@@ -169,8 +169,8 @@ static bool post_swap(struct mail *mail, struct posted_word *word, struct rh_rem
                                            .operand = word->value,
                                            .expected = word->known,
                                            .ticket = &word->ticket};
-        word->ticket.deadline_ns = nic_deadline_ns(nic, SOON_NS);
-        int result = nic->ops->atomic(nic, target, &swap, &old);
+        word->ticket.deadline_ns = rma_deadline_ns(mail->job, SOON_NS);
+        int result = rma_atomic(mail->job, target, &swap, &old);
         if (is_gone_code(result) || (result == 0 && !is_same_message(old, value)))
             return true;
         if (result < 0)
@@ -288,14 +288,14 @@ static bool is_settled(void *context)
 
 void post_close(struct mail *mail)
 {
-    int64_t deadline_ns = nic_deadline_ns(mail->job->nic, mail->job->timeout_ns);
+    int64_t deadline_ns = rma_default_deadline_ns(mail->job);
     for (int rank = 0; rank < mail->size; rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
         struct rh_until until = {.is_met = is_settled,
                                  .context = &settling,
                                  .from = rank,
-                                 .timeout_ns = nic_left_ns(mail->job->nic, deadline_ns)};
+                                 .timeout_ns = rma_left_ns(mail->job, deadline_ns)};
         if (!is_settled(&settling))
             rh_wait_until(mail->job, &until);
         for (int i = 0; i < RETURN_FIELDS; i++)

@@ -4,7 +4,7 @@
  * again in their order, streams move, and requests that hang on a rank that is gone are ended.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +241,7 @@ static void end_orphans(struct mail *mail)
 
 static void look_for_ends(struct mail *mail)
 {
-    uint32_t deaths = atomic_load_explicit(&mail->job->world.roster->death_count,
-                                           memory_order_acquire);
+    uint32_t deaths = atomic_load_explicit(mail->deaths, memory_order_acquire);
     if (deaths == mail->deaths_seen && mail->looks % ENDS_EVERY != 0)
         return;
     mail->deaths_seen = deaths;
@@ -304,10 +303,10 @@ static bool word_is_met(void *context)
     return nic_word_is_met(wait->word, wait->when, wait->value);
 }
 
-int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct nic_vigil *vigil)
+int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct stall_watch *stall)
 {
     if (!msg->mail || !has_work(msg->mail))
-        return rma_wait_word(msg->job, wait, vigil);
+        return rma_wait_word(msg->job, wait, stall);
     struct beside beside = {.mail = msg->mail, .wait = wait};
     struct rh_until until = {.is_met = word_is_met,
                              .context = &beside,

@@ -3,7 +3,7 @@
  * The public calls of send and receive.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stdlib.h>
 
@@ -112,8 +112,7 @@ static int awaited(const struct rh_request *request)
 static void describe_request(const struct mail *mail, const struct rh_request *request,
                              struct wait_note *note)
 {
-    *note = (struct wait_note){.call = request->kind_of == REQUEST_SEND ? BOARD_SEND
-                                                                        : BOARD_RECEIVE,
+    *note = (struct wait_note){.call = request->kind_of == REQUEST_SEND ? WAIT_SEND : WAIT_RECEIVE,
                                .peer = awaited(request),
                                .number = (uint64_t)(int64_t)request->tag,
                                .length = request->length,
@@ -135,7 +134,7 @@ static void describe(void *context, struct wait_note *note)
     if (open == 1)
         describe_request(waiting->mail, last, note);
     else
-        *note = (struct wait_note){.call = BOARD_REQUESTS, .peer = RH_ANY_RANK, .number = open};
+        *note = (struct wait_note){.call = WAIT_REQUESTS, .peer = RH_ANY_RANK, .number = open};
     mail_give(waiting->mail);
 }
 
@@ -402,10 +401,10 @@ int rh_wait_all(struct rh_request **requests, size_t count, int64_t timeout_ns)
     for (size_t i = 0; i < count; i++) {
         if (!requests[i])
             continue;
-        struct nic *nic = requests[i]->msg->job->nic;
+        struct rh_job *job = requests[i]->msg->job;
         if (deadline == INT64_MIN)
-            deadline = nic_deadline_ns(nic, timeout_ns < 0 ? 0 : timeout_ns);
-        int64_t left = timeout_ns < 0 ? timeout_ns : nic_left_ns(nic, deadline);
+            deadline = rma_deadline_ns(job, timeout_ns < 0 ? 0 : timeout_ns);
+        int64_t left = timeout_ns < 0 ? timeout_ns : rma_left_ns(job, deadline);
         int result = rh_wait_request(requests[i], NULL, left);
         if (result != RH_ETIMEOUT && result != RH_EAGAIN)
             requests[i] = NULL;
@@ -457,7 +456,7 @@ static void describe_probe(void *context, struct wait_note *note)
 {
     const struct probe *probe = context;
     *note = (struct wait_note){
-        .call = BOARD_PROBE, .peer = probe->rank, .number = (uint64_t)(int64_t)probe->tag};
+        .call = WAIT_PROBE, .peer = probe->rank, .number = (uint64_t)(int64_t)probe->tag};
 }
 
 int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, int64_t timeout_ns)

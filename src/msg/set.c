@@ -3,7 +3,7 @@
  * Sets of ranks: making them, finding the other members' memory, noticing that a member is gone.
  */
 #include "msg/set.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include "base/fence.h"
 #include "base/rest.h"
@@ -265,7 +265,7 @@ static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
         free_set(set);
         return result;
     }
-    set->board = board_set_open(set->job->world.board, set->id, (uint32_t)set->size);
+    set->board = board_group_open(rma_watch(set->job)->board, set->id, (uint32_t)set->size);
     *made = set;
     return 0;
 }
@@ -322,7 +322,7 @@ int rh_set_destroy(struct rh_set *set)
     if (is_quarrel)
         set_part(set, 2);
     int news = is_quarrel && !is_known ? set_check(set) : 0;
-    board_set_close(set->board);
+    board_group_close(set->board);
     free_set(set);
     if (news < 0 || is_known)
         return news;
@@ -390,7 +390,7 @@ int set_look_up(struct rh_set *set, int member)
 void set_describe(const struct rh_set *set, int peer, struct wait_note *note)
 {
     bool is_barrier = set->call.kind <= SET_CALL_DESTROY;
-    *note = (struct wait_note){.call = is_barrier ? BOARD_BARRIER : BOARD_COLLECTIVE,
+    *note = (struct wait_note){.call = is_barrier ? WAIT_BARRIER : WAIT_COLLECTIVE,
                                .peer = peer,
                                .number = set->id,
                                .length = set->number};
@@ -409,7 +409,7 @@ static void describe_latecomer(void *context, struct wait_note *note)
 }
 
 static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
-                        struct nic_vigil *vigil)
+                        struct stall_watch *stall)
 {
     int rank = set->ranks[member];
     for (;;) {
@@ -421,15 +421,15 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         result = set_check(set);
         if (result < 0)
             return result;
-        int64_t now_ns = nic_now_ns(set->job->nic);
+        int64_t now_ns = rma_now_ns(set->job);
         if (now_ns >= deadline_ns)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
         struct rh_wait nap = {.word = &set->front->broken_by,
                               .when = RH_NOT_EQUAL,
                               .from = rank,
-                              .timeout_ns = rest_between_ns(now_ns - vigil->since_ns)};
-        nic_vigil_keep(vigil, now_ns);
-        result = rma_wait_word(set->job, &nap, vigil);
+                              .timeout_ns = rest_between_ns(now_ns - stall->since_ns)};
+        stall_watch_keep(stall, now_ns);
+        result = rma_wait_word(set->job, &nap, stall);
         if (result == RH_EDEAD)
             return set_break(set, rank);
     }
@@ -438,14 +438,13 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
 static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
 {
     struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
-    struct nic_vigil vigil = {.nic = set->job->nic,
-                              .since_ns = nic_now_ns(set->job->nic),
-                              .describe = describe_latecomer,
-                              .context = &latecomer};
-    int64_t deadline_ns = nic_deadline_ns(set->job->nic,
-                                          timeout_ns < 0 ? set->job->timeout_ns : timeout_ns);
-    int result = await_member(set, member, deadline_ns, &vigil);
-    nic_vigil_end(&vigil);
+    struct stall_watch stall = {.job = rma_watch(set->job),
+                                .since_ns = rma_now_ns(set->job),
+                                .describe = describe_latecomer,
+                                .context = &latecomer};
+    int64_t deadline_ns = rma_deadline_ns(set->job, rma_timeout_ns(set->job, timeout_ns));
+    int result = await_member(set, member, deadline_ns, &stall);
+    stall_watch_end(&stall);
     return result;
 }
 

@@ -159,10 +159,10 @@ struct rh_set {
     struct set_front *front;
     uint64_t seats_offset, gifts_offset, stage_offset, result_offset, length;
     size_t stage_length;
-    char *gifts;             /* private room for one gift of each member */
-    char *scratch;           /* private, one block */
-    struct set_name *name;   /* in the directory */
-    struct board_set *board; /* tells people how far we are */
+    char *gifts;               /* private room for one gift of each member */
+    char *scratch;             /* private, one block */
+    struct set_name *name;     /* in the directory */
+    struct board_group *board; /* tells people how far we are */
 };
 
 /* Numbers of sets of ours, above those of programs. */

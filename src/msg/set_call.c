@@ -184,28 +184,15 @@ int set_differ(struct rh_set *set, int member)
 
 /* ---- Who has not come ------------------------------------------------------------------------ */
 
-/* Whether a rank's board says that it has not come as far as we are. */
-static bool is_late(const struct rh_set *set, const struct board_rank *board)
-{
-    bool has_room = false;
-    for (int i = 0; i < BOARD_SETS - 1; i++) {
-        uint32_t key = atomic_load_explicit(&board->set[i].key, memory_order_relaxed);
-        if (key == set->id + 1)
-            return atomic_load_explicit(&board->set[i].entered, memory_order_relaxed) < set->number;
-        has_room |= key == 0;
-    }
-    return has_room; /* it has not made the set */
-}
-
 /* The boards of other hosts cannot be seen from here. -1: all that we see have come. */
 static int find_late(const struct rh_set *set)
 {
-    const struct board_rank *boards = set->job->world.boards;
+    const struct board_rank *boards = rma_watch(set->job)->boards;
     int own = set->ranks[set->me];
     for (int i = 0; i < set->size && boards; i++) {
         int rank = set->ranks[i];
         if (rank != own && rh_node(set->job, rank) == rh_node(set->job, own) &&
-            is_late(set, &boards[rank]))
+            board_group_is_late(&boards[rank], set->id, set->number))
             return rank;
     }
     return -1;

@@ -16,7 +16,7 @@
  * lets go of it. Model: tests/model/hold.pml.
  */
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -211,7 +211,7 @@ bool stream_proceed(struct mail *mail, int source, const struct go_ahead *go_ahe
     return true;
 }
 
-void stream_end_send(struct mail *mail, struct rh_request *send, enum counter way)
+void stream_end_send(struct mail *mail, struct rh_request *send, unsigned way)
 {
     ASSERT(send->state == STATE_ANNOUNCED || send->state == STATE_STREAMING);
     counter_add(mail->counters, way, 1);

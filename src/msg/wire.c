@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "msg/mail.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -119,13 +119,12 @@ int wire_meet(struct mail *mail, int rank)
 static void ask_for_lane(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
-    struct nic *nic = mail->job->nic;
     uint64_t taken = LANE_COUNT;
     struct nic_atomic_operands one_more = {
         .operation = NIC_FETCH_ADD, .operand = 1, .ticket = &peer->lane_ticket};
-    peer->lane_ticket.deadline_ns = nic_deadline_ns(nic, LANE_SOON_NS);
-    int result = nic->ops->atomic(nic, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
-                                  &one_more, &taken);
+    peer->lane_ticket.deadline_ns = rma_deadline_ns(mail->job, LANE_SOON_NS);
+    int result = rma_atomic(mail->job, rh_at(rank, MSG_SID_LANES, offsetof(struct lanes, taken)),
+                            &one_more, &taken);
     if (result == RH_ETIMEOUT && peer->lane_ticket.is_open)
         return; /* it is asked on */
     peer->wants_no_lane = true;
@@ -271,8 +270,7 @@ bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct 
         return false;
     struct lane_in *lane = &mail->lane_in[index];
     const struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
-    const _Atomic bool *is_crowded = mail->job->nic->is_crowded;
-    unsigned looks = is_crowded && atomic_load_explicit(is_crowded, memory_order_relaxed)
+    unsigned looks = atomic_load_explicit(mail->is_crowded, memory_order_relaxed)
                          ? EAGER_LOOKS_CROWDED
                          : EAGER_LOOKS;
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {

@@ -80,7 +80,7 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during)
     const struct roster_peer *peer = &roster->peer[rank];
     char place[80];
     place_of(roster, rank, place);
-    counter_add_exact(&nic->world->board->counters, COUNTER_DENIED_DEAD);
+    counter_add_exact(nic->world->counters, COUNTER_DENIED_DEAD);
     if (roster_state(roster, rank) != RH_PEER_DIED)
         return error_set(RH_EDEAD, rank, "%s: rank %d%s has left the job", during, rank, place);
     int signal = atomic_load_explicit(&peer->end_signal, memory_order_relaxed);

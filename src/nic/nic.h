@@ -32,16 +32,16 @@
 #ifndef NIC_NIC_H
 #define NIC_NIC_H
 
-#include "nic/roster.h"
+#include "nic/nic_layer.h"
+#include "nic/nic_types.h"
+#include "watch/roster.h"
+#include "watch/stall_watch.h"
 
 #include "base/deadline.h"
 
 #include <rhinet/rma.h>
 
-struct diagnosis;
-struct martini_port;
 struct nic;
-struct nic_vigil;
 struct settings;
 
 #define NIC_CARD_MAX 512
@@ -79,13 +79,14 @@ struct nic_world {
     uint64_t job_id;
     uint8_t secret[32];
     const struct roster *roster;
-    struct board_rank *board;        /* of this rank */
-    const struct board_rank *boards; /* of all ranks, to read; NULL: not known */
+    struct counters *counters; /* of this rank */
+    struct watch_job watch;    /* for waits that take long */
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
-    /* For NIC martini in a simulated job of this process; NULL: it is simulated elsewhere. */
-    const struct martini_port *port;
+    const void
+        *for_nic; /* what whoever keeps the job has for its NIC, which alone knows what it is;
+                            NULL: nothing */
 };
 
 enum nic_segment_kind {
@@ -119,33 +120,10 @@ struct nic_view {
 struct nic_extra {
     struct rh_done *done;           /* do not wait; report here. NULL: wait */
     const struct rh_notice *notice; /* push only: write this word after the data */
+    bool notice_follows;            /* it is also the 8 bytes behind the source, and its place is
+                                       behind the target: may go with the data, in order */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
     bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
-};
-
-enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };
-
-/* For operations that must not happen twice. When one ends with RH_ETIMEOUT and its ticket is open,
- * it is in doubt: it has been carried out, or will be, or not. It is continued, not repeated, by
- * the same call with the same ticket, which then brings its result as if nothing had happened; only
- * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
- * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
- * most once, and what it gave is never known. Zeroed to begin with.
- *
- * NIC martini cannot continue: there a packet is lost only with its pair of nodes, for good, so
- * that whoever begins again never hears either. An append in doubt leaves its ticket open and is
- * made again; an atomic operation leaves it closed, and is in doubt for ever. */
-struct nic_ticket {
-    bool is_open;
-    int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
-    void *handle;        /* the NIC's own */
-};
-
-struct nic_atomic_operands {
-    enum nic_atomic operation;
-    uint64_t operand;          /* for NIC_COMPARE_SWAP the desired value */
-    uint64_t expected;         /* NIC_COMPARE_SWAP only */
-    struct nic_ticket *ticket; /* or NULL */
 };
 
 /* What a wait is for: exactly one of word, done, queue and is_met. */
@@ -160,42 +138,10 @@ struct nic_wait {
      * a wait for the above, and no more is to be said. */
     void (*describe)(void *context, struct wait_note *note);
     void *context;                /* of is_met and describe */
-    struct nic_vigil *vigil;      /* of the longer wait that this is a part of, or NULL */
+    struct stall_watch *stall;    /* of the longer wait that this is a part of, or NULL */
     int from;                     /* peer that will cause it, or RH_ANY_RANK */
     int64_t timeout_ns;           /* 0: look once. Never negative here. */
-    const struct rh_until *until; /* of is_met: where it looks, or NULL */
-};
-
-/* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */
-static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint64_t value)
-{
-    uint64_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    switch (when) {
-    case RH_EQUAL:
-        return now == value;
-    case RH_NOT_EQUAL:
-        return now != value;
-    case RH_AT_LEAST:
-        return now >= value;
-    }
-    return false;
-}
-
-/* The part of a wait that people hear of: it stands on the board, so that `rhinet doctor` sees it,
- * and is reported on stderr once it is as old as RHINET_STUCK. Whoever waits sets the first part,
- * calls nic_vigil_keep() before every sleep and nic_vigil_end() when it is over. */
-struct nic_vigil {
-    struct nic *nic;
-    int64_t since_ns;
-    void (*describe)(void *context, struct wait_note *note);
-    void *context;
-    /* The rest is vigil.c's and starts as 0. */
-    bool is_kept;
-    struct board_wait *place; /* NULL: not kept yet, or no room on the board */
-    struct wait_note note;    /* as published */
-    int64_t report_ns;
-    struct diagnosis *before; /* how things stood shortly before the report */
-    unsigned tries;           /* to be certain */
+    const struct rh_until *until; /* of is_met: what it depends on, or NULL */
 };
 
 struct nic_ops {
@@ -344,11 +290,5 @@ void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
 /* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
  * "". */
 int nic_wait_late(const struct nic_wait *wait, const char *hint);
-
-/* A wait is about to sleep, or to look again after it has. Neither fails nor blocks. */
-void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns);
-
-/* It is over, whatever its end. Does nothing if it was never kept. */
-void nic_vigil_end(struct nic_vigil *vigil);
 
 #endif

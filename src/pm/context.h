@@ -15,6 +15,8 @@
 #ifndef PM_CONTEXT_H
 #define PM_CONTEXT_H
 
+#include "pm/pm_layer.h"
+
 #include <rhinet/pm.h>
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -22,14 +24,7 @@
 
 #define PM_CACHE_LINE 64
 
-/* PM's part of the reserved SIDs. Implementations have different ones, so that ranks that did not
- * agree on one wait for each other instead of misunderstanding each other. */
-#define PM_SID_QUEUE      (RH_SID_RESERVED + 0xf000)
-#define PM_SID_RINGS      (RH_SID_RESERVED + 0xf001)
-#define PM_SID_AUTO_QUEUE (RH_SID_RESERVED + 0xf002)
-#define PM_SID_AUTO_LANES (RH_SID_RESERVED + 0xf003)
-#define PM_SID_MEMORY     (RH_SID_RESERVED + 0xf100) /* + number of the registration */
-#define PM_MEMORY_COUNT   0xe00u
+#define PM_MEMORY_COUNT (PM_SID_LAST + 1 - PM_SID_MEMORY)
 
 /* ---- Failures (failure.c) ------------------------------------------------------------------- */
 
@@ -79,7 +74,7 @@ struct pm_ops {
      * 0; RH_EDEAD. */
     int (*look_wait)(struct pm_context *pm, struct pm_message *message, int64_t timeout_ns);
     void (*release)(struct pm_context *pm);
-    /* Where look looks, for pm_look_wait(): fills until->reads and so on. NULL: at few places. */
+    /* Where look looks, for pm_look_wait(): fills until->watched and so on. NULL: at few places. */
     void (*places)(struct pm_context *pm, struct rh_until *until);
 };
 

@@ -142,9 +142,9 @@ static void rings_release(struct pm_context *pm)
 static void rings_places(struct pm_context *pm, struct rh_until *until)
 {
     const struct rings_state *state = pm->state;
-    until->reads = pm->flags & PM_SEND_ONLY ? NULL : state->peer[0].in.base;
-    until->read_stride = RING_STRIDE;
-    until->read_count = (unsigned)state->rank_count;
+    until->watched = pm->flags & PM_SEND_ONLY ? NULL : state->peer[0].in.base;
+    until->watched_stride = RING_STRIDE;
+    until->watched_count = (unsigned)state->rank_count;
 }
 
 const struct pm_ops pm_ring_ops = {

@@ -95,18 +95,15 @@ static inline int push_image(struct pm_context *pm, struct ring_out *out, char *
     struct rh_remote target = out->ring;
     uint64_t unit = out->head & (out->shape.unit_count - 1);
     target.offset += unit * out->shape.unit_length;
-    struct rh_notice notice = {.word = target, .follows_source = true};
-    notice.word.offset += word_at;
-    memcpy(&notice.value, image + word_at, sizeof(notice.value));
     target.offset += HEADER_AT;
     const char *source = image + HEADER_AT;
-    size_t left = word_at - HEADER_AT;
+    size_t left = word_at - HEADER_AT; /* and the word with the trailer, which is the last */
     if (unlikely(pm->flags & PM_SPLIT_PUSHES)) {
         int result = push_in_pieces(pm, &target, &source, &left);
         if (result < 0)
             return result;
     }
-    return pm_pass(rh_push_notify(pm->job, target, source, left, &notice));
+    return pm_pass(rh_push_ordered(pm->job, target, source, left + 8));
 }
 
 static int skip_to_start(struct pm_context *pm, struct ring_out *out, uint32_t unit_count)

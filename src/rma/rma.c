@@ -91,6 +91,21 @@ int rh_push_notify(struct rh_job *job, struct rh_remote target, const void *sour
     return push(job, target, source, length, &extra);
 }
 
+int rh_push_ordered(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+{
+    struct rh_notice last = {.word = target};
+    struct nic_extra extra = {.notice = &last, .notice_follows = true};
+    if (unlikely(length < sizeof(last.value) || (target.offset + length) % 8 != 0))
+        return error_set(RH_EINVALID, target.rank,
+                         "a push in order of %zu bytes to offset %llu: it must have at least 8 and "
+                         "end at a multiple of 8",
+                         length, (unsigned long long)target.offset);
+    length -= sizeof(last.value);
+    last.word.offset += length;
+    memcpy(&last.value, (const char *)source + length, sizeof(last.value));
+    return push(job, target, source, length, &extra);
+}
+
 int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
                           size_t length, const struct rh_notice *notice, struct rh_done *done)
 {
@@ -270,7 +285,8 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
-static inline int wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
+static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
+                            struct stall_watch *stall)
 {
     if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
         return rma_refuse_rank(job, wait->from);
@@ -283,7 +299,7 @@ static inline int wait_word(struct rh_job *job, const struct rh_wait *wait, stru
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
-                               .vigil = vigil,
+                               .stall = stall,
                                .from = wait->from,
                                .timeout_ns = rma_timeout(job, wait->timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
@@ -295,9 +311,9 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     return wait_word(job, wait, NULL);
 }
 
-int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct nic_vigil *vigil)
+int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
 {
-    return wait_word(job, wait, vigil);
+    return wait_word(job, wait, stall);
 }
 
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)
@@ -367,8 +383,9 @@ int rh_withdraw(struct rh_job *job, struct rh_done *done)
 
 int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
 {
-    for (int i = 0; i < COUNTER_COUNT; i++) {
-        if (strcmp(counter_spec(i)->name, name) == 0) {
+    for (unsigned i = 0; i < COUNTERS_MAX; i++) {
+        const struct counter_spec *spec = counter_spec(i);
+        if (spec && strcmp(spec->name, name) == 0) {
             *value = counter_read(job->counters, i);
             return 0;
         }

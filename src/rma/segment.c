@@ -99,26 +99,25 @@ int rh_segment_detach(struct rh_job *job, rh_sid sid)
 static void describe(void *context, struct wait_note *note)
 {
     const struct rh_remote *awaited = context;
-    *note = (struct wait_note){
-        .call = BOARD_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
+    *note = (struct wait_note){.call = WAIT_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
 }
 
 /* It is not there yet. */
 static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
-                 struct nic_vigil *vigil)
+                 struct stall_watch *stall)
 {
     uint64_t never = 0;
     struct nic_view view;
     int64_t deadline = nic_deadline_ns(job->nic, timeout_ns);
     for (;;) {
         int64_t now = nic_now_ns(job->nic);
-        int64_t rest_ns = rest_between_ns(now - vigil->since_ns);
+        int64_t rest_ns = rest_between_ns(now - stall->since_ns);
         if (now >= deadline)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
                              sid);
         struct nic_wait pause = {.word = &never,
                                  .when = RH_NOT_EQUAL,
-                                 .vigil = vigil,
+                                 .stall = stall,
                                  .from = rank,
                                  .timeout_ns = deadline_slice_ns(deadline, now, rest_ns)};
         int result = job->nic->ops->wait(job->nic, &pause);
@@ -127,7 +126,7 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
         result = look(job, rank, sid, &view);
         if (result != RH_ENOSEG && result != RH_ESTALE)
             return result;
-        nic_vigil_keep(vigil, now);
+        stall_watch_keep(stall, now);
     }
 }
 
@@ -142,12 +141,12 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
     if (timeout_ns == 0)
         return RH_EAGAIN;
     struct rh_remote awaited = rh_at(rank, sid, 0);
-    struct nic_vigil vigil = {.nic = job->nic,
-                              .since_ns = nic_now_ns(job->nic),
-                              .describe = describe,
-                              .context = &awaited};
-    result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &vigil);
-    nic_vigil_end(&vigil);
+    struct stall_watch stall = {.job = &job->world.watch,
+                                .since_ns = nic_now_ns(job->nic),
+                                .describe = describe,
+                                .context = &awaited};
+    result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &stall);
+    stall_watch_end(&stall);
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "job/launch/launch.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "nic/nic_layer.h"
 #include "simulated/network.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "job/job.h"
+#include "nic/nic_layer.h"
 #include "sim/cluster/cluster.h"
 #include "simulated/network.h"
 
@@ -58,7 +59,7 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
                               .roster = simulated->roster,
                               .boards = simulated->boards,
                               .settings = &simulated->settings,
-                              .port = martini_port(simulated->world, self->rank),
+                              .for_nic = martini_port(simulated->world, self->rank),
                               .nic = options->nic ? options->nic : "martini"};
     return job_take_place(job, &place);
 }

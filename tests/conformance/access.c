@@ -36,6 +36,11 @@ static int access_push_notify(struct test *test, struct rh_remote remote)
     return rh_push_notify(test->job, remote, written, ACCESS_BYTES, &notice);
 }
 
+static int access_push_ordered(struct test *test, struct rh_remote remote)
+{
+    return rh_push_ordered(test->job, remote, written, 8);
+}
+
 static int access_push_strided(struct test *test, struct rh_remote remote)
 {
     struct rh_stride stride = {
@@ -113,6 +118,7 @@ const struct access accesses[] = {
     {"push_start", RH_WRITE, access_push_start},
     {"push_inline", RH_WRITE, access_push_inline},
     {"push_notify", RH_WRITE, access_push_notify},
+    {"push_ordered", RH_WRITE, access_push_ordered},
     {"push_strided", RH_WRITE, access_push_strided},
     {"push_masked", RH_WRITE, access_push_masked},
     {"push_diff", RH_WRITE, access_push_diff},

@@ -61,6 +61,42 @@ static void notify_large_attached(struct test *test)
     notify_rounds(test, 1 << 20, 60, true);
 }
 
+/* The last word of each block says which round it is; all before it is there then. */
+static void push_ordered(struct test *test)
+{
+    static const size_t lengths[] = {8, 16, 64, 1000, 4096, 20000};
+    const size_t most = 20000, count = sizeof(lengths) / sizeof(lengths[0]);
+    unsigned char *base = test_alloc(test, 1, most);
+    unsigned char *local = test_buffer(test, most);
+    uint64_t *words = test_alloc(test, WORDS_SID, 8);
+    test_barrier(test);
+    for (uint64_t round = 1; round <= 600 && test->rank < 2; round++) {
+        size_t data = lengths[round % count] - 8,
+               from = most - 8 - data; /* ends at the same place */
+        if (test->rank == 0) {
+            pattern_fill(local, data, round);
+            memcpy(local + data, &round, 8);
+            CHECK_OK(rh_push_ordered(test->job, rh_at(1, 1, from), local, data + 8));
+            test_await(test, &words[0], round, 1);
+        } else {
+            test_await(test, (const uint64_t *)(base + most - 8), round, 0);
+            CHECK_PATTERN(base + from, data, round);
+            test_signal(test, rh_at(0, WORDS_SID, 0), round);
+        }
+    }
+    struct rh_remote target = rh_at(test_next(test), 1, 0);
+    test_barrier(test);
+    CHECK_CODE(rh_push_ordered(test->job, target, local, 7), RH_EINVALID);
+    CHECK_CODE(rh_push_ordered(test->job, target, local, 0), RH_EINVALID);
+    CHECK_CODE(rh_push_ordered(test->job, target, local, 12), RH_EINVALID);
+    target.offset = 4;
+    CHECK_CODE(rh_push_ordered(test->job, target, local, 16), RH_EINVALID);
+    CHECK_OK(rh_push_ordered(test->job, target, local, 12)); /* only the end is aligned */
+    target.offset = most - 8;
+    CHECK_CODE(rh_push_ordered(test->job, target, local, 16), RH_EBOUNDS);
+    test_barrier(test);
+}
+
 /* The word may lie right behind the data, and without data it is still written. */
 static void notify_same_segment(struct test *test)
 {
@@ -264,6 +300,7 @@ const struct test_case order_cases[] = {
     {.name = "order-notify-attached", .run = notify_attached},
     {.name = "order-notify-large-attached", .run = notify_large_attached},
     {.name = "order-notify-same-segment", .run = notify_same_segment},
+    {.name = "order-push-ordered", .run = push_ordered},
     {.name = "order-flush", .run = flush_completes},
     {.name = "order-flush-any", .run = flush_completes, .argument = 1},
     {.name = "order-flush-then-third", .run = flush_then_third},

@@ -14,6 +14,7 @@
  */
 #include "dsm/bulk.h"
 #include "dsm_member.h"
+#include "job/job.h"
 
 #include <signal.h>
 

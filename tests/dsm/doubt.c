@@ -19,6 +19,7 @@
 #include "dsm/bulk.h"
 #include "dsm/reach.h"
 #include "dsm_member.h"
+#include "job/job.h"
 
 #define ODD      1 /* the rank of which all this is tested */
 #define SHORT_NS RH_MILLISECONDS(300)

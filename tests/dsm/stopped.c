@@ -10,6 +10,7 @@
  */
 #include "dsm/bulk.h"
 #include "dsm_member.h"
+#include "job/job.h"
 
 #include <dirent.h>
 #include <signal.h>

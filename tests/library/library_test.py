@@ -102,7 +102,7 @@ class Library(unittest.TestCase):
                  archive["librhinet-base.a"], "-Wl,--end-group", "-lsodium", "-lm", "-pthread"],
                 capture_output=True, text=True, check=False)
         self.assertNotEqual(linked.returncode, 0)
-        self.assertRegex(linked.stderr, "undefined reference to `nic_vigil_keep'")
+        self.assertRegex(linked.stderr, "undefined reference to `stall_watch_keep'")
 
     @unittest.skipIf(os.environ["TEST_SANITIZER"] != "none", "Python has no sanitizer in it")
     def test_comes_and_goes(self):

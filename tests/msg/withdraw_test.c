@@ -7,6 +7,7 @@
  *   of
  *           the message is free again: there are SENDS_MOST of them, and one more is sent
  */
+#include "job/job.h"
 #include "member.h"
 #include "msg/mail.h"
 

@@ -26,17 +26,18 @@ BELOW = {
     "sim": ["base"],
     "plan": ["base", "route/fabric", "route/formats", "route/traffic", "route/tables",
              "route/routing", "sim"],
-    "nic": ["base"],
+    "watch": ["base"],
+    "nic": ["base", "watch"],
     "job/starter": ["base"],
-    "job": ["base", "nic", "job/starter"],
-    "job/member": ["base", "nic", "job", "job/starter"],
-    "job/mesh": ["base", "nic", "job"],
-    "job/manager": ["base", "nic", "job", "job/mesh"],
-    "job/launch": ["base", "nic", "job", "job/mesh", "job/manager"],
-    "simulated": ["base", "nic", "job", "job/launch", "sim", "plan"],
-    "rma": ["base", "nic", "job"],
-    "msg": ["base", "nic", "job", "rma"],
-    "dsm": ["base", "nic", "job", "rma", "msg"],
+    "job": ["base", "watch", "nic", "job/starter"],
+    "job/member": ["base", "watch", "nic", "job", "job/starter"],
+    "job/mesh": ["base", "watch", "nic", "job"],
+    "job/manager": ["base", "watch", "nic", "job", "job/mesh"],
+    "job/launch": ["base", "watch", "nic", "job", "job/mesh", "job/manager"],
+    "simulated": ["base", "watch", "nic", "job", "job/launch", "sim", "plan"],
+    "rma": ["base", "watch", "nic", "job"],
+    "msg": ["base", "watch", "rma"],
+    "dsm": ["base", "watch", "rma", "msg"],
     "cache": ["base"],
     "cache/client": ["base", "cache"],
     "cache/interposer": ["base", "cache/client"],
@@ -45,13 +46,13 @@ BELOW = {
     "cache/directory": ["base", "rma", "cache"],
     "cache/files": ["base", "cache"],
     "cache/node": ["base", "rma", "cache", "cache/store", "cache/directory", "cache/files"],
-    "cache/agent": ["base", "cache", "cache/node"],
-    "provider": ["base", "nic", "job", "rma", "msg"],
+    "cache/agent": ["base", "job", "cache", "cache/node"],
+    "provider": ["base", "watch", "nic", "job", "rma", "msg"],
     # Each experiment is on what it measures, and on what all commands share; none on another.
     "experiment": ["cli", "base"],
     "experiment/cache": ["experiment", "cli", "base", "cache", "cache/client", "cache/agent",
                          "cache/node", "cache/files", "sim", "simulated"],
-    "experiment/machine": ["experiment", "cli", "base", "nic", "job/launch", "dsm", "simulated"],
+    "experiment/machine": ["experiment", "cli", "base", "watch", "nic", "job/launch", "dsm", "simulated"],
     "experiment/routing": ["experiment", "cli", "base", "route"],
     "experiment/simulator": ["experiment", "cli", "base", "route", "sim", "plan"],
     "experiment/thesis": ["experiment", "cli", "base", "sim", "simulated"],
@@ -60,8 +61,9 @@ BELOW = {
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
-    "nic": ["nic/board.h", "nic/diagnosis.h", "nic/nic.h", "nic/roster.h"],
-    "job": ["job/job.h"],
+    "nic": ["nic/nic.h", "nic/nic_layer.h", "nic/nic_types.h"],
+    "job": ["job/job.h", "job/job_layer.h"],
+    "rma": ["rma/inside.h", "rma/rma_layer.h"],
     "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
     "route/fabric": ["route/fabric/fabric.h", "route/fabric/guids.h", "route/fabric/net.h"],
     "route/formats": ["route/formats/dump.h", "route/formats/formats.h",
@@ -90,6 +92,9 @@ LOOKED_INTO = {
 # Sources of programs that are compiled without us.
 ALONE = ("src/experiment/machine/peers/",)
 
+# What a layer has by name, see base/layer.h.
+LAYER_FILE = re.compile(r"(\w+)/\1_layer\.[ch]")
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -112,9 +117,19 @@ def is_hidden(path, target):
     return shown is not None and path.split("/")[0] != folder and target not in shown
 
 
+def judge_layer_file(inside, target):
+    """A NAME_layer.c or .h: data in terms of types from below, since it becomes part of base."""
+    own = inside.rsplit("/", 1)[0]
+    if module_of(target) in ("base", "watch") or target == f"{own}/{own}_layer.h":
+        return None
+    return f"{inside} is data that base has in it: it must not include {target}"
+
+
 def judge(tree, path, target):
     """What is wrong with source file path including "target", or None."""
     inside = path[len("src/"):]
+    if LAYER_FILE.fullmatch(inside):
+        return judge_layer_file(inside, target)
     own, other = module_of(inside), module_of(target)
     if own.startswith("experiment/") and other == "examples" and target in tree.paths:
         return None  # what users write is measured, too

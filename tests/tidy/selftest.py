@@ -38,7 +38,7 @@ SOUND = {
     "src/nic/shm/shm.c": SPDX + '#include "nic/shm/ring.h"\n',
     "src/job/job.h": SPDX + '#include "nic/nic.h"\n',
     "src/cli/main.c": SPDX + "const struct cli_command *t[] = {&cli_run};\n",
-    "src/base/settings.c": SPDX + 'const char *n[] = {"RHINET_NIC"};\n',
+    "src/nic/nic_layer.c": SPDX + 'x = {.name = "RHINET_NIC"};\n',
     "src/librhinet.map": SPDX + "RHINET_0.1 {\nglobal:\n    rh_one;\nlocal:\n    *;\n};\n",
     "examples/hello.c": SPDX + "#include <rhinet/a.h>\n",
     "man/rh_one.3": MAN + ".TH RH_ONE 3\n.SH NAME\nrh_one \\- does one\n",
@@ -250,6 +250,14 @@ class Layers(Case):
         self.include("src/experiment/machine/peers.c", "follow.h")
         self.speaks(check_layers, "not a path below src/")
 
+    def test_a_layer_file_is_data(self):
+        self.write("src/msg/msg_layer.h", SPDX)
+        self.write("src/msg/msg.h", SPDX)
+        self.include("src/msg/msg_layer.c", "msg/msg_layer.h")
+        self.silent(check_layers)
+        self.include("src/msg/msg_layer.c", "msg/msg.h")
+        self.speaks(check_layers, "must not include msg/msg.h")
+
     def test_public_header_and_example(self):
         self.include("include/rhinet/b.h", "base/text.h")
         self.include("examples/ring.c", "base/text.h")
@@ -458,7 +466,7 @@ class Manual(Case):
         self.speaks(check_manual, "subcommand run has no page")
 
     def test_setting_not_explained(self):
-        self.write("src/base/settings.c", SPDX + 'x = {"RHINET_NIC", "RHINET_NEW"};\n')
+        self.write("src/dsm/dsm_layer.c", SPDX + 'x = {.name = "RHINET_NEW"};\n')
         self.speaks(check_manual, "does not explain RHINET_NEW")
 
     def test_setting_that_is_none(self):

@@ -4,8 +4,9 @@
  * not to cry deadlock. Also what a broken or hostile board does to the reader: nothing.
  */
 #include "base/clock.h"
-#include "nic/diagnosis.h"
+#include "msg/msg_layer.h"
 #include "unit.h"
+#include "watch/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,13 +57,13 @@ static struct board_wait *wait_in(struct world *world, int rank, struct wait_not
 
 static void receive_from(struct world *world, int rank, int peer)
 {
-    wait_in(world, rank, (struct wait_note){.call = BOARD_RECEIVE, .peer = peer, .number = 1});
+    wait_in(world, rank, (struct wait_note){.call = WAIT_RECEIVE, .peer = peer, .number = 1});
 }
 
 static void join_set(struct world *world, int rank, uint32_t id, uint32_t size, uint64_t step)
 {
-    struct board_set *set = board_set_open(&world->board[rank], id, size);
-    board_set_enter(set, step);
+    struct board_group *group = board_group_open(&world->board[rank], id, size);
+    board_group_enter(group, step);
 }
 
 static struct diagnosis *look(const struct world *world)
@@ -198,9 +199,9 @@ static void test_threads(void **state)
 static void test_lock_queue(void **state)
 {
     struct world *world = *state;
-    wait_in(world, 3, (struct wait_note){.call = BOARD_LOCK, .peer = 1, .number = 7});
-    wait_in(world, 1, (struct wait_note){.call = BOARD_LOCK, .peer = 2, .number = 7});
-    wait_in(world, 0, (struct wait_note){.call = BOARD_LOCK, .peer = 3, .number = 8});
+    wait_in(world, 3, (struct wait_note){.call = WAIT_LOCK, .peer = 1, .number = 7});
+    wait_in(world, 1, (struct wait_note){.call = WAIT_LOCK, .peer = 2, .number = 7});
+    wait_in(world, 0, (struct wait_note){.call = WAIT_LOCK, .peer = 3, .number = 8});
     struct diagnosis *now = look(world);
     assert_int_equal(now->rank[3].wait[0].note.peer, 2);
     assert_int_equal(now->rank[1].wait[0].note.peer, 2);
@@ -214,8 +215,8 @@ static void test_lock_queue(void **state)
 static void test_lock_queue_in_a_ring(void **state)
 {
     struct world *world = *state;
-    wait_in(world, 0, (struct wait_note){.call = BOARD_LOCK, .peer = 1, .number = 7});
-    wait_in(world, 1, (struct wait_note){.call = BOARD_LOCK, .peer = 0, .number = 7});
+    wait_in(world, 0, (struct wait_note){.call = WAIT_LOCK, .peer = 1, .number = 7});
+    wait_in(world, 1, (struct wait_note){.call = WAIT_LOCK, .peer = 0, .number = 7});
     struct diagnosis *now = look(world);
     assert_int_equal(now->rank[0].wait[0].note.peer, -1); /* seen while it changed */
     free(now);
@@ -233,7 +234,7 @@ static void expect_wait(const struct world *world, int rank, const char *text)
 static void test_barrier(void **state)
 {
     struct world *world = *state;
-    struct wait_note note = {.call = BOARD_BARRIER, .peer = -1, .number = 6, .length = 10};
+    struct wait_note note = {.call = WAIT_BARRIER, .peer = -1, .number = 6, .length = 10};
     join_set(world, 0, 6, SIZE, 10);
     join_set(world, 1, 6, SIZE, 9);
     join_set(world, 2, 6, SIZE, 11); /* has left this one already */
@@ -243,14 +244,14 @@ static void test_barrier(void **state)
     assert_int_equal(deadlocked(world, all_look_again), 3); /* rank 3 cannot save them */
     join_set(world, 3, 6, SIZE, 10);
     expect_wait(world, 0, "barrier of set 6, missing rank 1");
-    world->board[1].set[0].entered = 10;
+    world->board[1].group[0].entered = 10;
     assert_int_equal(deadlocked(world, all_look_again), 0); /* all are there: it is about to end */
 }
 
 static void test_barrier_of_some(void **state)
 {
     struct world *world = *state;
-    struct wait_note note = {.call = BOARD_BARRIER, .peer = -1, .number = 6, .length = 1};
+    struct wait_note note = {.call = WAIT_BARRIER, .peer = -1, .number = 6, .length = 1};
     join_set(world, 0, 6, 2, 1);
     wait_in(world, 0, note);
     expect_wait(world, 0, "barrier of set 6, missing 1 that has not made the set");
@@ -271,7 +272,7 @@ static void test_nonsense(void **state)
     for (int round = 0; round < 200; round++) {
         int *word = (void *)world->board;
         for (size_t left = sizeof(world->board); left > 0; left -= sizeof(int))
-            *word++ = rand_r(&seed) % 64 - 16;
+            *word++ = rand_r(&seed) % 160 - 16;
         world->roster->peer[round % SIZE].state = (uint32_t)rand_r(&seed) % 8;
         struct diagnosis *before = look(world);
         all_look_again(world);

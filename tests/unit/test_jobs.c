@@ -4,6 +4,7 @@
  * passed over, and no descriptor is left behind.
  */
 #include "cli/job/jobs.h"
+#include "rma/rma_layer.h"
 #include "unit.h"
 
 #include <dirent.h>

@@ -3,8 +3,11 @@
  * The environment is parsed once and checked: good values arrive, bad ones are refused with a text
  * that names them, unknown names are warned about with the nearest.
  */
+#include "base/base_layer.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "job/job_layer.h"
+#include "nic/nic_layer.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -19,16 +22,22 @@ static int load(struct settings *settings, const char *const *environment)
 static void test_table(void **state)
 {
     (void)state;
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        const struct setting_spec *spec = setting_spec(i);
+    const struct setting_spec *spec;
+    size_t count = 0;
+    for (int i = 0; i < LAYER_COUNT; i++)
+        count += layers[i]->setting_count;
+    assert_in_range(count, 1, SETTINGS_MAX);
+    assert_null(setting_at(count));
+    for (size_t i = 0; i < count; i++) {
+        spec = setting_at(i);
         if (!spec->name || strncmp(spec->name, "RHINET_", 7) != 0)
-            fail_msg("setting %d has no proper name", i);
+            fail_msg("setting %zu has no proper name", i);
         if (!spec->initial || !spec->help || !spec->help[0])
             fail_msg("%s has no default or no help", spec->name);
         if ((spec->kind == SETTING_CHOICE) != (spec->choices != NULL))
             fail_msg("%s: choices and kind do not agree", spec->name);
-        for (int k = 0; k < i; k++) {
-            if (strcmp(setting_spec(k)->name, spec->name) == 0)
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(setting_at(k)->name, spec->name) == 0)
                 fail_msg("%s is there twice", spec->name);
         }
     }
@@ -40,13 +49,14 @@ static void test_defaults(void **state)
     (void)state;
     struct settings settings;
     assert_int_equal(load(&settings, NULL), 0);
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        assert_string_equal(setting_text(&settings, i), setting_spec(i)->initial);
+    const struct setting_spec *spec;
+    for (size_t i = 0; (spec = setting_at(i)); i++) {
+        assert_string_equal(settings.value[i].text, spec->initial);
         assert_int_equal(settings.value[i].from_environment, 0);
     }
     char entry[512];
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        snprintf(entry, sizeof(entry), "%s=%s", setting_spec(i)->name, setting_spec(i)->initial);
+    for (size_t i = 0; (spec = setting_at(i)); i++) {
+        snprintf(entry, sizeof(entry), "%s=%s", spec->name, spec->initial);
         const char *environment[] = {entry, NULL};
         if (load(&settings, environment) < 0)
             fail_msg("default refused: %s", rh_error_text());
@@ -59,7 +69,7 @@ static void test_good_values(void **state)
     (void)state;
     static const struct {
         const char *entry;
-        enum setting which;
+        unsigned which;
         const char *text;
         uint64_t number;
     } cases[] = {
@@ -88,7 +98,7 @@ static void test_good_values(void **state)
         if (setting_number(&settings, cases[i].which) != cases[i].number)
             fail_msg("%s gave %llu", cases[i].entry,
                      (unsigned long long)setting_number(&settings, cases[i].which));
-        assert_int_equal(settings.value[cases[i].which].from_environment, 1);
+        assert_int_equal(setting_value(&settings, cases[i].which)->from_environment, 1);
     }
 }
 

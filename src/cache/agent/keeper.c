@@ -13,6 +13,7 @@
 #include "cache/agent/agent.h"
 #include "cache/agent/setup.h"
 #include "cache/raw.h"
+#include "job/job_layer.h"
 
 #include <signal.h>
 #include <stdio.h>

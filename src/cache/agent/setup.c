@@ -9,6 +9,7 @@
 #include "base/memory_room.h"
 #include "base/settings.h"
 #include "base/text.h"
+#include "cache/cache_layer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #define AUTO_PART       8 /* there may be other nodes on this host */
 #define AHEAD_PART      4 /* no more of the memory is for reading ahead */
 
-static int bad(const struct settings *settings, enum setting which, const char *expected)
+static int bad(const struct settings *settings, unsigned which, const char *expected)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK, "%s=%s: expected %s", setting_spec(which)->name,
                      setting_text(settings, which), expected);

@@ -19,15 +19,12 @@
 #ifndef CACHE_DIRECTORY_DIRECTORY_H
 #define CACHE_DIRECTORY_DIRECTORY_H
 
+#include "cache/cache_layer.h"
 #include "cache/directory/cell.h"
 #include "cache/layout.h"
 
 #include <pthread.h>
 #include <rhinet/rma.h>
-
-#define CACHE_SID_ARENA     (RH_SID_RESERVED + 0xc000)
-#define CACHE_SID_WATCH     (RH_SID_RESERVED + 0xc001)
-#define CACHE_SID_DIRECTORY (RH_SID_RESERVED + 0xc002)
 
 #define CACHE_GROUPS_MOST 15
 #define DIRECTORY_ROWS    8 /* in a bucket */

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_room.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -150,8 +150,7 @@ int node_open(struct node *node, struct rh_job *job, struct cache_control *contr
     await_peers(node);
     /* From here on a peer that does not answer is not worth more than a part of a read's
      * patience. */
-    if (job->timeout_ns > node->patience_ns / TIMEOUT_PART)
-        job->timeout_ns = node->patience_ns / TIMEOUT_PART;
+    rma_timeout_shorten(job, node->patience_ns / TIMEOUT_PART);
     return 0;
 }
 

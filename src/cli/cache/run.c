@@ -7,6 +7,7 @@
 #include "base/memory_room.h"
 #include "base/settings.h"
 #include "cache/agent/keeper.h"
+#include "cache/cache_layer.h"
 #include "cli/cache/cache.h"
 #include "cli/cli.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int set(enum setting which, const char *value)
+static int set(unsigned which, const char *value)
 {
     return run_variable_set(setting_spec(which)->name, value);
 }
@@ -36,7 +37,7 @@ static int take_path(char *path)
     return set(SETTING_CACHE_PATH, list);
 }
 
-static int set_size(enum setting which, uint64_t bytes)
+static int set_size(unsigned which, uint64_t bytes)
 {
     char text[24];
     snprintf(text, sizeof(text), "%" PRIu64, bytes);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "cli/cli.h"
+#include "watch/watch_layer.h"
 
 #include <poll.h>
 #include <rhinet/error.h>

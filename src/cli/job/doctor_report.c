@@ -234,7 +234,7 @@ static json_t *wait_json(const struct diagnosis *diagnosis, int rank,
         if (diagnosis_depends(diagnosis, rank, wait, (int)other))
             json_array_append_new(targets, json_integer(other));
     }
-    json_put_text(object, "call", diagnosis_call_name(note->call));
+    json_put_text(object, "call", wait_spec(note->call)->name);
     json_put_text(object, "text", line.text);
     json_put_real(object, "seconds", diagnosis_age_s(diagnosis, wait));
     json_put_number(object, "peer", (uint64_t)(int64_t)note->peer); /* -1: any */

@@ -26,9 +26,9 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_END,
 };
 
-static const char *origin_name(const struct settings *settings, enum setting which)
+static const char *origin_name(const struct setting_value *value)
 {
-    return settings->value[which].from_environment ? "environment" : "default";
+    return value->from_environment ? "environment" : "default";
 }
 
 static void print_settings(FILE *out, const struct settings *settings)
@@ -40,12 +40,12 @@ static void print_settings(FILE *out, const struct settings *settings)
         {.title = "MEANING"},
     };
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        const struct setting_spec *spec = setting_spec(i);
-        const char *text = setting_text(settings, i);
+    const struct setting_spec *spec;
+    for (size_t i = 0; (spec = setting_at(i)); i++) {
+        const struct setting_value *value = &settings->value[i];
         table_cell(table, "%s", spec->name);
-        table_cell(table, "%s", text[0] ? text : "(empty)");
-        table_cell(table, "%s", origin_name(settings, i));
+        table_cell(table, "%s", value->text[0] ? value->text : "(empty)");
+        table_cell(table, "%s", origin_name(value));
         if (spec->choices)
             table_cell(table, "%s (%s)", spec->help, spec->choices);
         else
@@ -59,12 +59,13 @@ static json_t *settings_json(const struct settings *settings)
 {
     static const char *const kinds[] = {"text", "number", "duration", "choice"};
     json_t *array = json_array();
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        const struct setting_spec *spec = setting_spec(i);
+    const struct setting_spec *spec;
+    for (size_t i = 0; (spec = setting_at(i)); i++) {
+        const struct setting_value *value = &settings->value[i];
         json_t *object = json_object();
         json_put_text(object, "name", spec->name);
-        json_put_text(object, "value", setting_text(settings, i));
-        json_put_text(object, "origin", origin_name(settings, i));
+        json_put_text(object, "value", value->text);
+        json_put_text(object, "origin", origin_name(value));
         json_put_text(object, "default", spec->initial);
         json_put_text(object, "kind", kinds[spec->kind]);
         if (spec->choices)
@@ -79,9 +80,12 @@ static void print_counters(FILE *out)
 {
     static const struct table_column columns[] = {{.title = "COUNTER"}, {.title = "MEANING"}};
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    for (int which = 0; which < COUNTER_COUNT; which++) {
-        table_cell(table, "%s", counter_spec(which)->name);
-        table_cell(table, "%s", counter_spec(which)->help);
+    for (unsigned which = 0; which < COUNTERS_MAX; which++) {
+        const struct counter_spec *spec = counter_spec(which);
+        if (!spec)
+            continue;
+        table_cell(table, "%s", spec->name);
+        table_cell(table, "%s", spec->help);
     }
     table_print(table, out, terminal_width());
     table_destroy(table);
@@ -98,9 +102,10 @@ static json_t *name_and_help(const char *name, const char *help)
 static json_t *counters_json(void)
 {
     json_t *array = json_array();
-    for (int which = 0; which < COUNTER_COUNT; which++) {
+    for (unsigned which = 0; which < COUNTERS_MAX; which++) {
         const struct counter_spec *spec = counter_spec(which);
-        json_array_append_new(array, name_and_help(spec->name, spec->help));
+        if (spec)
+            json_array_append_new(array, name_and_help(spec->name, spec->help));
     }
     return array;
 }

@@ -35,6 +35,6 @@ void info_job_print(FILE *out, const struct job_snapshot *job);
 json_t *info_job_json(const struct job_snapshot *job);
 
 /* {"push": 12, ...} */
-json_t *info_counters_json(const uint64_t counter[COUNTER_COUNT]);
+json_t *info_counters_json(const uint64_t counter[COUNTERS_MAX]);
 
 #endif

@@ -84,7 +84,8 @@ static void print_counters(FILE *out, const struct job_snapshot *job)
         {.title = "MEANING", .rank = 1},
     };
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    for (int which = 0; which < COUNTER_COUNT; which++) {
+    for (unsigned which = 0; which < COUNTERS_MAX; which++) {
+        const struct counter_spec *spec = counter_spec(which);
         uint64_t total = 0, least = UINT64_MAX, most = 0;
         for (uint32_t i = 0; i < job->size; i++) {
             uint64_t value = job->rank[i].counter[which];
@@ -92,13 +93,13 @@ static void print_counters(FILE *out, const struct job_snapshot *job)
             least = value < least ? value : least;
             most = value > most ? value : most;
         }
-        if (total == 0)
+        if (total == 0 || !spec)
             continue;
-        table_cell(table, "%s", counter_spec(which)->name);
+        table_cell(table, "%s", spec->name);
         table_cell(table, "%" PRIu64, total);
         table_cell(table, "%" PRIu64, least);
         table_cell(table, "%" PRIu64, most);
-        table_cell(table, "%s", counter_spec(which)->help);
+        table_cell(table, "%s", spec->help);
     }
     table_print(table, out, terminal_width());
     table_destroy(table);
@@ -114,11 +115,14 @@ void info_job_print(FILE *out, const struct job_snapshot *job)
     print_counters(out, job);
 }
 
-json_t *info_counters_json(const uint64_t counter[COUNTER_COUNT])
+json_t *info_counters_json(const uint64_t counter[COUNTERS_MAX])
 {
     json_t *object = json_object();
-    for (int which = 0; which < COUNTER_COUNT; which++)
-        json_put_number(object, counter_spec(which)->name, counter[which]);
+    for (unsigned which = 0; which < COUNTERS_MAX; which++) {
+        const struct counter_spec *spec = counter_spec(which);
+        if (spec)
+            json_put_number(object, spec->name, counter[which]);
+    }
     return object;
 }
 

@@ -209,7 +209,7 @@ static void copy_counters(struct job_snapshot *snapshot, int board_fd)
     struct board_rank *board = board_fd >= 0 ? malloc(length) : NULL;
     if (board && read_exactly(board_fd, board, length)) {
         for (uint32_t i = 0; i < snapshot->size; i++) {
-            for (int which = 0; which < COUNTER_COUNT; which++)
+            for (unsigned which = 0; which < COUNTERS_MAX; which++)
                 snapshot->rank[i].counter[which] = counter_read(&board[i].counters, which);
         }
     }

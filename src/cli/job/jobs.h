@@ -9,8 +9,8 @@
 #ifndef CLI_JOB_JOBS_H
 #define CLI_JOB_JOBS_H
 
-#include "nic/diagnosis.h"
-#include "nic/roster.h"
+#include "watch/diagnosis.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ struct job_rank {
     int pid;
     int end_signal;
     int end_status;
-    uint64_t counter[COUNTER_COUNT];
+    uint64_t counter[COUNTERS_MAX];
 };
 
 struct job_node {

@@ -6,6 +6,9 @@
 #include "cli/job/top.h"
 #include "cli/json_put.h"
 #include "cli/table.h"
+#include "dsm/dsm_layer.h"
+#include "nic/nic_layer.h"
+#include "rma/rma_layer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 
 #define FRAME_LINES 5 /* heading, blank, titles, total, and the line the cursor stands on */
 
-static double rate(const struct top_sample *sample, uint32_t rank, enum counter which)
+static double rate(const struct top_sample *sample, uint32_t rank, unsigned which)
 {
     uint64_t before = sample->before->rank[rank].counter[which];
     uint64_t now = sample->now->rank[rank].counter[which];
@@ -22,12 +25,12 @@ static double rate(const struct top_sample *sample, uint32_t rank, enum counter 
 
 struct top_rates top_rates(const struct top_sample *sample, uint32_t rank)
 {
-    static const enum counter operations[] = {COUNTER_PUSH,   COUNTER_PULL,   COUNTER_INLINE,
-                                              COUNTER_STORE,  COUNTER_ATOMIC, COUNTER_APPEND,
-                                              COUNTER_RECEIVE};
-    static const enum counter denials[] = {COUNTER_DENIED_SEGMENT, COUNTER_DENIED_STALE,
-                                           COUNTER_DENIED_BOUNDS, COUNTER_DENIED_RIGHTS,
-                                           COUNTER_DENIED_DEAD};
+    static const unsigned operations[] = {COUNTER_PUSH,   COUNTER_PULL,   COUNTER_INLINE,
+                                          COUNTER_STORE,  COUNTER_ATOMIC, COUNTER_APPEND,
+                                          COUNTER_RECEIVE};
+    static const unsigned denials[] = {COUNTER_DENIED_SEGMENT, COUNTER_DENIED_STALE,
+                                       COUNTER_DENIED_BOUNDS, COUNTER_DENIED_RIGHTS,
+                                       COUNTER_DENIED_DEAD};
     struct top_rates rates = {0};
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
         rates.operations += rate(sample, rank, operations[i]);

@@ -9,6 +9,7 @@
 #include "base/lines.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "job/job_layer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
+#include "job/job_layer.h"
 #include "nic/nic.h"
 #include "simulated/world.h"
 

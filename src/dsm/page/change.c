@@ -4,7 +4,7 @@
  * another rank may have written the others.
  */
 #include "dsm/page/pages.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <string.h>
 #ifdef __x86_64__
@@ -154,5 +154,5 @@ int change_complete(struct rh_dsm_pages *pages, int home)
         return rh_flush(pages->job, home);
     if (rh_peer_state(pages->job, home) < RH_PEER_LEFT)
         return 0;
-    return nic_peer_gone(pages->job->nic, home, "changes of shared pages");
+    return rma_peer_gone(pages->job, home, "changes of shared pages");
 }

@@ -8,7 +8,7 @@
  * held then. After a time-out the next call goes on where this one has ended.
  */
 #include "dsm/page/pages.h"
-#include "rma/rma.h"
+#include "rma/inside.h"
 
 #include <string.h>
 
@@ -176,14 +176,14 @@ static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
 {
     int result = 0;
     if (pages->stage == MEETING_PARTED) {
-        result = rh_barrier(pages->set, nic_left_ns(pages->job->nic, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
         if (result == 0)
             result = follow(pages);
         if (result == 0)
             pages->stage = MEETING_FOLLOWED;
     }
     if (result == 0)
-        result = rh_barrier(pages->set, nic_left_ns(pages->job->nic, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
     if (result == 0) {
         sync_settle(pages);
         part_ways(pages);
@@ -195,14 +195,14 @@ static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
 
 int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
 {
-    int64_t timeout = timeout_ns < 0 ? pages->job->timeout_ns : timeout_ns;
-    int64_t deadline_ns = nic_deadline_ns(pages->job->nic, timeout);
+    int64_t timeout = rma_timeout_ns(pages->job, timeout_ns);
+    int64_t deadline_ns = rma_deadline_ns(pages->job, timeout);
     int result = 0;
     sync_check_thread(pages);
     if (pages->stage == MEETING_APART)
         result = arrive(pages);
     if (result == 0 && pages->stage == MEETING_ARRIVED) {
-        result = rh_barrier(pages->set, nic_left_ns(pages->job->nic, deadline_ns));
+        result = rh_barrier(pages->set, rma_left_ns(pages->job, deadline_ns));
         if (result == 0) {
             pages->meeting++;
             pages->stage = MEETING_MET;

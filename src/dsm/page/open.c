@@ -294,7 +294,7 @@ static enum faults_kind best_for(size_t count)
 
 static int choose_faults(struct rh_dsm_pages *pages)
 {
-    const char *wanted = setting_text(&pages->job->settings, SETTING_DSM_FAULTS);
+    const char *wanted = setting_text(rma_settings(pages->job), SETTING_DSM_FAULTS);
     pages->kind = best_for(pages->count);
     for (int kind = 0; kind < FAULTS_KINDS; kind++) {
         if (strcmp(faults_name((enum faults_kind)kind), wanted) == 0) {

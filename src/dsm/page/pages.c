@@ -85,7 +85,8 @@ bool pages_try_again(const struct rh_dsm_pages *pages, struct pages_patience *pa
         return false;
     int64_t taken_ns = rh_clock_ns(pages->job) - patience->since_ns;
     patience->tries += result == RH_ETIMEOUT; /* a full queue may have room after any flush */
-    return patience->tries < PAGES_TRIES && taken_ns < pages->job->timeout_ns / 2;
+    return patience->tries < PAGES_TRIES &&
+           taken_ns < rma_timeout_ns(pages->job, RH_TIMEOUT_DEFAULT) / 2;
 }
 
 int pages_pull(struct rh_dsm_pages *pages, struct rh_remote source, void *target, size_t length)

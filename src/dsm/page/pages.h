@@ -46,7 +46,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "dsm/page/faults.h"
-#include "job/job.h"
+#include "rma/inside.h"
 
 #include <pthread.h>
 #include <rhinet/dsm_pages.h>

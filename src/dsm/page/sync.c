@@ -50,7 +50,7 @@ void sync_check_thread(const struct rh_dsm_pages *pages)
 
 static struct timespec deadline(const struct rh_dsm_pages *pages)
 {
-    int64_t at_ns = clock_deadline_ns(pages->job->timeout_ns);
+    int64_t at_ns = clock_deadline_ns(rma_timeout_ns(pages->job, RH_TIMEOUT_DEFAULT));
     return (struct timespec){.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
 }
 

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "experiment/machine/bench.h"
+#include "job/job_layer.h"
 #include "job/launch/launch.h"
 #include "simulated/world.h"
 

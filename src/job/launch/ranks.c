@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/settings.h"
+#include "job/job_layer.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/cluster.h"
+#include "job/job_layer.h"
 #include "job/manager/state.h"
 #include "job/mesh/mesh.h"
+#include "nic/nic_layer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef JOB_MANAGER_MANAGER_H
 #define JOB_MANAGER_MANAGER_H
 
-#include "nic/roster.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 

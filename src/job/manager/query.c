@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "job/cluster.h"
 #include "job/manager/state.h"
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct host_waits {
     int64_t now_ns;
     uint64_t work;
     struct board_wait wait[BOARD_WAITS];
-    struct board_set set[BOARD_SETS];
+    struct board_group group[BOARD_GROUPS];
 };
 _Static_assert(sizeof(struct host_waits) <= MESH_DATA_MAX, "fits a frame");
 
@@ -88,10 +88,11 @@ static void tell_of(struct manager *manager, int seat, int32_t round, int rank)
     struct host_waits waits = {.now_ns = clock_now_ns(), .work = diagnosis_work(&board->counters)};
     for (int i = 0; i < BOARD_WAITS; i++)
         copy_wait(&waits.wait[i], &board->wait[i]);
-    for (int i = 0; i < BOARD_SETS; i++) {
-        waits.set[i].key = atomic_load_explicit(&board->set[i].key, memory_order_acquire);
-        waits.set[i].size = atomic_load_explicit(&board->set[i].size, memory_order_acquire);
-        waits.set[i].entered = atomic_load_explicit(&board->set[i].entered, memory_order_acquire);
+    for (int i = 0; i < BOARD_GROUPS; i++) {
+        waits.group[i].key = atomic_load_explicit(&board->group[i].key, memory_order_acquire);
+        waits.group[i].size = atomic_load_explicit(&board->group[i].size, memory_order_acquire);
+        waits.group[i].entered = atomic_load_explicit(&board->group[i].entered,
+                                                      memory_order_acquire);
     }
     struct mesh_frame frame = {.kind = HOST_WAITS,
                                .seat = rank,
@@ -144,10 +145,10 @@ void manager_query_told(struct manager *manager, const struct mesh_frame *frame)
     int64_t offset_ns = offset_of(manager, frame->seat, waits.now_ns);
     for (int i = 0; i < BOARD_WAITS; i++)
         put_wait(&board->wait[i], &waits.wait[i], offset_ns);
-    for (int i = 0; i < BOARD_SETS; i++) {
-        atomic_store(&board->set[i].size, waits.set[i].size);
-        atomic_store(&board->set[i].entered, waits.set[i].entered);
-        atomic_store(&board->set[i].key, waits.set[i].key);
+    for (int i = 0; i < BOARD_GROUPS; i++) {
+        atomic_store(&board->group[i].size, waits.group[i].size);
+        atomic_store(&board->group[i].entered, waits.group[i].entered);
+        atomic_store(&board->group[i].key, waits.group[i].key);
     }
     atomic_store(&board->told.work, waits.work);
     atomic_store(&board->told.process_state, (uint32_t)frame->value[1]);

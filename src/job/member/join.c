@@ -6,6 +6,7 @@
 #include "job/member/exchange.h"
 #include "job/member/join_started.h"
 #include "job/nic_choice.h"
+#include "watch/watch_layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +89,9 @@ static int join_otherwise(struct rh_job *job)
 {
     struct starter *starter = &job->starter;
     bool is_there;
-    int result = starter_open(starter, &job->settings, &is_there);
+    int result = starter_open(starter,
+                              (enum starter_choice)setting_number(&job->settings, SETTING_STARTER),
+                              job->timeout_ns, &is_there);
     if (result < 0)
         return result;
     if (is_there && starter->size > 1) {
@@ -100,6 +103,22 @@ static int join_otherwise(struct rh_job *job)
     }
     starter_release(starter, result < 0);
     return result;
+}
+
+/* The world is known but for its counters. */
+static void watch_job(struct rh_job *job, struct board_rank *boards)
+{
+    struct nic_world *world = &job->world;
+    world->watch = (struct watch_job){
+        .rank = world->rank,
+        .size = world->size,
+        .job_id = world->job_id,
+        .stuck_ns = (int64_t)setting_number(&job->settings, SETTING_STUCK),
+        .roster = world->roster,
+        .board = &boards[world->rank],
+        .boards = boards};
+    job->counters = &boards[world->rank].counters;
+    world->counters = job->counters;
 }
 
 static int settle(struct rh_job *job, const struct rh_join_options *options)
@@ -118,10 +137,8 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
         settings_warn(environ);
     job->world.roster = job->memory.roster;
     job->world.job_id = job->memory.roster->job_id;
-    job->world.board = &job->memory.board[job->world.rank];
-    job->world.boards = job->memory.board;
     job->world.settings = &job->settings;
-    job->counters = &job->world.board->counters;
+    watch_job(job, job->memory.board);
     const char *nic = options && options->nic
                           ? options->nic
                           : nic_choice(&job->settings, job->memory.roster->node_count);
@@ -176,11 +193,9 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
                                      .size = place->size,
                                      .job_id = place->job_id,
                                      .roster = place->roster,
-                                     .board = &place->boards[place->rank],
-                                     .boards = place->boards,
                                      .settings = &made->settings,
-                                     .port = place->port};
-    made->counters = &made->world.board->counters;
+                                     .for_nic = place->for_nic};
+    watch_job(made, place->boards);
     line_open(&made->line, -1);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);
     int result = nic_open(&made->nic, made->nic_name, &made->world);

@@ -8,8 +8,6 @@
 #ifndef JOB_STARTER_STARTER_H
 #define JOB_STARTER_STARTER_H
 
-#include "base/settings.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,8 +38,12 @@ struct starter {
  * that does not disturb MPI; then starter->ops is NULL. */
 void starter_release(struct starter *starter, bool is_leaving);
 
+/* Which starter the user wants: the choices of RHINET_STARTER, in its order. */
+enum starter_choice { STARTER_AUTO, STARTER_PMIX, STARTER_PMI1, STARTER_PMI2, STARTER_ALONE };
+
 /* Find what started us and begin. *is_there is false if it is nothing that we know. */
-int starter_open(struct starter *starter, const struct settings *settings, bool *is_there);
+int starter_open(struct starter *starter, enum starter_choice choice, int64_t timeout_ns,
+                 bool *is_there);
 
 /* pmix.c: RH_EUNSUP if this library was built without PMIx. */
 int starter_pmix_open(struct starter *starter);

@@ -66,7 +66,7 @@ static struct fault *fault_of(struct nic *nic)
 
 static void count(struct fault *fault)
 {
-    counter_add_exact(&fault->nic.world->board->counters, COUNTER_FAULT);
+    counter_add_exact(fault->nic.world->counters, COUNTER_FAULT);
 }
 
 static void sleep_ns(int64_t duration_ns)

@@ -25,7 +25,7 @@ static int martini_open(struct nic **nic, struct nic_world *world, const char *i
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a NIC");
     made->nic.ops = &martini_ops;
     made->nic.world = world;
-    made->port = world->port;
+    made->port = world->for_nic; /* NULL: the world is elsewhere */
     if (!made->port) {
         int result = martini_client_open(&made->client, world);
         if (result < 0) {
@@ -191,7 +191,7 @@ static int transfer(struct nic *nic, struct martini_call *call, const struct nic
                              (unsigned long long)word->offset);
         call->notice = (struct martini_notice){.sid = word->sid,
                                                .is_wanted = 1,
-                                               .follows = extra->notice->follows_source,
+                                               .follows = extra->notice_follows,
                                                .offset = word->offset,
                                                .value = extra->notice->value};
     }

@@ -39,7 +39,7 @@ int martini_append(struct nic *nic, struct rh_remote queue, const void *data, si
                                 .timeout_ns = timeout_ns};
     int result = martini_ask(nic, &call, "append");
     if (call.value)
-        counter_add(&nic->world->board->counters, COUNTER_APPEND_FULL, 1);
+        counter_add(nic->world->counters, COUNTER_APPEND_FULL, 1);
     return result;
 }
 

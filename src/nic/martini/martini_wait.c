@@ -19,14 +19,14 @@ static void count_refusal(struct nic *nic, int result)
 {
     static const struct {
         int code;
-        enum counter counter;
+        unsigned counter;
     } denials[] = {{RH_ENOSEG, COUNTER_DENIED_SEGMENT},
                    {RH_ESTALE, COUNTER_DENIED_STALE},
                    {RH_EBOUNDS, COUNTER_DENIED_BOUNDS},
                    {RH_ERIGHTS, COUNTER_DENIED_RIGHTS}};
     for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++) {
         if (denials[i].code == result)
-            counter_add_exact(&nic->world->board->counters, denials[i].counter);
+            counter_add_exact(nic->world->counters, denials[i].counter);
     }
 }
 
@@ -111,10 +111,10 @@ static int sleep_once(struct nic *nic, const struct nic_wait *wait, int64_t dead
 {
     struct martini_call call = {.operation = MARTINI_PAUSE,
                                 .timeout_ns = deadline_slice_ns(deadline_ns, *now_ns, slice_ns)};
-    if (wait->until && wait->until->reads) {
-        call.address = (uintptr_t)wait->until->reads;
-        call.length = wait->until->read_stride;
-        call.value = wait->until->read_count;
+    if (wait->until && wait->until->watched) { /* looking at many words takes its time */
+        call.address = (uintptr_t)wait->until->watched;
+        call.length = wait->until->watched_stride;
+        call.value = wait->until->watched_count;
     }
     int result = martini_tell(nic, &call);
     if (result < 0 && result != RH_ETIMEOUT)

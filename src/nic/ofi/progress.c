@@ -331,7 +331,7 @@ static void describe_task(void *context, struct wait_note *note)
 {
     const struct ofi_task *task = context;
     *note = (struct wait_note){
-        .call = BOARD_TRANSFER, .peer = task->rank, .number = task->sid, .length = task->length};
+        .call = WAIT_TRANSFER, .peer = task->rank, .number = task->sid, .length = task->length};
 }
 
 int ofi_wait_for_task(struct ofi_nic *ofi, struct ofi_task *task, int from, int64_t timeout_ns)

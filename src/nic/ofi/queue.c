@@ -197,7 +197,7 @@ static void describe_full(void *context, struct wait_note *note)
 {
     const struct space_wait *wait = context;
     *note = (struct wait_note){
-        .call = BOARD_APPEND, .peer = wait->append->queue.rank, .number = wait->append->queue.sid};
+        .call = WAIT_APPEND, .peer = wait->append->queue.rank, .number = wait->append->queue.sid};
 }
 
 static int refuse_full(const struct append *append, int64_t timeout_ns)
@@ -212,23 +212,23 @@ static int refuse_full(const struct append *append, int64_t timeout_ns)
 
 /* Ask, wait for space, ask again, until the deadline. */
 static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t timeout_ns,
-                            struct nic_vigil *vigil, struct space_wait *space)
+                            struct stall_watch *stall, struct space_wait *space)
 {
     int64_t deadline_ns = append->errand.deadline_ns;
     for (;;) {
         int result = append_once(ofi, append, &space->seen);
         if (result != RH_EAGAIN)
             return result;
-        if (!vigil->is_kept)
-            counter_add(&ofi->nic.world->board->counters, COUNTER_APPEND_FULL, 1);
+        if (!stall->is_kept)
+            counter_add(ofi->nic.world->counters, COUNTER_APPEND_FULL, 1);
         int64_t now_ns = clock_now_ns();
         if (timeout_ns == 0 || now_ns >= deadline_ns)
             return refuse_full(append, timeout_ns);
-        nic_vigil_keep(vigil, now_ns);
+        stall_watch_keep(stall, now_ns);
         struct nic_wait wait = {.is_met = has_space,
                                 .describe = describe_full,
                                 .context = space,
-                                .vigil = vigil,
+                                .stall = stall,
                                 .from = append->queue.rank,
                                 .timeout_ns = deadline_slice_ns(deadline_ns, now_ns, AGAIN_NS)};
         result = ofi->inner->ops->wait(ofi->inner, &wait);
@@ -249,12 +249,14 @@ int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t
                             .data = data,
                             .length = length};
     struct space_wait space = {.ofi = ofi, .append = &append};
-    struct nic_vigil vigil = {
-        .nic = nic, .since_ns = clock_now_ns(), .describe = describe_full, .context = &space};
+    struct stall_watch stall = {.job = &nic->world->watch,
+                                .since_ns = clock_now_ns(),
+                                .describe = describe_full,
+                                .context = &space};
     if (timeout_ns > 0)
         append.errand.deadline_ns = clock_deadline_ns(timeout_ns);
-    int result = append_patiently(ofi, &append, timeout_ns, &vigil, &space);
-    nic_vigil_end(&vigil);
+    int result = append_patiently(ofi, &append, timeout_ns, &stall, &space);
+    stall_watch_end(&stall);
     return result;
 }
 

@@ -329,7 +329,7 @@ void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length)
 {
     const struct ofi_head *head = &message->head;
     if (!is_of_the_job(ofi, message, length)) {
-        counter_add_exact(&ofi->nic.world->board->counters, COUNTER_DENIED_STRANGER);
+        counter_add_exact(ofi->nic.world->counters, COUNTER_DENIED_STRANGER);
         return;
     }
     if (ofi_is_once(head) && !is_first(ofi, head))

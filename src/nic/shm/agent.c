@@ -358,7 +358,7 @@ static int agent_lost(struct shm_nic *shm, int rank, int code)
 static void describe_call(void *context, struct wait_note *note)
 {
     const struct shm_agent_call *call = context;
-    *note = (struct wait_note){.call = BOARD_TRANSFER,
+    *note = (struct wait_note){.call = WAIT_TRANSFER,
                                .peer = call->view->rank,
                                .number = call->view->sid,
                                .length = call->operation == SHM_AGENT_ATOMIC ? 8 : call->length};
@@ -371,10 +371,12 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
     int result = agent_prepare(shm);
     if (result < 0)
         return result;
-    counter_add(&shm->nic.world->board->counters, COUNTER_AGENT, 1);
-    struct nic_vigil vigil = {
-        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_call, .context = call};
-    nic_vigil_keep(&vigil, vigil.since_ns); /* cheap beside the system calls that follow */
+    counter_add(shm->nic.world->counters, COUNTER_AGENT, 1);
+    struct stall_watch stall = {.job = &shm->nic.world->watch,
+                                .since_ns = clock_now_ns(),
+                                .describe = describe_call,
+                                .context = call};
+    stall_watch_keep(&stall, stall.since_ns); /* cheap beside the system calls that follow */
     pthread_mutex_lock(&shm->agent->lock);
     result = connect_to(shm, rank);
     if (result == 0) {
@@ -383,7 +385,7 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
             result = agent_lost(shm, rank, result);
     }
     pthread_mutex_unlock(&shm->agent->lock);
-    nic_vigil_end(&vigil);
+    stall_watch_end(&stall);
     if (result < 0)
         return result;
     call->old = reply.old;

@@ -123,7 +123,7 @@ struct copy_wait {
 static void describe_copy(void *context, struct wait_note *note)
 {
     const struct copy_wait *copy = context;
-    *note = (struct wait_note){.call = BOARD_DETACH, .peer = copy->rank, .number = copy->sid};
+    *note = (struct wait_note){.call = WAIT_DETACH, .peer = copy->rank, .number = copy->sid};
 }
 
 /* Whether the peer can copy no more, though its hazard is set. Its threads are looked at after the
@@ -153,8 +153,10 @@ static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t de
 {
     uint64_t key = hazard_key(shm->nic.world->rank, copy->sid);
     int64_t look_ns = clock_now_ns() + STOP_LOOK_NS;
-    struct nic_vigil vigil = {
-        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_copy, .context = copy};
+    struct stall_watch stall = {.job = &shm->nic.world->watch,
+                                .since_ns = clock_now_ns(),
+                                .describe = describe_copy,
+                                .context = copy};
     struct rest rest = {0};
     int result = 0;
     for (unsigned spin = 0; hazard_is_set(shm, copy->rank, key); spin++) {
@@ -169,11 +171,11 @@ static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t de
             break;
         }
         if (spin > 100) {
-            nic_vigil_keep(&vigil, now_ns);
+            stall_watch_keep(&stall, now_ns);
             rest_once(&rest);
         }
     }
-    nic_vigil_end(&vigil);
+    stall_watch_end(&stall);
     return result;
 }
 

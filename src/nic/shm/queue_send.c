@@ -247,23 +247,23 @@ static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
 static void describe_full(void *context, struct wait_note *note)
 {
     const struct shm_view *view = context;
-    *note = (struct wait_note){.call = BOARD_APPEND, .peer = view->rank, .number = view->sid};
+    *note = (struct wait_note){.call = WAIT_APPEND, .peer = view->rank, .number = view->sid};
 }
 
 /* Poll for a while, then sleep on head_futex. The flag is set anew before every sleep and cleared
  * by the receiver when it rings, so a sender that dies asleep leaves nothing behind. */
 static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
-                           int64_t deadline_ns, struct nic_vigil *vigil)
+                           int64_t deadline_ns, struct stall_watch *stall)
 {
-    for (int64_t now_ns = vigil->since_ns;; now_ns = clock_now_ns()) {
+    for (int64_t now_ns = stall->since_ns;; now_ns = clock_now_ns()) {
         int result = look_for_space(shm, view, queue, now_ns, deadline_ns);
         if (result != RH_EAGAIN)
             return result;
-        if (now_ns - vigil->since_ns < shm->spin_ns) {
+        if (now_ns - stall->since_ns < shm->spin_ns) {
             shm_rest(shm);
             continue;
         }
-        nic_vigil_keep(vigil, now_ns);
+        stall_watch_keep(stall, now_ns);
         uint32_t seen = atomic_load(&queue->head_futex); /* before the flag: see sleep_once() */
         atomic_store(&queue->senders_waiting, 1);
         shm_publish_to_all(shm);
@@ -277,10 +277,12 @@ static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct sh
 static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                           int64_t deadline_ns)
 {
-    struct nic_vigil vigil = {
-        .nic = &shm->nic, .since_ns = clock_now_ns(), .describe = describe_full, .context = view};
-    int result = watch_for_space(shm, view, queue, deadline_ns, &vigil);
-    nic_vigil_end(&vigil);
+    struct stall_watch stall = {.job = &shm->nic.world->watch,
+                                .since_ns = clock_now_ns(),
+                                .describe = describe_full,
+                                .context = view};
+    int result = watch_for_space(shm, view, queue, deadline_ns, &stall);
+    stall_watch_end(&stall);
     return result;
 }
 
@@ -321,7 +323,7 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
     int64_t deadline_ns = 0;
     while (unlikely(!append_once(queue, view, nic->world->rank, data, length))) {
         if (deadline_ns == 0)
-            counter_add(&nic->world->board->counters, COUNTER_APPEND_FULL, 1);
+            counter_add(nic->world->counters, COUNTER_APPEND_FULL, 1);
         result = queue_full(shm, view, queue, &deadline_ns, timeout_ns);
         if (result < 0)
             return result;

@@ -32,10 +32,10 @@ struct reading {
 
 /* ---- Refusals ------------------------------------------------------------------------------- */
 
-static void count(struct shm_nic *shm, bool counted, enum counter which)
+static void count(struct shm_nic *shm, bool counted, unsigned which)
 {
     if (counted)
-        counter_add_exact(&shm->nic.world->board->counters, which);
+        counter_add_exact(shm->nic.world->counters, which);
 }
 
 static int refuse_unknown(struct shm_nic *shm, int rank, rh_sid sid, bool counted)

@@ -43,7 +43,7 @@ void shm_ring(struct shm_nic *shm, struct shm_door *door)
     atomic_store(&door->has_sleeper, 0); /* one ring per sleep, however long waking takes */
     atomic_fetch_add(&door->bell, 1);
     shm_wake_word(&door->bell);
-    counter_add(&shm->nic.world->board->counters, COUNTER_WAKE, 1);
+    counter_add(shm->nic.world->counters, COUNTER_WAKE, 1);
 }
 
 int shm_wake(struct nic *nic, int rank)
@@ -206,7 +206,7 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
         return;
     if (shm->outside.asleep)
         shm->outside.asleep(shm->outside.context);
-    counter_add(&shm->nic.world->board->counters, COUNTER_WAIT_SLEEP, 1);
+    counter_add(shm->nic.world->counters, COUNTER_WAIT_SLEEP, 1);
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
@@ -230,7 +230,7 @@ static int finish(struct shm_nic *shm, const struct nic_wait *wait, const struct
     return late(shm, wait);
 }
 
-static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct nic_vigil *vigil,
+static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct stall_watch *stall,
                         int64_t started_ns)
 {
     struct patience patience = {.polls_since_ns = polls_since(shm, started_ns),
@@ -252,7 +252,7 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
             (shm->outside.is_busy && now - patience.polls_since_ns < BUSY_NS &&
              shm->outside.is_busy(shm->outside.context)))
             continue;
-        nic_vigil_keep(vigil, now);
+        stall_watch_keep(stall, now);
         sleep_once(shm, wait, &patience, now);
     }
 }
@@ -268,14 +268,14 @@ static void describe(void *context, struct wait_note *note)
 static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
 {
     int64_t now_ns = clock_now_ns();
-    if (wait->vigil)
-        return wait_watched(shm, wait, wait->vigil, now_ns);
-    struct nic_vigil vigil = {.nic = &shm->nic,
-                              .since_ns = now_ns,
-                              .describe = describe,
-                              .context = (void *)(uintptr_t)wait};
-    int result = wait_watched(shm, wait, &vigil, now_ns);
-    nic_vigil_end(&vigil);
+    if (wait->stall)
+        return wait_watched(shm, wait, wait->stall, now_ns);
+    struct stall_watch stall = {.job = &shm->nic.world->watch,
+                                .since_ns = now_ns,
+                                .describe = describe,
+                                .context = (void *)(uintptr_t)wait};
+    int result = wait_watched(shm, wait, &stall, now_ns);
+    stall_watch_end(&stall);
     return result;
 }
 

@@ -2,12 +2,12 @@
  *
  * A diagnosis in words. The same words in `rhinet doctor` and in what a stuck rank says by itself.
  */
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include <inttypes.h>
-#include <rhinet/rma.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NAMES_MOST  8 /* ranks listed before "and 5 more" */
 #define CIRCLE_MOST 8
@@ -29,110 +29,95 @@ void diagnosis_add_age(struct diagnosis_text *line, double age_s)
     diagnosis_add(line, "%.*f s", age_s < 10 ? 1 : 0, age_s);
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------- */
+/* ---- Waits, in the words of their layers: see struct wait_spec ------------------------------ */
 
-const char *diagnosis_call_name(enum board_call call)
+static void add_sid(struct diagnosis_text *line, const char *kind, uint64_t sid)
 {
-    static const char *const names[BOARD_CALL_COUNT] = {
-        [BOARD_NOTHING] = "nothing", [BOARD_WORD] = "word",
-        [BOARD_UNTIL] = "until",     [BOARD_DONE] = "done",
-        [BOARD_SEGMENT] = "segment", [BOARD_TRANSFER] = "transfer",
-        [BOARD_DETACH] = "detach",   [BOARD_APPEND] = "append",
-        [BOARD_QUEUE] = "queue",     [BOARD_SEND] = "send",
-        [BOARD_RECEIVE] = "receive", [BOARD_REQUESTS] = "requests",
-        [BOARD_PROBE] = "probe",     [BOARD_LOCK] = "lock",
-        [BOARD_BARRIER] = "barrier", [BOARD_COLLECTIVE] = "collective",
-        [BOARD_DSM] = "variable",
-    };
-    return names[call];
-}
-
-static void add_peer(struct diagnosis_text *line, const char *before, int peer)
-{
-    if (peer < 0)
-        diagnosis_add(line, "%s any rank", before);
+    const struct layer *owner = sid <= UINT32_MAX ? layer_of_sid((uint32_t)sid) : NULL;
+    if (owner)
+        diagnosis_add(line, "%s", owner->sid_name);
     else
-        diagnosis_add(line, "%s rank %d", before, peer);
+        diagnosis_add(line, "%s %" PRIu64, kind, sid);
 }
 
-static void add_tag(struct diagnosis_text *line, uint64_t number)
+static void add_choice(struct diagnosis_text *line, const char *const *choices, uint64_t which)
 {
-    if ((int64_t)number < 0)
-        diagnosis_add(line, ", any tag");
-    else
-        diagnosis_add(line, ", tag %" PRIu64, number);
+    while (which > 0 && choices[1]) { /* it may be anything: the last one then */
+        choices++;
+        which--;
+    }
+    diagnosis_add(line, "%s", choices[0]);
 }
 
-static void add_word(struct diagnosis_text *line, const struct wait_note *note)
+static void add_field(struct diagnosis_text *line, const struct wait_spec *spec,
+                      const struct wait_note *note, char field)
 {
-    const char *wanted = note->length == RH_NOT_EQUAL  ? "something else than"
-                         : note->length == RH_AT_LEAST ? "at least"
-                                                       : "exactly";
-    add_peer(line, "rh_wait_word from", note->peer);
-    diagnosis_add(line, ", word is %" PRIu64 " and should be %s %" PRIu64, note->moved, wanted,
-                  note->number);
-}
-
-static void add_transfer(struct diagnosis_text *line, const struct wait_note *note)
-{
-    switch (note->call) {
-    case BOARD_SEGMENT:
-        if (note->number >= RH_SID_RESERVED)
-            diagnosis_add(line, "rh_segment_wait for the mailbox of rank %d", note->peer);
+    switch (field) {
+    case 'n':
+    case 'l':
+    case 'm':
+        diagnosis_add(line, "%" PRIu64,
+                      field == 'n'   ? note->number
+                      : field == 'l' ? note->length
+                                     : note->moved);
+        return;
+    case 's':
+    case 'q':
+        add_sid(line, field == 's' ? "segment" : "queue", note->number);
+        return;
+    case 'c':
+        add_choice(line, spec->choices, note->length);
+        return;
+    default:
+        if (note->peer < 0)
+            diagnosis_add(line, "any rank");
         else
-            diagnosis_add(line, "rh_segment_wait for segment %" PRIu64 " of rank %d", note->number,
-                          note->peer);
-        return;
-    case BOARD_TRANSFER:
-        diagnosis_add(line, "copy of %" PRIu64 " bytes of segment %" PRIu64 " by rank %d",
-                      note->length, note->number, note->peer);
-        return;
-    case BOARD_DETACH:
-        diagnosis_add(line, "detach of segment %" PRIu64 ", which rank %d is copying", note->number,
-                      note->peer);
-        return;
-    case BOARD_APPEND:
-        diagnosis_add(line, "append to queue %" PRIu64 " of rank %d, which is full", note->number,
-                      note->peer);
-        return;
-    default:
-        diagnosis_add(line, "rh_queue_next of queue %" PRIu64 ", which is empty", note->number);
+            diagnosis_add(line, "rank %d", note->peer);
     }
 }
 
-static void add_message(struct diagnosis_text *line, const struct wait_note *note)
+/* Whether the wait has what "[..%x..]" is about. */
+static bool has_field(const struct wait_note *note, const char *part)
 {
-    switch (note->call) {
-    case BOARD_SEND:
-        diagnosis_add(line, "send to rank %d", note->peer);
-        break;
-    case BOARD_PROBE:
-        add_peer(line, "probe for a message from", note->peer);
-        break;
+    switch (part[strcspn(part, "%") + 1]) {
+    case 'n':
+        return (int64_t)note->number >= 0;
+    case 'm':
+        return note->moved > 0;
     default:
-        add_peer(line, "receive from", note->peer);
+        return note->peer >= 0;
     }
-    add_tag(line, note->number);
-    if (note->call == BOARD_SEND)
-        diagnosis_add(line, ", %" PRIu64 " bytes", note->length);
-    if (note->moved > 0)
-        diagnosis_add(line, ", %" PRIu64 " moved", note->moved);
+}
+
+void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note)
+{
+    const struct wait_spec *spec = wait_spec(note->call);
+    for (const char *at = spec->text; *at; at++) {
+        if (*at == '[' && !has_field(note, at))
+            at += strcspn(at, "|]"); /* to the other part, if there is one */
+        else if (*at == '|')
+            at += strcspn(at, "]");
+        else if (*at == '%')
+            add_field(line, spec, note, *++at);
+        else if (*at != '[' && *at != ']')
+            diagnosis_add(line, "%c", *at);
+    }
 }
 
 /* ---- Several ranks -------------------------------------------------------------------------- */
 
-/* Members of a set that have never been heard of: they have not made it yet. */
+/* Members of a group that have never been heard of: they have not joined it yet. */
 static unsigned unknown_members(const struct diagnosis *diagnosis, int rank,
                                 const struct wait_note *note)
 {
-    unsigned known = note->peer >= 0, size = 0; /* a peer is one who has not made the set */
+    unsigned known = note->peer >= 0, size = 0; /* a peer is one who has not joined */
     for (uint32_t r = 0; r < diagnosis->size; r++) {
-        for (int i = 0; i < BOARD_SETS - 1; i++) {
-            const struct diagnosis_set *set = &diagnosis->rank[r].set[i];
-            if (set->key == 0 || set->key - 1 != note->number)
+        for (int i = 0; i < BOARD_GROUPS - 1; i++) {
+            const struct diagnosis_group *group = &diagnosis->rank[r].group[i];
+            if (group->key == 0 || group->key - 1 != note->number)
                 continue;
             known++;
-            size = (int)r == rank ? set->size : size;
+            size = (int)r == rank ? group->size : size;
         }
     }
     return size < diagnosis->size && size > known ? size - known : 0;
@@ -159,54 +144,15 @@ static void add_missing(struct diagnosis_text *line, const struct diagnosis *dia
         diagnosis_add(line, " and %u more", count - listed);
     unsigned unknown = unknown_members(diagnosis, rank, &wait->note);
     if (unknown > 0)
-        diagnosis_add(line, "%s %u that ha%s not made the set", count > 0 ? " and" : ", missing",
-                      unknown, unknown == 1 ? "s" : "ve");
-}
-
-void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note)
-{
-    switch (note->call) {
-    case BOARD_WORD:
-        add_word(line, note);
-        break;
-    case BOARD_UNTIL:
-        add_peer(line, "rh_wait_until from", note->peer);
-        break;
-    case BOARD_DONE:
-        add_peer(line, "rh_wait_done from", note->peer);
-        break;
-    case BOARD_SEND:
-    case BOARD_RECEIVE:
-    case BOARD_PROBE:
-        add_message(line, note);
-        break;
-    case BOARD_REQUESTS:
-        diagnosis_add(line, "rh_wait_any of %" PRIu64 " requests", note->number);
-        break;
-    case BOARD_LOCK:
-        diagnosis_add(line, "lock %" PRIu64, note->number);
-        if (note->peer >= 0)
-            diagnosis_add(line, ", held by rank %d", note->peer);
-        break;
-    case BOARD_DSM:
-        diagnosis_add(line, "variable %" PRIu64, note->number);
-        if (note->peer >= 0)
-            diagnosis_add(line, ", held by rank %d", note->peer);
-        break;
-    case BOARD_BARRIER:
-    case BOARD_COLLECTIVE:
-        diagnosis_add(line, "%s of set %" PRIu64, diagnosis_call_name(note->call), note->number);
-        break;
-    default:
-        add_transfer(line, note);
-    }
+        diagnosis_add(line, "%s %u that ha%s not made the %s", count > 0 ? " and" : ", missing",
+                      unknown, unknown == 1 ? "s" : "ve", wait_spec(wait->note.call)->group);
 }
 
 void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                         const struct diagnosis_wait *wait)
 {
     diagnosis_add_note(line, &wait->note);
-    if (wait->note.call == BOARD_BARRIER || wait->note.call == BOARD_COLLECTIVE)
+    if (wait_spec(wait->note.call)->on == WAIT_ON_GROUP)
         add_missing(line, diagnosis, rank, wait);
 }
 

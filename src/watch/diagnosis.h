@@ -7,11 +7,11 @@
  *
  * `rhinet doctor` uses this from outside, a rank that has waited for too long from inside.
  */
-#ifndef NIC_DIAGNOSIS_H
-#define NIC_DIAGNOSIS_H
+#ifndef WATCH_DIAGNOSIS_H
+#define WATCH_DIAGNOSIS_H
 
 #include "base/process.h"
-#include "nic/roster.h"
+#include "watch/roster.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 
 /* A wait on the board, copied and checked. */
 struct diagnosis_wait {
-    struct wait_note note; /* peer inside the job or -1; for a lock the holder */
+    struct wait_note note; /* peer inside the job or -1; of WAIT_ON_HOLDER the holder */
     int64_t since_ns;
     int thread;
     int place; /* on the rank's board */
@@ -29,7 +29,7 @@ struct diagnosis_wait {
     bool is_idle; /* see above */
 };
 
-struct diagnosis_set {
+struct diagnosis_group {
     uint32_t key, size;
     uint64_t entered;
 };
@@ -45,7 +45,7 @@ struct diagnosis_rank {
     uint64_t work; /* all that it has done to others or taken from them, counted */
     unsigned wait_count;
     struct diagnosis_wait wait[BOARD_WAITS];
-    struct diagnosis_set set[BOARD_SETS];
+    struct diagnosis_group group[BOARD_GROUPS];
     bool is_deadlocked;
 };
 
@@ -94,8 +94,6 @@ struct diagnosis_text {
 
 void diagnosis_add(struct diagnosis_text *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-const char *diagnosis_call_name(enum board_call call); /* a word, for JSON */
 
 /* The same as the next one, of which nothing but itself is known. */
 void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note);

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waits that take long: put on the board, where `rhinet doctor` finds them, and reported once on
- * stderr when they are as old as RHINET_STUCK. Same for every NIC. A wait that ends while it polls
- * never comes here.
+ * See stall_watch.h. A wait that ends while it polls never comes here.
  */
-#include "base/clock.h"
-#include "base/error.h"
+#include "watch/stall_watch.h"
+
 #include "base/log.h"
-#include "base/settings.h"
-#include "nic/diagnosis.h"
-#include "nic/nic.h"
+#include "watch/diagnosis.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LOOK_AT_ALL_MOST 256 /* ranks of a job of which every process is looked at */
@@ -20,33 +15,6 @@
 #define TRIES_MOST       4   /* to be certain of what it says */
 
 /* ---- The note on the board ------------------------------------------------------------------ */
-
-void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note)
-{
-    *note = (struct wait_note){.call = BOARD_UNTIL, .peer = wait->from};
-    if (wait->word) {
-        note->call = BOARD_WORD;
-        note->number = wait->value;
-        note->length = wait->when;
-        note->moved = __atomic_load_n(wait->word, __ATOMIC_RELAXED);
-    } else if (wait->done) {
-        note->call = BOARD_DONE;
-    } else if (wait->queue) {
-        note->call = BOARD_QUEUE;
-    }
-}
-
-int nic_wait_late(const struct nic_wait *wait, const char *hint)
-{
-    struct diagnosis_text line = {.used = 0};
-    struct wait_note note;
-    nic_wait_describe(wait, &note);
-    if (wait->describe)
-        wait->describe(wait->context, &note);
-    diagnosis_add_note(&line, &note);
-    return error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in %s%s",
-                     (double)wait->timeout_ns / NS_PER_S, line.text, hint);
-}
 
 static struct board_wait *take_place(struct board_rank *board)
 {
@@ -80,31 +48,29 @@ static bool is_same(const struct wait_note *a, const struct wait_note *b)
            a->length == b->length && a->moved == b->moved;
 }
 
-static void begin(struct nic_vigil *vigil)
+static void begin(struct stall_watch *stall)
 {
-    const struct nic_world *world = vigil->nic->world;
-    int64_t stuck_ns = world->settings ? (int64_t)setting_number(world->settings, SETTING_STUCK)
-                                       : 0;
-    vigil->is_kept = true;
-    vigil->report_ns = stuck_ns > 0 ? deadline_after_ns(vigil->since_ns, stuck_ns) : DEADLINE_NEVER;
-    vigil->place = take_place(world->board);
-    if (vigil->place)
-        store(vigil->place->thread, (int32_t)gettid());
+    int64_t stuck_ns = stall->job->stuck_ns;
+    stall->is_kept = true;
+    stall->report_ns = stuck_ns > 0 ? deadline_after_ns(stall->since_ns, stuck_ns) : DEADLINE_NEVER;
+    stall->place = take_place(stall->job->board);
+    if (stall->place)
+        store(stall->place->thread, (int32_t)gettid());
 }
 
 /* ---- The report ----------------------------------------------------------------------------- */
 
-static struct diagnosis *take_look(const struct nic_world *world)
+static struct diagnosis *take_look(const struct watch_job *job)
 {
-    return diagnosis_take(world->roster, world->boards, (uint32_t)world->size);
+    return diagnosis_take(job->roster, job->boards, (uint32_t)job->size);
 }
 
-static const struct diagnosis_wait *find_own(const struct nic_vigil *vigil,
+static const struct diagnosis_wait *find_own(const struct stall_watch *stall,
                                              const struct diagnosis *now, int rank)
 {
     const struct diagnosis_rank *own = &now->rank[rank];
     for (unsigned i = 0; i < own->wait_count; i++) {
-        if (&vigil->nic->world->board->wait[own->wait[i].place] == vigil->place)
+        if (&stall->job->board->wait[own->wait[i].place] == stall->place)
             return &own->wait[i];
     }
     return NULL;
@@ -137,15 +103,15 @@ static void add_targets(struct diagnosis_text *line, const struct diagnosis *now
 }
 
 /* False: not yet, another look may tell more. */
-static bool report(struct nic_vigil *vigil, struct diagnosis *now)
+static bool report(struct stall_watch *stall, struct diagnosis *now)
 {
-    int rank = vigil->nic->world->rank;
-    const struct diagnosis_wait *own = find_own(vigil, now, rank);
+    int rank = stall->job->rank;
+    const struct diagnosis_wait *own = find_own(stall, now, rank);
     struct diagnosis_text line = {.used = 0};
     if (!own)
         return true; /* no room on the board: other threads of this rank speak for it */
     look_at_processes(now, rank, own);
-    if (!diagnosis_judge(now, vigil->before) && ++vigil->tries < TRIES_MOST)
+    if (!diagnosis_judge(now, stall->before) && ++stall->tries < TRIES_MOST)
         return false;
     diagnosis_add(&line, "rank %d has waited ", rank);
     diagnosis_add_age(&line, diagnosis_age_s(now, own));
@@ -158,54 +124,53 @@ static bool report(struct nic_vigil *vigil, struct diagnosis *now)
         diagnosis_add_circle(&line, now, rank);
     }
     log_warning("%s (`rhinet doctor %llx` shows all ranks)", line.text,
-                (unsigned long long)vigil->nic->world->job_id);
+                (unsigned long long)stall->job->job_id);
     return true;
 }
 
 /* Two looks, as diagnosis.h asks for, between two sleeps of this wait each. */
-static void report_when_due(struct nic_vigil *vigil, int64_t now_ns)
+static void report_when_due(struct stall_watch *stall, int64_t now_ns)
 {
-    const struct nic_world *world = vigil->nic->world;
-    struct diagnosis *now = take_look(world);
-    if (!vigil->before) {
-        vigil->before = now;
-        vigil->report_ns = now ? now_ns + DIAGNOSIS_APART_NS : INT64_MAX;
+    struct diagnosis *now = take_look(stall->job);
+    if (!stall->before) {
+        stall->before = now;
+        stall->report_ns = now ? now_ns + DIAGNOSIS_APART_NS : INT64_MAX;
         return;
     }
-    bool is_over = !now || report(vigil, now);
+    bool is_over = !now || report(stall, now);
     free(now);
-    vigil->report_ns = is_over ? INT64_MAX : now_ns + DIAGNOSIS_APART_NS; /* once is enough */
+    stall->report_ns = is_over ? INT64_MAX : now_ns + DIAGNOSIS_APART_NS; /* once is enough */
     if (!is_over)
         return;
-    free(vigil->before);
-    vigil->before = NULL;
+    free(stall->before);
+    stall->before = NULL;
 }
 
-void nic_vigil_keep(struct nic_vigil *vigil, int64_t now_ns)
+void stall_watch_keep(struct stall_watch *stall, int64_t now_ns)
 {
-    struct wait_note note = {.call = BOARD_UNTIL, .peer = RH_ANY_RANK};
-    bool is_new = !vigil->is_kept;
+    struct wait_note note = {.call = BOARD_NOTHING, .peer = -1};
+    bool is_new = !stall->is_kept;
     if (is_new)
-        begin(vigil);
-    vigil->describe(vigil->context, &note);
-    if (vigil->place && (is_new || !is_same(&note, &vigil->note)))
-        publish(vigil->place, &note, vigil->since_ns);
-    vigil->note = note;
-    if (vigil->place)
-        atomic_fetch_add_explicit(&vigil->place->looks, 1, memory_order_relaxed);
-    if (now_ns >= vigil->report_ns)
-        report_when_due(vigil, now_ns);
+        begin(stall);
+    stall->describe(stall->context, &note);
+    if (stall->place && (is_new || !is_same(&note, &stall->note)))
+        publish(stall->place, &note, stall->since_ns);
+    stall->note = note;
+    if (stall->place)
+        atomic_fetch_add_explicit(&stall->place->looks, 1, memory_order_relaxed);
+    if (now_ns >= stall->report_ns)
+        report_when_due(stall, now_ns);
 }
 
-void nic_vigil_end(struct nic_vigil *vigil)
+void stall_watch_end(struct stall_watch *stall)
 {
     static const struct wait_note nothing = {.call = BOARD_NOTHING};
-    if (!vigil->is_kept)
+    if (!stall->is_kept)
         return;
-    free(vigil->before);
-    if (vigil->place) {
-        publish(vigil->place, &nothing, 0);
-        atomic_store_explicit(&vigil->place->is_taken, 0, memory_order_release);
+    free(stall->before);
+    if (stall->place) {
+        publish(stall->place, &nothing, 0);
+        atomic_store_explicit(&stall->place->is_taken, 0, memory_order_release);
     }
-    vigil->is_kept = false;
+    stall->is_kept = false;
 }

@@ -3,7 +3,7 @@
  * See diagnosis.h. All that other processes wrote is copied and checked in copy_rank(); the rest
  * works on the copy.
  */
-#include "nic/diagnosis.h"
+#include "watch/diagnosis.h"
 
 #include "base/clock.h"
 
@@ -16,7 +16,8 @@
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
-/* acquire: who has seen part of a newer note sees its turn; pairs with publish() in vigil.c */
+/* acquire: who has seen part of a newer note sees its turn; pairs with publish() in
+ * stall_watch.c */
 #define load(field) atomic_load_explicit(&(field), memory_order_acquire)
 
 static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wait, uint32_t size)
@@ -33,22 +34,20 @@ static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wa
                                     .looks = load(source->looks)};
     if (turn % 2 != 0 || load(source->turn) != turn)
         return false;
-    if (call == BOARD_NOTHING || call >= BOARD_CALL_COUNT)
+    if (!wait_spec(call))
         return false;
-    wait->note.call = (enum board_call)call;
+    wait->note.call = call;
     wait->note.peer = peer >= 0 && (uint32_t)peer < size ? peer : -1;
     return true;
 }
 
-/* Not counted: what a waiter does to look around. */
 uint64_t diagnosis_work(const struct counters *counters)
 {
-    static const enum counter counted[] = {
-        COUNTER_PUSH,    COUNTER_INLINE,       COUNTER_STORE,         COUNTER_APPEND,
-        COUNTER_RECEIVE, COUNTER_MSG_RECEIVED, COUNTER_MSG_UNEXPECTED};
     uint64_t work = 0;
-    for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
-        work += counter_read(counters, counted[i]);
+    for (unsigned i = 0; i < COUNTERS_MAX; i++) {
+        const struct counter_spec *spec = counter_spec(i);
+        work += spec && spec->is_progress ? counter_read(counters, i) : 0;
+    }
     return work;
 }
 
@@ -62,30 +61,36 @@ static void copy_board(const struct board_rank *board, struct diagnosis_rank *ra
             rank->wait_count++;
         }
     }
-    for (int i = 0; i < BOARD_SETS - 1; i++) {
-        rank->set[i] = (struct diagnosis_set){.key = load(board->set[i].key),
-                                              .size = load(board->set[i].size),
-                                              .entered = load(board->set[i].entered)};
+    for (int i = 0; i < BOARD_GROUPS - 1; i++) {
+        rank->group[i] = (struct diagnosis_group){.key = load(board->group[i].key),
+                                                  .size = load(board->group[i].size),
+                                                  .entered = load(board->group[i].entered)};
     }
 }
 
-static const struct diagnosis_wait *wait_for_lock(const struct diagnosis *diagnosis, int rank,
-                                                  uint64_t lock)
+static enum wait_on depends_on(const struct wait_note *note)
+{
+    return wait_spec(note->call)->on;
+}
+
+/* A wait of the rank in the same queue. */
+static const struct diagnosis_wait *find_queued(const struct diagnosis *diagnosis, int rank,
+                                                const struct wait_note *note)
 {
     const struct diagnosis_rank *other = &diagnosis->rank[rank];
     for (unsigned i = 0; i < other->wait_count; i++) {
-        if (other->wait[i].note.call == BOARD_LOCK && other->wait[i].note.number == lock)
+        if (other->wait[i].note.call == note->call && other->wait[i].note.number == note->number)
             return &other->wait[i];
     }
     return NULL;
 }
 
-/* Each who waits for a lock says who is before it; the first that waits for nobody has it. */
+/* Each who queues says who is before it; the first that waits for nobody is the holder. */
 static int holder_of(const struct diagnosis *diagnosis, const struct diagnosis_wait *wait)
 {
     int rank = wait->note.peer;
     for (uint32_t steps = 0; rank >= 0 && steps < diagnosis->size; steps++) {
-        const struct diagnosis_wait *before = wait_for_lock(diagnosis, rank, wait->note.number);
+        const struct diagnosis_wait *before = find_queued(diagnosis, rank, &wait->note);
         if (!before)
             return rank;
         rank = before->note.peer;
@@ -100,9 +105,11 @@ static void find_holders(struct diagnosis *diagnosis)
         for (uint32_t r = 0; r < diagnosis->size; r++) {
             for (unsigned i = 0; i < diagnosis->rank[r].wait_count; i++) {
                 struct diagnosis_wait *wait = &diagnosis->rank[r].wait[i];
-                if (wait->note.call == BOARD_LOCK && pass == 0)
+                if (depends_on(&wait->note) != WAIT_ON_HOLDER)
+                    continue;
+                if (pass == 0)
                     holder[r * BOARD_WAITS + i] = holder_of(diagnosis, wait);
-                else if (wait->note.call == BOARD_LOCK)
+                else
                     wait->note.peer = holder[r * BOARD_WAITS + i];
             }
         }
@@ -122,7 +129,7 @@ static void copy_told(const struct board_told *told, struct diagnosis_rank *rank
     if (!rank->is_seen) {
         rank->wait_count = 0;
         rank->process = (struct process_look){0};
-        memset(rank->set, 0, sizeof(rank->set));
+        memset(rank->group, 0, sizeof(rank->group));
     }
 }
 
@@ -175,22 +182,22 @@ void diagnosis_look(struct diagnosis *diagnosis, int rank)
 
 /* ---- Who depends on whom -------------------------------------------------------------------- */
 
-static const struct diagnosis_set *find_set(const struct diagnosis_rank *rank, uint64_t id)
+static const struct diagnosis_group *find_group(const struct diagnosis_rank *rank, uint64_t id)
 {
-    for (int i = 0; i < BOARD_SETS - 1; i++) {
-        if (rank->set[i].key != 0 && rank->set[i].key - 1 == id)
-            return &rank->set[i];
+    for (int i = 0; i < BOARD_GROUPS - 1; i++) {
+        if (rank->group[i].key != 0 && rank->group[i].key - 1 == id)
+            return &rank->group[i];
     }
     return NULL;
 }
 
-/* A member of the set who has not come as far. Who has not made the set is known to be a member
- * only if all ranks are, or if the wait says so. */
+/* A member of the group who has not come as far. Who has not joined the group is known to be a
+ * member only if all ranks are, or if the wait says so. */
 static bool is_missing(const struct diagnosis *diagnosis, int rank, const struct wait_note *note,
                        int other)
 {
-    const struct diagnosis_set *own = find_set(&diagnosis->rank[rank], note->number);
-    const struct diagnosis_set *theirs = find_set(&diagnosis->rank[other], note->number);
+    const struct diagnosis_group *own = find_group(&diagnosis->rank[rank], note->number);
+    const struct diagnosis_group *theirs = find_group(&diagnosis->rank[other], note->number);
     if (other == rank || diagnosis->rank[other].state >= RH_PEER_LEFT)
         return false;
     if (theirs)
@@ -200,7 +207,7 @@ static bool is_missing(const struct diagnosis *diagnosis, int rank, const struct
 
 static bool is_of_all(const struct wait_note *note)
 {
-    return note->call == BOARD_BARRIER || note->call == BOARD_COLLECTIVE;
+    return depends_on(note) == WAIT_ON_GROUP;
 }
 
 bool diagnosis_is_directed(const struct diagnosis_wait *wait)

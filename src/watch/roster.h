@@ -3,21 +3,21 @@
  * Memory that says who is in a job and how they fare.
  *
  * The roster is written by the task manager only; it is sealed against every other writer, so no
- * process can forge another's state. The board (nic/board.h) is the other way round: each member
+ * process can forge another's state. The board (watch/board.h) is the other way round: each member
  * writes its own part, and the launcher and tools read it. Both are memfds: they have no name in
  * the file system and vanish with their last holder.
  */
-#ifndef NIC_ROSTER_H
-#define NIC_ROSTER_H
+#ifndef WATCH_ROSTER_H
+#define WATCH_ROSTER_H
 
-#include "nic/board.h"
+#include "watch/board.h"
 
 #include <rhinet/job.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 4u
+#define ROSTER_VERSION 5u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
 
@@ -60,7 +60,7 @@ struct roster {
     _Atomic uint32_t cores;       /* of this host that its ranks share, as taskset, control groups
                                      and launchers leave them; a rank may be bound to fewer */
     _Atomic int32_t query_fd;     /* of the task manager, 0: none: a byte written there makes it ask
-                                     those of the other hosts who waits there (nic/board.h) */
+                                     those of the other hosts who waits there (watch/board.h) */
     _Atomic uint32_t query_round; /* how often it has */
     uint32_t reserved[14];
     struct roster_peer peer[]; /* `size` of these, then room for as many nodes */

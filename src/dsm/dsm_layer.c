@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What distributed shared memory has by name. Data only: it is part of src/base.
+ */
+#include "dsm/dsm_layer.h"
+
+#include "base/counters.h"
+#include "base/settings.h"
+#include "watch/board.h"
+
+static const struct setting_spec settings[] = {
+    [LAYER_AT(SETTING_DSM_HEAP)] =
+        {.name = "RHINET_DSM_HEAP",
+         .kind = SETTING_NUMBER,
+         .initial = "32",
+         .least = 1,
+         .most = 1 << 20,
+         .help = "distributed shared memory: MiB of it, which every rank has in "
+                 "full; the same on all"},
+    [LAYER_AT(SETTING_DSM_VARIABLES)] =
+        {.name = "RHINET_DSM_VARIABLES",
+         .kind = SETTING_NUMBER,
+         .initial = "1024",
+         .least = 1,
+         .most = 1 << 20,
+         .help = "distributed shared memory: synchronisation variables, 384 bytes each on every "
+                 "rank; the same on all"},
+    [LAYER_AT(SETTING_DSM_CHECK)] =
+        {.name = "RHINET_DSM_CHECK",
+         .kind = SETTING_CHOICE,
+         .initial = "off",
+         .choices = "off|on",
+         .help = "on: distributed shared memory that is not held is out of reach, and an access to "
+                 "it is reported, as a data race if nothing orders it with another rank's; so are "
+                 "variables that go to and fro. Slow"},
+    [LAYER_AT(SETTING_DSM_FAULTS)] =
+        {.name = "RHINET_DSM_FAULTS",
+         .kind = SETTING_CHOICE,
+         .initial = "auto",
+         .choices = "auto|async|sigbus|mprotect",
+         .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
+                 "auto: async where the kernel has it and there are 8192 "
+                 "pages or fewer, else sigbus, else mprotect"},
+    [LAYER_AT(SETTING_DSM_BULK)] =
+        {.name = "RHINET_DSM_BULK",
+         .kind = SETTING_CHOICE,
+         .initial = "rdma",
+         .choices = "rdma|datagram",
+         .help = "how the data of shared variables travels: by remote memory, or "
+                 "in datagrams of 2048 bytes, to compare; the same on all"},
+};
+
+static const struct counter_spec counters[] = {
+    [LAYER_AT(COUNTER_DSM_FETCH)] = {"dsm_fetch", "shared memory: reads that had to fetch"},
+    [LAYER_AT(COUNTER_DSM_OWN)] = {"dsm_own",
+                                   "shared memory: writes that took a variable from another rank"},
+    [LAYER_AT(COUNTER_DSM_WAIT)] = {"dsm_wait",
+                                    "shared memory: acquires that waited for other holders"},
+    [LAYER_AT(COUNTER_DSM_INVALIDATE)] = {"dsm_invalidate",
+                                          "shared memory: copies of others made invalid"},
+    [LAYER_AT(COUNTER_DSM_UPDATE)] = {"dsm_update", "shared memory: copies of others written"},
+    [LAYER_AT(COUNTER_DSM_BOUNCE)] = {"dsm_bounce",
+                                      "shared memory: variables taken back from the rank that "
+                                      "had just taken them"},
+    [LAYER_AT(COUNTER_DSM_BYTES)] = {"dsm_bytes",
+                                     "shared memory: bytes of variables fetched and written"},
+};
+
+static const struct wait_spec waits[] = {
+    [LAYER_AT(WAIT_VARIABLE)] = {.name = "variable", .text = "variable %n[, held by %r]"},
+};
+
+const struct layer dsm_layer = {
+    .name = "dsm",
+    LAYER_LIST(setting, settings),
+    LAYER_LIST(counter, counters),
+    LAYER_LIST(wait, waits),
+    .sid_first = DSM_SID_CONTROL,
+    .sid_last = DSM_SID_LAST,
+    .sid_name = "the shared memory",
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What jobs, their members, task managers and launchers have by name. Names and texts are in
+ * job_layer.c; see base/layer.h.
+ */
+#ifndef JOB_JOB_LAYER_H
+#define JOB_JOB_LAYER_H
+
+#include "base/layer.h"
+
+enum job_settings {
+    SETTING_NIC = LAYER_FIRST(LAYER_JOB),
+    SETTING_MANAGER_FD,
+    SETTING_STARTER,
+    SETTING_GRACE,
+    SETTING_HOST_TIMEOUT,
+    SETTING_INTERFACE,
+    SETTING_PORTS,
+    SETTING_RSH
+};
+
+#endif

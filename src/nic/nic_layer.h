@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the contract and the NICs have by name. Names and texts are in nic_layer.c; see
+ * base/layer.h.
+ */
+#ifndef NIC_NIC_LAYER_H
+#define NIC_NIC_LAYER_H
+
+#include "base/layer.h"
+
+enum nic_settings {
+    SETTING_TIMEOUT = LAYER_FIRST(LAYER_NIC),
+    SETTING_SPIN,
+    SETTING_SEGMENTS,
+    SETTING_HUGE_PAGES,
+    SETTING_CMA,
+    SETTING_MEMBARRIER,
+    SETTING_FAULT,
+    SETTING_OFI_PROVIDER,
+    SETTING_MIXED_RANKS,
+    SETTING_MARTINI,
+    SETTING_MARTINI_FD
+};
+
+enum nic_counters {
+    COUNTER_APPEND_FULL = LAYER_FIRST(LAYER_NIC),
+    COUNTER_WAIT_SLEEP,
+    COUNTER_WAKE,
+    COUNTER_AGENT,
+    COUNTER_DENIED_SEGMENT,
+    COUNTER_DENIED_STALE,
+    COUNTER_DENIED_BOUNDS,
+    COUNTER_DENIED_RIGHTS,
+    COUNTER_DENIED_DEAD,
+    COUNTER_DENIED_STRANGER,
+    COUNTER_FAULT
+};
+
+enum nic_waits {
+    WAIT_WORD = LAYER_FIRST(LAYER_NIC),
+    WAIT_UNTIL,
+    WAIT_DONE,
+    WAIT_TRANSFER,
+    WAIT_DETACH,
+    WAIT_APPEND,
+    WAIT_QUEUE
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Types of the contract that also the layers above rma use (rma/inside.h): atomic operations, and
+ * tickets for what must not happen twice.
+ */
+#ifndef NIC_NIC_TYPES_H
+#define NIC_NIC_TYPES_H
+
+#include <rhinet/rma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum nic_atomic { NIC_FETCH_ADD, NIC_FETCH_OR, NIC_FETCH_AND, NIC_SWAP, NIC_COMPARE_SWAP };
+
+/* For operations that must not happen twice. When one ends with RH_ETIMEOUT and its ticket is open,
+ * it is in doubt: it has been carried out, or will be, or not. It is continued, not repeated, by
+ * the same call with the same ticket, which then brings its result as if nothing had happened; only
+ * RH_ETIMEOUT leaves the ticket open. While it is closed a time-out means that nothing was done,
+ * nor will be. One thread at a time. An open ticket may be forgotten: then the operation happens at
+ * most once, and what it gave is never known. Zeroed to begin with.
+ *
+ * NIC martini cannot continue: there a packet is lost only with its pair of nodes, for good, so
+ * that whoever begins again never hears either. An append in doubt leaves its ticket open and is
+ * made again; an atomic operation leaves it closed, and is in doubt for ever. */
+struct nic_ticket {
+    bool is_open;
+    int64_t deadline_ns; /* of this call, by nic_now_ns(); 0: the default time-out from now */
+    void *handle;        /* the NIC's own */
+};
+
+struct nic_atomic_operands {
+    enum nic_atomic operation;
+    uint64_t operand;          /* for NIC_COMPARE_SWAP the desired value */
+    uint64_t expected;         /* NIC_COMPARE_SWAP only */
+    struct nic_ticket *ticket; /* or NULL */
+};
+
+/* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */
+static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint64_t value)
+{
+    uint64_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    switch (when) {
+    case RH_EQUAL:
+        return now == value;
+    case RH_NOT_EQUAL:
+        return now != value;
+    case RH_AT_LEAST:
+        return now >= value;
+    }
+    return false;
+}
+
+#endif

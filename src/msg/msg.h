@@ -19,7 +19,7 @@
  *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
  *   joint.c     the same by both ends            request.c  the public calls
  *   progress.c  what arrives, what can go on
- *   lock.c, set.c, barrier.c, collective.c …     each with memory of its own, not part of this
+ *   lock/, set/                                  each with memory of its own, not part of this
  */
 #ifndef MSG_MSG_H
 #define MSG_MSG_H
@@ -48,8 +48,8 @@
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 
 struct mail;    /* send and receive: mail.h */
-struct locks;   /* lock.c */
-struct set_hub; /* set.c */
+struct locks;   /* lock/lock.h */
+struct set_hub; /* set/set.h */
 
 struct rh_msg {
     struct rh_job *job;

@@ -2,7 +2,7 @@
  *
  * Sets of ranks: making them, finding the other members' memory, noticing that a member is gone.
  */
-#include "msg/set.h"
+#include "msg/set/set.h"
 #include "rma/rma.h"
 
 #include "base/fence.h"

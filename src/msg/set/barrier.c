@@ -7,7 +7,7 @@
  * that has left the job cannot be missed by one that still waits for its release.
  */
 #include "base/clock.h"
-#include "msg/set.h"
+#include "msg/set/set.h"
 #include "rma/rma.h"
 
 #include <string.h>

@@ -7,19 +7,21 @@
  * push and nothing else; all others append to the receiver's one inbox. So receiving costs the same
  * however many senders there are, and a busy pair is as fast as the memory allows.
  *
- * Small messages travel inside the slot; middle ones are pushed into a block of the lane first (or
- * appended whole); large ones are announced only, and once the receiver has a place for them they
- * are either streamed through blocks by pushes, or moved at one go by the receiver (pull), or by
- * both ends together, each copying what the other has not begun (joint). A lane that is full, an
- * inbox without credit, a stream without blocks: each makes the sender wait, so a receiver that
- * does not receive needs bounded memory.
+ * Short messages travel inside the slot; middle ones are pushed into a block of the lane first (or
+ * appended whole); of long ones the slot only says that they are there (RTS), and they move once
+ * the receiver has a place for them: rendezvous/rendezvous.h tells how. Which of the three it is is
+ * decided once per message, by choose() in progress.c. A lane that is full, an inbox without
+ * credit, a stream without blocks: each makes the sender wait, so a receiver that does not receive
+ * needs bounded memory.
  *
- *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
- *   post.c      to peers that may be stopped
- *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
- *   joint.c     the same by both ends            request.c  the public calls
- *   progress.c  what arrives, what can go on
- *   lock/, set/                                  each with memory of its own, not part of this
+ *   layout.h    what peers write                 request.h   sends and receives
+ *   mail.h      what a mailbox knows             mailbox.c   open and close
+ *   request.c   the public calls                 progress.c  what arrives, what can go on
+ *   wire.c      slots: lanes and inbox           match.c     posted receives, unexpected messages
+ *   post.c      to peers that may be stopped     control.c   slots that are no messages
+ *
+ *   rendezvous/  long messages
+ *   lock/, set/  each with memory of its own, not part of this
  */
 #ifndef MSG_MSG_H
 #define MSG_MSG_H
@@ -36,14 +38,14 @@
 
 /* ---- Reserved SIDs -------------------------------------------------------------------------- */
 
-#define MSG_SID_INBOX   (RH_SID_RESERVED + 0)
-#define MSG_SID_LANES   (RH_SID_RESERVED + 1)
-#define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
-#define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
-#define MSG_SID_JOINT   (RH_SID_RESERVED + 8) /* + number of the stream */
-#define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
-#define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
-#define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
+#define MSG_SID_INBOX     (RH_SID_RESERVED + 0)
+#define MSG_SID_LANES     (RH_SID_RESERVED + 1)
+#define MSG_SID_RETURNS   (RH_SID_RESERVED + 2)
+#define MSG_SID_BLOCKS    (RH_SID_RESERVED + 3)
+#define MSG_SID_BOTH_ENDS (RH_SID_RESERVED + 8) /* + number of the stream */
+#define MSG_SID_LOCKS     (RH_SID_RESERVED + 16)
+#define MSG_SID_SETS      (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
+#define MSG_SID_PULL      (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
 
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 

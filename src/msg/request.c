@@ -2,7 +2,10 @@
  *
  * The public calls of send and receive.
  */
-#include "msg/mail.h"
+#include "msg/match.h"
+#include "msg/progress.h"
+#include "msg/rendezvous/rendezvous.h"
+#include "msg/wire.h"
 #include "rma/rma.h"
 
 #include <stdlib.h>
@@ -36,9 +39,9 @@ static int check_receive(const struct mail *mail, int rank, int tag)
 static int explain(const struct rh_request *request)
 {
     int result = request->result, peer = request->rank;
-    if (request->kind_of == REQUEST_RECEIVE && peer == RH_ANY_RANK)
+    if (!request->is_send && peer == RH_ANY_RANK)
         peer = request->status.source;
-    const char *what = request->kind_of == REQUEST_SEND ? "a send to" : "a receive from";
+    const char *what = request->is_send ? "a send to" : "a receive from";
     if (result == RH_ETOOBIG)
         return error_set(result, peer,
                          "a message of %zu bytes from rank %d came for a buffer of %zu; it was cut",
@@ -104,20 +107,18 @@ static bool any_is_complete(void *context)
 /* Whom a request waits for. A receive from any rank that has found its message waits for one. */
 static int awaited(const struct rh_request *request)
 {
-    bool is_matched = request->kind_of == REQUEST_RECEIVE && request->state != STATE_PENDING;
+    bool is_matched = !request->is_send && request->state != STATE_PENDING;
     return is_matched ? request->status.source : request->rank;
 }
 
 /* What a wait is about, for people. */
-static void describe_request(const struct mail *mail, const struct rh_request *request,
-                             struct wait_note *note)
+static void describe_request(const struct rh_request *request, struct wait_note *note)
 {
-    *note = (struct wait_note){.call = request->kind_of == REQUEST_SEND ? BOARD_SEND
-                                                                        : BOARD_RECEIVE,
+    *note = (struct wait_note){.call = request->is_send ? BOARD_SEND : BOARD_RECEIVE,
                                .peer = awaited(request),
                                .number = (uint64_t)(int64_t)request->tag,
                                .length = request->length,
-                               .moved = stream_moved(mail, request)};
+                               .moved = rendezvous_moved(request)};
 }
 
 static void describe(void *context, struct wait_note *note)
@@ -133,7 +134,7 @@ static void describe(void *context, struct wait_note *note)
         }
     }
     if (open == 1)
-        describe_request(waiting->mail, last, note);
+        describe_request(last, note);
     else
         *note = (struct wait_note){.call = BOARD_REQUESTS, .peer = RH_ANY_RANK, .number = open};
     mail_give(waiting->mail);
@@ -206,7 +207,7 @@ static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, si
 {
     struct mail *mail = msg->mail;
     struct rh_request send = {.msg = msg,
-                              .kind_of = REQUEST_SEND,
+                              .is_send = true,
                               .rank = rank,
                               .tag = tag,
                               .buffer = (char *)(uintptr_t)data,
@@ -259,12 +260,8 @@ int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
     int result = check_receive(mail, rank, tag);
     if (unlikely(result < 0))
         return result;
-    struct rh_request receive = {.msg = msg,
-                                 .kind_of = REQUEST_RECEIVE,
-                                 .rank = rank,
-                                 .tag = tag,
-                                 .buffer = buffer,
-                                 .length = room};
+    struct rh_request receive = {
+        .msg = msg, .rank = rank, .tag = tag, .buffer = buffer, .length = room};
     mail_take(mail);
     if (likely(wire_take_next(mail, &receive, &receive.status))) {
         mail_give(mail);
@@ -301,7 +298,7 @@ int rh_isend(struct rh_msg *msg, int rank, int tag, const void *data, size_t len
     if (result < 0)
         return result;
     struct rh_request *send = make_request(&(struct rh_request){.msg = msg,
-                                                                .kind_of = REQUEST_SEND,
+                                                                .is_send = true,
                                                                 .rank = rank,
                                                                 .tag = tag,
                                                                 .buffer = (char *)(uintptr_t)data,
@@ -321,12 +318,8 @@ int rh_irecv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
     int result = check_receive(msg->mail, rank, tag);
     if (result < 0)
         return result;
-    struct rh_request *receive = make_request(&(struct rh_request){.msg = msg,
-                                                                   .kind_of = REQUEST_RECEIVE,
-                                                                   .rank = rank,
-                                                                   .tag = tag,
-                                                                   .buffer = buffer,
-                                                                   .length = room});
+    struct rh_request *receive = make_request(&(struct rh_request){
+        .msg = msg, .rank = rank, .tag = tag, .buffer = buffer, .length = room});
     if (!receive)
         return RH_ENOSPACE;
     mail_take(msg->mail);
@@ -420,8 +413,8 @@ int rh_cancel(struct rh_request *request)
     struct mail *mail = request->msg->mail;
     int result = RH_EAGAIN;
     mail_take(mail);
-    bool is_own = request->kind_of == REQUEST_SEND && request->rank == mail->rank &&
-                  request->state == STATE_ANNOUNCED;
+    bool is_own = request->is_send && request->rank == mail->rank &&
+                  request->state == STATE_UNDERWAY;
     if (request->state == STATE_PENDING || is_own) {
         progress_abort(mail, request, RH_ECANCELED);
         result = 0;

@@ -10,7 +10,7 @@
  *   lost    rank 1 tells again at once, or rank 0 would never hear
  */
 #include "member.h"
-#include "msg/mail.h"
+#include "msg/rendezvous/parts.h"
 
 #define LENGTH   (2 * STREAM_BLOCK)
 #define SID_TURN 9
@@ -52,7 +52,7 @@ static void send_both(struct member *member, char *data)
     MEMBER_OK(member, rh_isend(member->msg, 1, FIRST, data, LENGTH, &first));
     MEMBER_OK(member, rh_wait_request(first, NULL, PATIENCE_NS));
     MEMBER_OK(member, rh_isend(member->msg, last, SECOND, data, LENGTH, &second));
-    MEMBER_CHECK(member, second->send_id == SENDS_MOST); /* the same place */
+    MEMBER_CHECK(member, second->out.rts.send_id == SENDS_MOST); /* the same place */
     tell(member, last, 1);
     await(member, 1, 2);
     if (last == 1) {

@@ -35,8 +35,11 @@ static int room_count(struct facts *facts, struct rh_job *job, struct pm_context
         .is_met = is_set, .context = &facts->is_full, .from = RH_ANY_RANK, .timeout_ns = WAIT_NS};
     void *buffer;
     int result = 0;
-    if (rh_rank(job) == 1)
-        return rh_wait_until(job, &full);
+    if (rh_rank(job) == 1) {
+        result = rh_wait_until(job, &full);
+        failure_note(&facts->failure, result);
+        return result;
+    }
     while (result == 0 && facts->room < MANY) {
         result = pmGetSendBuffer(pm, 1, ONE_PUSH, &buffer);
         if (result == 0) /* the first waits for the receiver's context, too */
@@ -57,17 +60,17 @@ static int rank_main(struct rh_job *job, void *context)
     struct pm_context *pm;
     pm_options_of(facts->setup, &options);
     int result = pmOpenContext(&pm, job, &options);
-    failure_note(&facts->failure, result);
+    failure_note_pm(&facts->failure, result);
     if (result < 0)
         return result;
     result = pmGetInfo(pm, &info);
     facts->message_max = info.message_max;
     if (result == 0)
         result = room_count(facts, job, pm);
-    failure_note(&facts->failure, result);
+    failure_note_pm(&facts->failure, result);
     pm_linger(job);
     int closed = pmCloseContext(pm);
-    failure_note(&facts->failure, closed);
+    failure_note_pm(&facts->failure, closed);
     return result < 0 ? result : closed;
 }
 

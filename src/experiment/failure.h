@@ -16,6 +16,8 @@ struct failure {
 
 /* To be called by a rank as soon as it knows its result, before it waits for anything. */
 void failure_note(struct failure *failure, int result);
+/* The same, when it is PM that failed: its texts are its own. */
+void failure_note_pm(struct failure *failure, int result);
 
 /* What the job failed with, with its text; `result`, which is simulated_run()'s, if no rank did. */
 int failure_result(const struct failure *failure, int result);

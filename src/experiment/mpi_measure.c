@@ -113,8 +113,11 @@ static int round_run(struct turn *turn)
         int sent = step_send(turn);
         int taken = sent < 0 || turn->to_take <= 0 ? 0 : step_take(turn);
         result = sent < 0 ? sent : taken < 0 ? taken : 0;
-        if (result == 0 && rh_clock_ns(turn->job) > turn->give_up_ns)
-            result = RH_ETIMEOUT;
+        if (result == 0 && rh_clock_ns(turn->job) > turn->give_up_ns) {
+            result = error_set(RH_ETIMEOUT, rh_rank(turn->job), "an exchange takes more than %g s",
+                               LIMIT_NS / 1e9);
+            failure_note(&turn->exchange->failure, result);
+        }
     }
     return result;
 }
@@ -150,10 +153,10 @@ static int rank_main(struct rh_job *job, void *context)
     int result = pmOpenContext(&turn.pm, job, &options);
     if (result == 0)
         result = rounds_run(&turn);
-    failure_note(&exchange->failure, result);
+    failure_note_pm(&exchange->failure, result);
     pm_linger(job);
     int closed = turn.pm ? pmCloseContext(turn.pm) : 0;
-    failure_note(&exchange->failure, closed);
+    failure_note_pm(&exchange->failure, closed);
     return result < 0 ? result : closed;
 }
 

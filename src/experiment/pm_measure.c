@@ -100,11 +100,13 @@ static bool is_set(void *context)
     return *(const uint64_t *)context != 0;
 }
 
-static int await(struct rh_job *job, uint64_t *word)
+static int await(struct measurement *measurement, struct rh_job *job, uint64_t *word)
 {
     struct rh_until until = {
         .is_met = is_set, .context = word, .from = RH_ANY_RANK, .timeout_ns = WAIT_NS};
-    return rh_wait_until(job, &until);
+    int result = rh_wait_until(job, &until);
+    failure_note(&measurement->failure, result);
+    return result;
 }
 
 /* Waits when two are under way, as pmWrite() has no more than a whole to wait for. */
@@ -116,9 +118,9 @@ static int write_program(struct measurement *measurement, struct pm_context *pm,
     if (side == 1) {
         result = pmRegisterMemory(pm, measurement->data[1], BUFFER, &measurement->memory);
         measurement->is_open = 1;
-        return result < 0 ? result : await(job, &measurement->is_over);
+        return result < 0 ? result : await(measurement, job, &measurement->is_over);
     }
-    result = await(job, &measurement->is_open);
+    result = await(measurement, job, &measurement->is_open);
     for (uint32_t i = 0; i < setup->rounds + 2 && result == 0; i++) {
         struct pm_place place = {.memory = measurement->memory};
         if (i == 2)
@@ -160,14 +162,14 @@ static int rank_main(struct rh_job *job, void *context)
     pm_options_of(measurement->setup, &options);
     measurement->job[side] = job;
     int result = pmOpenContext(&pm, job, &options);
-    failure_note(&measurement->failure, result);
+    failure_note_pm(&measurement->failure, result);
     if (result < 0)
         return result;
     result = measurement->program(measurement, pm, side);
-    failure_note(&measurement->failure, result);
+    failure_note_pm(&measurement->failure, result);
     pm_linger(job);
     int closed = pmCloseContext(pm);
-    failure_note(&measurement->failure, closed);
+    failure_note_pm(&measurement->failure, closed);
     return result < 0 ? result : closed;
 }
 

@@ -27,7 +27,11 @@ enum slot_kind {
     /* Control, by the inbox only and without credit, so that no message stands in its way: */
     SLOT_CTS,          /* to a sender: clear to send, struct cts */
     SLOT_WITHDRAW_ACK, /* to a sender: its withdrawal is known */
-    SLOT_WITHDRAW      /* to a receiver: the sender has given up */
+    SLOT_WITHDRAW,     /* to a receiver: the sender has given up */
+    /* A push of its timed out, and it must make it again, see tests/model/hold.pml: */
+    SLOT_HOLD,  /* to a receiver: keep the stream */
+    SLOT_HELD,  /* to a sender: it is kept, push */
+    SLOT_LET_GO /* to a receiver: all that was pushed is there */
 };
 
 /* Without the slot's number this is also what is appended to an inbox; there the kind has a number
@@ -48,7 +52,7 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
 #define KIND_BITS   4
 #define NUMBER_MASK (UINT16_MAX >> KIND_BITS)
-_Static_assert(SLOT_WITHDRAW < 1 << KIND_BITS, "a kind and a number share 16 bits");
+_Static_assert(SLOT_LET_GO < 1 << KIND_BITS, "a kind and a number share 16 bits");
 
 struct rts {
     uint64_t length;

@@ -117,6 +117,9 @@ static bool is_well_formed(const struct arrived *arrived)
         return arrived->length >= sizeof(struct cts);
     case SLOT_WITHDRAW_ACK:
     case SLOT_WITHDRAW:
+    case SLOT_HOLD:
+    case SLOT_HELD:
+    case SLOT_LET_GO:
         return arrived->length >= sizeof(uint64_t);
     }
     return false; /* a broken peer's; there is nobody to tell */

@@ -183,12 +183,16 @@ bool post_word(struct mail *mail, struct posted_word *word, struct rh_remote tar
         return false; /* one at a time: an older count must not come last */
     if (word->known == value)
         return true;
-    if (unlikely(word->is_in_doubt))
-        return post_swap(mail, word, target, value);
-    word->value = value;
-    if (post_start(mail, word, target))
+    if (likely(!word->is_in_doubt)) {
+        word->value = value;
+        if (post_start(mail, word, target))
+            return true;
+        if (!word->is_underway || !post_look(mail, word))
+            return false;
+    }
+    if (word->known == value)
         return true;
-    return word->is_underway && post_look(mail, word) && word->known == value;
+    return word->is_in_doubt && post_swap(mail, word, target, value);
 }
 
 /* A count that is still under way is not followed by the next one: while messages come one by one

@@ -37,11 +37,16 @@ struct both_ends {
     struct nic_ticket ticket; /* of a claim that is not answered yet */
 };
 
+/* Whether the receiver keeps a stream until we let go of it. */
+enum hold { HOLD_NONE, HOLD_ASKED, HOLD_GIVEN };
+
 struct send_part {
     enum protocol protocol;
     bool has_rts; /* and with it a name, and perhaps a segment */
     bool has_cts;
-    enum way way; /* as the CTS says */
+    enum way way;     /* as the CTS says */
+    bool is_in_doubt; /* the push of a chunk timed out */
+    enum hold hold;   /* of the stream, because of that */
     struct rts rts;
     union {
         struct ring_out ring;

@@ -36,6 +36,7 @@ static struct {
     uint64_t count;   /* so far */
     enum damage damage;
     bool is_empty; /* simulated jobs succeed without being run */
+    bool is_pm;    /* what failed is a call of PM, which has texts of its own */
 } plan;
 
 static bool is_met(const char *call)
@@ -45,6 +46,9 @@ static bool is_met(const char *call)
 
 static int refusal(const char *call)
 {
+    plan.is_pm = strncmp(call, "pm", 2) == 0;
+    if (plan.is_pm)
+        return RH_EREFUSED;
     return error_set(RH_EREFUSED, ERROR_NO_RANK, "%s is made to fail", call);
 }
 
@@ -89,6 +93,15 @@ int __wrap_pmCloseContext(struct pm_context *pm)
 {
     int result = __real_pmCloseContext(pm);
     return is_met("pmCloseContext") ? refusal("pmCloseContext") : result;
+}
+
+const char *__real_pmErrorText(void);
+const char *__wrap_pmErrorText(void);
+const char *__wrap_pmErrorText(void)
+{
+    static char text[64];
+    snprintf(text, sizeof(text), "%s is made to fail", plan.call ? plan.call : "nothing");
+    return plan.is_pm ? text : __real_pmErrorText();
 }
 
 int __real_simulated_run(const struct simulated_options *options, struct simulated_report *report);

@@ -4,8 +4,9 @@
  * gets none. A place is where our own code asks, and who called it there: the two addresses in the
  * files that they come from, the same in every run.
  *
- *     WITHHOLD_LIST=FILE    append each place that asks, once
- *     WITHHOLD_FROM=PLACE   every request of this place fails
+ *     WITHHOLD_LIST=FILE    append each place that asks, as PLACE@1 when it does so for the first
+ *                           time, PLACE@2 for the second, and so on for powers of two
+ *     WITHHOLD_FROM=PLACE@N every request of this place fails, from the N-th on
  *
  * Only the first process is meant: what it starts does not inherit the variables.
  */
@@ -43,9 +44,12 @@ static struct object {
 static int object_count;
 static int list = -1;
 static char chosen[PLACE_MAX];
+static unsigned long chosen_from; /* this request of it, and later ones */
+static _Atomic unsigned long chosen_count;
 static bool is_ready;
 static _Thread_local bool is_inside; /* unwinding asks for memory, too */
 static _Atomic uint64_t seen[SEEN_MAX];
+static _Atomic uint32_t seen_count[SEEN_MAX];
 
 static int object_add(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -71,8 +75,11 @@ static void __attribute__((constructor)) prepare(void)
     backtrace(frames, 1); /* loads what it needs */
     if (file)
         list = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (from)
-        snprintf(chosen, sizeof(chosen), "%s", from);
+    if (from) {
+        size_t length = strcspn(from, "@");
+        snprintf(chosen, sizeof(chosen), "%.*s", (int)length, from);
+        chosen_from = from[length] ? strtoul(from + length + 1, NULL, 10) : 1;
+    }
     unsetenv("WITHHOLD_LIST");
     unsetenv("WITHHOLD_FROM");
     unsetenv("LD_PRELOAD");
@@ -97,16 +104,24 @@ static bool place_find(uint64_t place[2])
     return found > 0;
 }
 
-static bool is_first_time(const uint64_t place[2])
+/* How often it has asked, this time included. */
+static uint32_t times_asked(const uint64_t place[2])
 {
     uint64_t key = (place[0] * 0x9e3779b97f4a7c15u ^ place[1] * 0xc2b2ae3d27d4eb4fu) | 1;
     for (uint64_t i = key >> 40;; i++) {
         uint64_t old = 0;
-        if (atomic_compare_exchange_strong(&seen[i % SEEN_MAX], &old, key))
-            return true;
-        if (old == key)
-            return false;
+        if (atomic_compare_exchange_strong(&seen[i % SEEN_MAX], &old, key) || old == key)
+            return atomic_fetch_add(&seen_count[i % SEEN_MAX], 1) + 1;
     }
+}
+
+static void place_list(const uint64_t place[2], const char *text)
+{
+    uint32_t times = times_asked(place);
+    char line[PLACE_MAX + 16];
+    int length = snprintf(line, sizeof(line), "%s@%u\n", text, times);
+    if ((times & (times - 1)) == 0 && write(list, line, (size_t)length) < 0)
+        _exit(99);
 }
 
 /* Whether this request is to fail. */
@@ -120,12 +135,11 @@ static bool is_withheld(const char *what)
     char text[PLACE_MAX];
     bool fails = false;
     if (place_find(place)) {
-        int length = snprintf(text, sizeof(text), "%s-%llx-%llx", what,
-                              (unsigned long long)place[0], (unsigned long long)place[1]);
-        fails = strcmp(text, chosen) == 0;
-        text[length] = '\n';
-        if (list >= 0 && is_first_time(place) && write(list, text, (size_t)length + 1) < 0)
-            _exit(99);
+        snprintf(text, sizeof(text), "%s-%llx-%llx", what, (unsigned long long)place[0],
+                 (unsigned long long)place[1]);
+        fails = strcmp(text, chosen) == 0 && atomic_fetch_add(&chosen_count, 1) + 1 >= chosen_from;
+        if (list >= 0)
+            place_list(place, text);
     }
     errno = saved;
     is_inside = false;

@@ -178,10 +178,12 @@ static int crowd_open(struct crowd *crowd, const struct bench_tree *tree)
 {
     crowd->count = bench_tree_hosts(tree);
     crowd->nodes = calloc(crowd->count, sizeof(*crowd->nodes));
+    if (!crowd->nodes)
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", crowd->count);
     struct cluster_spec spec = {.node_count = crowd->count,
                                 .memory = 4096 * (2 + crowd->count * 8ULL / 4096 + 1),
                                 .plan = &tree->plan.plan};
-    int result = crowd->nodes ? sim_create(&crowd->sim, 1) : -ENOMEM;
+    int result = sim_create(&crowd->sim, 1);
     if (result == 0)
         result = cluster_create(&crowd->cluster, crowd->sim, &spec);
     for (uint32_t i = 0; result == 0 && i < crowd->count; i++) {
@@ -244,7 +246,8 @@ int bench_network(const struct bench_tree *tree, struct bench_result *result)
     struct workload *workload = NULL;
     struct network *network = NULL;
     struct sim *sim = NULL;
-    int status = report ? workload_create(&workload, &spec) : -ENOMEM;
+    int status = report ? workload_create(&workload, &spec)
+                        : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a report");
     if (status == 0)
         status = sim_create(&sim, 1);
     struct network_options options = {.deliver = workload_deliver, .context = workload};

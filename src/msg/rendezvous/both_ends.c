@@ -119,8 +119,11 @@ int both_ends_push(struct mail *mail, struct rh_request *send)
         return 0;
     if (result == 1)
         result = push_claimed(mail, send);
+    if (result == RH_ETIMEOUT && part->has_claim)
+        send->out.is_in_doubt = true;
     if (result < 0)
         return is_for_later(result) ? RH_EAGAIN : result;
+    send->out.is_in_doubt = false;
     part->has_claim = false;
     part->done++;
     return RH_EAGAIN;

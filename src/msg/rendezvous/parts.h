@@ -23,6 +23,8 @@ struct stream_memory {
 /* Stays in use until its sender is known to write no more, even if the receive gives up before. */
 struct stream {
     bool is_used;
+    bool is_held;      /* the sender may push something again, and will say when it does not */
+    bool is_over;      /* the message is, but not that */
     bool is_attached;  /* both ends: the buffer is open to the sender */
     bool is_withdrawn; /* both ends: the sender has given up, and will say so */
     enum way way;
@@ -90,10 +92,13 @@ bool name_post(struct mail *mail, int rank, enum slot_kind kind, uint64_t send_i
 /* ---- send.c, receive.c: news and progress --------------------------------------------------- */
 
 bool send_take_cts(struct mail *mail, int source, const struct cts *cts);
+bool send_take_held(struct mail *mail, int source, uint64_t send_id);
 void send_progress(struct mail *mail);
 void send_end_gone(struct mail *mail);
 
 bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id);
+bool receive_take_hold(struct mail *mail, int source, uint64_t send_id);
+void receive_take_let_go(struct mail *mail, int source, uint64_t send_id);
 void receive_progress(struct mail *mail);
 void receive_end_gone(struct mail *mail);
 void receive_close(struct mail *mail);
@@ -101,7 +106,8 @@ void receive_close(struct mail *mail);
 /* ---- The ways ------------------------------------------------------------------------------- */
 
 /* Each moves what it can now and returns 0 when this end has done its part, RH_EAGAIN when it has
- * not yet, or the error that ends the message. */
+ * not yet, or the error that ends the message. A push that timed out sets out.is_in_doubt; it is
+ * made again when the way is called again. */
 
 /* What the network did not take is tried again while somebody waits. */
 static inline bool is_for_later(int result)
@@ -118,6 +124,8 @@ static inline bool is_closed(int result)
 uint64_t ring_chunk_count(uint64_t length);
 void ring_begin(struct ring_out *ring, const struct cts *cts);
 int ring_push(struct mail *mail, struct rh_request *send);
+/* Whether a chunk whose only push is in doubt has come, as its receiver counts; then it is over. */
+bool ring_has_come(const struct mail *mail, struct rh_request *send);
 /* 0: copied out, and the sender knows. */
 int ring_take(struct mail *mail, struct stream *stream);
 uint64_t ring_moved(uint64_t chunk);

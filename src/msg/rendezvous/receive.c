@@ -145,9 +145,19 @@ int rendezvous_receive(struct mail *mail, struct rh_request *receive)
 static void close_stream(struct mail *mail, struct stream *stream, int result)
 {
     struct rh_request *receive = stream->receive;
-    give_stream(mail, stream);
+    stream->receive = NULL;
+    stream->is_over = true;
+    if (likely(!stream->is_held))
+        give_stream(mail, stream);
     if (receive)
         end(mail, receive, result);
+}
+
+/* The sender writes no more, or has nothing more to say. */
+static void free_stream(struct mail *mail, struct stream *stream, int result)
+{
+    stream->is_held = false;
+    close_stream(mail, stream, result);
 }
 
 static void leave_matched(struct mail *mail, struct rh_request *receive)
@@ -162,7 +172,7 @@ static void abandon_stream(struct mail *mail, struct stream *stream)
     stream->receive = NULL;
     both_ends_detach(mail, stream);
     if (mail->peer[stream->source].is_gone)
-        close_stream(mail, stream, 0);
+        free_stream(mail, stream, 0);
 }
 
 bool rendezvous_abandon(struct mail *mail, struct rh_request *receive)
@@ -175,14 +185,44 @@ bool rendezvous_abandon(struct mail *mail, struct rh_request *receive)
     return !mail->peer[receive->status.source].is_gone;
 }
 
-bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id)
+/* ---- News from the sender ------------------------------------------------------------------- */
+
+static struct stream *find_stream(struct mail *mail, int source, uint64_t send_id)
 {
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream *stream = &mail->rendezvous->stream[i];
         if (stream->is_used && stream->source == source && stream->rts.send_id == send_id)
-            close_stream(mail, stream, RH_ECANCELED);
+            return stream;
     }
+    return NULL;
+}
+
+bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream *stream = find_stream(mail, source, send_id);
+    if (stream)
+        free_stream(mail, stream, RH_ECANCELED);
     return name_post(mail, source, SLOT_WITHDRAW_ACK, send_id);
+}
+
+/* Who asks when the stream is closed needs no answer: all has come, and is told. */
+bool receive_take_hold(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return true;
+    stream->is_held = name_post(mail, source, SLOT_HELD, send_id);
+    return stream->is_held;
+}
+
+void receive_take_let_go(struct mail *mail, int source, uint64_t send_id)
+{
+    struct stream *stream = find_stream(mail, source, send_id);
+    if (!stream)
+        return;
+    stream->is_held = false;
+    if (stream->is_over)
+        give_stream(mail, stream);
 }
 
 /* ---- Progress ------------------------------------------------------------------------------- */
@@ -208,7 +248,7 @@ void receive_progress(struct mail *mail)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        if (rendezvous->stream[i].is_used)
+        if (rendezvous->stream[i].is_used && !rendezvous->stream[i].is_over)
             advance(mail, &rendezvous->stream[i]);
     }
     for (struct rh_request *receive = rendezvous->matched.first, *next; receive; receive = next) {
@@ -231,7 +271,7 @@ void receive_end_gone(struct mail *mail)
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream *stream = &rendezvous->stream[i];
         if (stream->is_used && mail->peer[stream->source].is_gone)
-            close_stream(mail, stream, RH_EDEAD);
+            free_stream(mail, stream, RH_EDEAD);
     }
 }
 

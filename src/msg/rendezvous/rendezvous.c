@@ -29,11 +29,23 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
         return send_take_cts(mail, source, &cts);
     }
     memcpy(&send_id, data, sizeof(send_id));
-    if (kind == SLOT_WITHDRAW)
+    switch (kind) {
+    case SLOT_WITHDRAW:
         return receive_take_withdraw(mail, source, send_id);
-    if (name_is_withdrawn(mail, source, send_id)) /* the receiver has heard of it */
-        name_give(mail, send_id);
-    return true;
+    case SLOT_WITHDRAW_ACK:
+        if (name_is_withdrawn(mail, source, send_id))
+            name_give(mail, send_id);
+        return true;
+    case SLOT_HOLD:
+        return receive_take_hold(mail, source, send_id);
+    case SLOT_HELD:
+        return send_take_held(mail, source, send_id);
+    case SLOT_LET_GO:
+        receive_take_let_go(mail, source, send_id);
+        return true;
+    default: /* messages */
+        return true;
+    }
 }
 
 void rendezvous_progress(struct mail *mail)

@@ -25,7 +25,11 @@
  * puts the RTS back; later, it closes its buffer and goes on dropping what comes, and the stream is
  * free only when the sender is known to write no more. Whoever is gone has given up.
  *
- * Models: tests/model/pulled.pml (the word), joint.pml (both ends).
+ * A push that timed out may have landed, and whose memory it then is the sender does not know; it
+ * may be lost, too, and must be made again. So the receiver is first asked to keep the stream
+ * (`hold`, `held`) until the sender lets go of it.
+ *
+ * Models: tests/model/pulled.pml (the word), joint.pml (both ends), hold.pml (pushes in doubt).
  *
  *   rendezvous.c  opening, news, progress      ring.c       chunks through blocks, both sides
  *   send.c        the sender: RTS to done      pull.c       all at one go, by the receiver

@@ -35,8 +35,7 @@ void ring_begin(struct ring_out *ring, const struct cts *cts)
     *ring = (struct ring_out){.stream = cts->stream, .first_chunk = cts->first_chunk};
 }
 
-/* Begin with the next chunk. One that may be there already must not come again: the block may be
- * another message's by then. So it is gone on with, however long that takes. */
+/* Begin with the next chunk. However long it takes, it is gone on with. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     struct ring_out *ring = &send->out.ring;
@@ -55,7 +54,17 @@ static int push_chunk(struct mail *mail, struct rh_request *send)
     return result;
 }
 
-/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it. */
+/* With a second push on its way this would say nothing about the block. */
+bool ring_has_come(const struct mail *mail, struct rh_request *send)
+{
+    if (name_done(mail, send->out.rts.send_id) <= send->out.ring.chunk)
+        return false;
+    send->out.is_in_doubt = false;
+    send->out.ring.chunk++;
+    return true;
+}
+
+/* RH_EAGAIN: it is under way; RH_ETIMEOUT: the network did not take it, or that is not known. */
 static int move_chunk(struct mail *mail, struct rh_request *send)
 {
     struct ring_out *ring = &send->out.ring;
@@ -68,6 +77,7 @@ static int move_chunk(struct mail *mail, struct rh_request *send)
         rh_withdraw(mail->job, &ring->push);
     ring->is_pushing = false;
     ring->chunk += result == 0;
+    send->out.is_in_doubt = result != 0 && (send->out.is_in_doubt || result == RH_ETIMEOUT);
     return result;
 }
 

@@ -157,19 +157,59 @@ static void fail(struct mail *mail, struct rh_request *send, int result)
     request_complete(send, result);
 }
 
+/* ---- Pushes in doubt ------------------------------------------------------------------------ */
+
+/* Whether a push that timed out must not be made again yet: its memory may be another message's by
+ * now. The receiver is asked to keep the stream. */
+static bool is_kept_back(struct mail *mail, struct rh_request *send)
+{
+    struct send_part *out = &send->out;
+    if (likely(!out->is_in_doubt) || out->hold == HOLD_GIVEN)
+        return false;
+    if (out->way == WAY_RING && ring_has_come(mail, send))
+        return false;
+    if (out->hold == HOLD_NONE && name_post(mail, send->rank, SLOT_HOLD, out->rts.send_id))
+        out->hold = HOLD_ASKED;
+    return true;
+}
+
+/* The receiver keeps a stream. Our message may be over without that. */
+bool send_take_held(struct mail *mail, int source, uint64_t send_id)
+{
+    struct rh_request *send = find_send(mail, source, send_id);
+    if (!send)
+        return name_post(mail, source, SLOT_LET_GO, send_id);
+    send->out.hold = HOLD_GIVEN;
+    return true;
+}
+
+/* All is there that was pushed of this message. False: that cannot be told now. */
+static bool let_go(struct mail *mail, struct rh_request *send)
+{
+    struct send_part *out = &send->out;
+    if (out->hold == HOLD_GIVEN && !name_post(mail, send->rank, SLOT_LET_GO, out->rts.send_id))
+        return false;
+    out->hold = HOLD_NONE;
+    return true;
+}
+
 /* ---- Progress ------------------------------------------------------------------------------- */
 
-/* The receiver may have it all although we were never asked to help. */
+/* Whether the receiver has it all, which it may have done alone, and nothing of ours is still to
+ * come there. */
 static bool is_received(const struct mail *mail, const struct rh_request *send)
 {
-    uint32_t done = name_done(mail, send->out.rts.send_id);
-    bool is_ring = send->out.has_cts && send->out.way == WAY_RING;
-    return done == DONE_ALL || (is_ring && done >= ring_chunk_count(send->length));
+    const struct send_part *out = &send->out;
+    uint32_t done = name_done(mail, out->rts.send_id);
+    uint64_t total = ring_chunk_count(send->length);
+    if (out->has_cts && out->way == WAY_RING)
+        return out->ring.chunk >= total && done >= total;
+    return done == DONE_ALL && !(out->is_in_doubt && out->hold == HOLD_GIVEN);
 }
 
 static int move(struct mail *mail, struct rh_request *send)
 {
-    if (!send->out.has_cts)
+    if (!send->out.has_cts || is_kept_back(mail, send))
         return RH_EAGAIN;
     return send->out.way == WAY_RING ? ring_push(mail, send) : both_ends_push(mail, send);
 }
@@ -179,9 +219,10 @@ void send_progress(struct mail *mail)
     for (struct rh_request *send = mail->rendezvous->sending.first, *next; send; send = next) {
         next = send->next;
         int result = is_received(mail, send) ? 0 : move(mail, send);
-        if (is_received(mail, send))
+        bool is_over = is_received(mail, send);
+        if (is_over && let_go(mail, send))
             end(mail, send);
-        else if (result < 0 && result != RH_EAGAIN)
+        else if (!is_over && result < 0 && result != RH_EAGAIN)
             fail(mail, send, result);
     }
 }

@@ -16,7 +16,8 @@
  *
  *   layout.h    what peers write                 request.h   sends and receives
  *   mail.h      what a mailbox knows             mailbox.c   open and close
- *   request.c   the public calls                 progress.c  what arrives, what can go on
+ *   send_receive.c, request.c                    the public calls
+ *   progress.c  what arrives, what can go on
  *   wire.c      slots: lanes and inbox           match.c     posted receives, unexpected messages
  *   post.c      to peers that may be stopped     control.c   slots that are no messages
  *

@@ -206,6 +206,14 @@ static inline bool set_try_again(int result, int *tries)
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
 int set_find_gone(const struct rh_set *set, bool left);
 
+/* ---- shape.c -------------------------------------------------------------------------------- */
+
+int set_check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec);
+/* Members, tree, way and hash, of a set whose arrays are there. */
+int set_shape(struct rh_set *set, const struct rh_set_spec *spec);
+/* Where what lies, from the number of members. */
+void set_lay_out(struct rh_set *set);
+
 /* ---- call.c --------------------------------------------------------------------------------- */
 
 #define SET_QUARREL (1ULL << 63) /* in broken_by: | a rank << 32 | another rank */

@@ -3,7 +3,9 @@
  * Opening and closing a mailbox: the memory that peers write, and what we know of each peer.
  */
 #include "base/settings.h"
-#include "msg/mail.h"
+#include "msg/match.h"
+#include "msg/rendezvous/rendezvous.h"
+#include "msg/wire.h"
 
 #include <stdlib.h>
 
@@ -61,14 +63,20 @@ int mail_open(struct rh_msg *msg)
         peer[rank].lane = peer[rank].lane_in = -1;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         mail->lane_in[lane].source = -1;
-    int result = open_memory(mail);
-    if (result < 0) {
-        free(mail);
-        free(peer);
-        return result;
-    }
+    int result = rendezvous_open(mail);
+    if (result < 0)
+        goto free_mail;
+    result = open_memory(mail);
+    if (result < 0)
+        goto close_rendezvous;
     msg->mail = mail;
     return 0;
+close_rendezvous:
+    rendezvous_close(mail);
+free_mail:
+    free(mail);
+    free(peer);
+    return result;
 }
 
 void mail_close(struct rh_msg *msg)
@@ -78,8 +86,7 @@ void mail_close(struct rh_msg *msg)
     rh_queue_destroy(mail->inbox);
     rh_segment_detach(mail->job, MSG_SID_LANES);
     rh_segment_detach(mail->job, MSG_SID_RETURNS);
-    if (mail->streams)
-        rh_segment_detach(mail->job, MSG_SID_BLOCKS);
+    rendezvous_close(mail);
     match_close(mail);
     free(mail->peer);
     free(mail);

@@ -4,7 +4,9 @@
  * fits. A message that nobody waits for is kept until somebody asks; how many may pile up is
  * limited by the senders' lanes and credit, not here.
  */
-#include "msg/mail.h"
+#include "msg/match.h"
+#include "msg/rendezvous/rendezvous.h"
+#include "msg/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,17 +41,26 @@ static void set_status(struct rh_request *receive, int source, int tag, size_t l
     receive->status = (struct rh_status){.source = source, .tag = tag, .length = length};
 }
 
-/* record: of an announced message, so that it can be put back without memory. Taken over. */
+static void hand_over_long(struct mail *mail, struct rh_request *receive,
+                           const struct arrived *arrived, struct unexpected *record)
+{
+    memcpy(&receive->in.rts, arrived->data, sizeof(receive->in.rts));
+    receive->in.record = record;
+    receive->status.length = receive->in.rts.length;
+    int result = rendezvous_receive(mail, receive);
+    if (result == 0)
+        return;
+    match_put_back(mail, receive);
+    request_complete(receive, result);
+}
+
+/* record: of an RTS, so that it can be put back without memory. Taken over. */
 static void hand_over(struct mail *mail, struct rh_request *receive, const struct arrived *arrived,
                       struct unexpected *record)
 {
     set_status(receive, arrived->source, arrived->head->tag, arrived->length);
-    if (arrived->head->kind == SLOT_ANNOUNCE) {
-        receive->record = record;
-        memcpy(&receive->announced, arrived->data, sizeof(receive->announced));
-        receive->status.length = receive->announced.length;
-        receive->arrival = arrived->arrival;
-        stream_receive(mail, receive);
+    if (arrived->head->kind == SLOT_RTS) {
+        hand_over_long(mail, receive, arrived, record);
     } else {
         free(record);
         deliver(receive, arrived->data, arrived->length);
@@ -100,12 +111,12 @@ static bool is_well_formed(const struct arrived *arrived)
     case SLOT_INLINED:
     case SLOT_BLOCK:
         return true;
-    case SLOT_ANNOUNCE:
-        return arrived->length >= sizeof(struct announcement);
-    case SLOT_PROCEED:
-        return arrived->length >= sizeof(struct go_ahead);
-    case SLOT_FINISHED:
-    case SLOT_WITHDRAWN:
+    case SLOT_RTS:
+        return arrived->length >= sizeof(struct rts);
+    case SLOT_CTS:
+        return arrived->length >= sizeof(struct cts);
+    case SLOT_WITHDRAW_ACK:
+    case SLOT_WITHDRAW:
     case SLOT_HOLD:
     case SLOT_HELD:
     case SLOT_LET_GO:
@@ -114,43 +125,19 @@ static bool is_well_formed(const struct arrived *arrived)
     return false; /* a broken peer's; there is nobody to tell */
 }
 
-static bool take_control(struct mail *mail, const struct arrived *arrived)
-{
-    struct go_ahead go_ahead;
-    uint64_t send_id;
-    if (arrived->head->kind == SLOT_PROCEED) {
-        memcpy(&go_ahead, arrived->data, sizeof(go_ahead));
-        return stream_proceed(mail, arrived->source, &go_ahead);
-    }
-    memcpy(&send_id, arrived->data, sizeof(send_id));
-    switch (arrived->head->kind) {
-    case SLOT_WITHDRAWN:
-        return stream_withdrawn(mail, arrived->source, send_id);
-    case SLOT_HOLD:
-        return stream_hold(mail, arrived->source, send_id);
-    case SLOT_HELD:
-        return stream_held(mail, arrived->source, send_id);
-    case SLOT_LET_GO:
-        stream_let_go(mail, arrived->source, send_id);
-        return true;
-    }
-    stream_finished(mail, arrived->source, send_id);
-    return true;
-}
-
 bool match_arrival(struct mail *mail, struct arrived *arrived)
 {
     ASSERT((unsigned)arrived->source < (unsigned)mail->size);
     if (!is_well_formed(arrived))
         return true;
-    if (arrived->head->kind >= SLOT_PROCEED)
-        return take_control(mail, arrived);
+    if (arrived->head->kind >= SLOT_CTS)
+        return rendezvous_control(mail, arrived->source, arrived->head->kind, arrived->data);
     arrived->arrival = mail->arrivals++;
     struct rh_request *receive = find_posted(mail, arrived->source, arrived->head->tag);
     if (!receive)
         return hold(mail, arrived);
     struct unexpected *record = NULL;
-    if (arrived->head->kind == SLOT_ANNOUNCE && !(record = make_record(arrived)))
+    if (arrived->head->kind == SLOT_RTS && !(record = make_record(arrived)))
         return false;
     list_remove(&mail->posted, receive);
     hand_over(mail, receive, arrived, record);
@@ -179,7 +166,6 @@ static void take_own(struct mail *mail, struct rh_request *receive, struct rh_re
     set_status(receive, mail->rank, send->tag, send->length);
     deliver(receive, send->buffer, send->length);
     counter_add(mail->counters, COUNTER_MSG_PUSH, 1);
-    list_remove(&mail->sending, send);
     request_complete(send, 0);
 }
 
@@ -208,7 +194,7 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
                                   .length = message->length};
         ASSERT(mail->peer[message->source].held > 0);
         mail->peer[message->source].held--;
-        if (head.kind == SLOT_ANNOUNCE) {
+        if (head.kind == SLOT_RTS) {
             hand_over(mail, receive, &arrived, message);
         } else {
             hand_over(mail, receive, &arrived, NULL);
@@ -230,10 +216,10 @@ void match_fill_status(const struct unexpected *message, struct rh_status *statu
     status->length = message->length;
     if (message->own_send) {
         status->length = message->own_send->length;
-    } else if (message->head.kind == SLOT_ANNOUNCE) {
-        struct announcement announcement;
-        memcpy(&announcement, message->data, sizeof(announcement));
-        status->length = announcement.length;
+    } else if (message->head.kind == SLOT_RTS) {
+        struct rts rts;
+        memcpy(&rts, message->data, sizeof(rts));
+        status->length = rts.length;
     }
 }
 
@@ -263,8 +249,6 @@ void match_own(struct mail *mail, struct rh_request *send)
         hold_own(mail, send);
         return;
     }
-    list_append(&mail->sending, send);
-    send->state = STATE_ANNOUNCED;
     if (receive) {
         list_remove(&mail->posted, receive);
         take_own(mail, receive, send);
@@ -272,7 +256,6 @@ void match_own(struct mail *mail, struct rh_request *send)
     }
     struct unexpected *message = calloc(1, sizeof(*message));
     if (!message) {
-        list_remove(&mail->sending, send);
         request_complete(send, RH_ENOSPACE);
         return;
     }
@@ -280,22 +263,21 @@ void match_own(struct mail *mail, struct rh_request *send)
     message->arrival = mail->arrivals++;
     message->head.tag = send->tag;
     message->own_send = send;
+    send->state = STATE_UNDERWAY;
     keep(mail, message);
 }
 
 void match_put_back(struct mail *mail, struct rh_request *receive)
 {
-    struct unexpected *message = receive->record;
-    struct arrived arrived = {
-        .source = receive->status.source,
-        .arrival = receive->arrival,
-        .head = &(struct slot_head){.tag = receive->status.tag, .kind = SLOT_ANNOUNCE},
-        .data = (const char *)&receive->announced,
-        .length = sizeof(receive->announced)};
-    ASSERT(message);
+    struct unexpected *message = receive->in.record;
+    struct arrived arrived = {.source = message->source,
+                              .arrival = message->arrival,
+                              .head = &message->head,
+                              .data = message->data,
+                              .length = message->length};
     struct unexpected **link = &mail->unexpected_first;
-    receive->record = NULL;
-    struct rh_request *other = find_posted(mail, arrived.source, receive->status.tag);
+    receive->in.record = NULL;
+    struct rh_request *other = find_posted(mail, message->source, message->head.tag);
     if (other) {
         list_remove(&mail->posted, other);
         hand_over(mail, other, &arrived, message);
@@ -324,13 +306,13 @@ void match_forget_own(struct mail *mail, const struct rh_request *send)
     free(message);
 }
 
-/* An announced message whose sender is gone cannot be had any more. */
+/* A long message whose sender is gone cannot be had any more. */
 void match_drop_gone(struct mail *mail)
 {
     struct unexpected **link = &mail->unexpected_first;
     while (*link) {
         struct unexpected *message = *link;
-        if (message->head.kind != SLOT_ANNOUNCE || !mail->peer[message->source].is_gone) {
+        if (message->head.kind != SLOT_RTS || !mail->peer[message->source].is_gone) {
             link = &message->next;
             continue;
         }

@@ -7,19 +7,22 @@
  * push and nothing else; all others append to the receiver's one inbox. So receiving costs the same
  * however many senders there are, and a busy pair is as fast as the memory allows.
  *
- * Small messages travel inside the slot; middle ones are pushed into a block of the lane first (or
- * appended whole); large ones are announced only, and once the receiver has a place for them they
- * are either streamed through blocks by pushes, or moved at one go by the receiver (pull), or by
- * both ends together, each copying what the other has not begun (joint). A lane that is full, an
- * inbox without credit, a stream without blocks: each makes the sender wait, so a receiver that
- * does not receive needs bounded memory.
+ * Short messages travel inside the slot; middle ones are pushed into a block of the lane first (or
+ * appended whole); of long ones the slot only says that they are there (RTS), and they move once
+ * the receiver has a place for them: rendezvous/rendezvous.h tells how. Which of the three it is is
+ * decided once per message, by choose() in progress.c. A lane that is full, an inbox without
+ * credit, a stream without blocks: each makes the sender wait, so a receiver that does not receive
+ * needs bounded memory.
  *
- *   mailbox.c   open and close, peers            match.c    posted receives and unexpected messages
- *   post.c      to peers that may be stopped
- *   wire.c      slots: lanes and inbox           stream.c   large messages by pushes through blocks
- *   joint.c     the same by both ends            request.c  the public calls
+ *   layout.h    what peers write                 request.h   sends and receives
+ *   mail.h      what a mailbox knows             mailbox.c   open and close
+ *   send_receive.c, request.c                    the public calls
  *   progress.c  what arrives, what can go on
- *   lock.c, set.c, barrier.c, collective.c …     each with memory of its own, not part of this
+ *   wire.c      slots: lanes and inbox           match.c     posted receives, unexpected messages
+ *   post.c      to peers that may be stopped     control.c   slots that are no messages
+ *
+ *   rendezvous/  long messages
+ *   lock/, set/  each with memory of its own, not part of this
  */
 #ifndef MSG_MSG_H
 #define MSG_MSG_H
@@ -38,8 +41,8 @@
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 
 struct mail;    /* send and receive: mail.h */
-struct locks;   /* lock.c */
-struct set_hub; /* set.c */
+struct locks;   /* lock/lock.h */
+struct set_hub; /* set/set.h */
 
 struct rh_msg {
     struct rh_job *job;

@@ -283,7 +283,7 @@ static bool is_settled(void *context)
 {
     struct settling *settling = context;
     bool is_told = post_tellings(settling->mail, settling->rank);
-    return progress_controls(settling->mail, settling->rank) && is_told;
+    return control_settle(settling->mail, settling->rank) && is_told;
 }
 
 void post_close(struct mail *mail)
@@ -302,7 +302,7 @@ void post_close(struct mail *mail)
             post_withdraw(mail, &peer->posted[i]);
         while (peer->tellings)
             drop_telling(mail, &peer->tellings);
-        progress_drop_controls(mail, rank);
+        control_drop(mail, rank);
         free(peer->doubt);
     }
 }

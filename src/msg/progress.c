@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What goes on by itself whenever somebody calls: arrivals are taken in, pending sends are tried
- * again in their order, streams move, and requests that hang on a rank that is gone are ended.
+ * again in their order, long ones move, and requests that hang on a rank that is gone are ended.
  */
-#include "msg/mail.h"
+#include "msg/progress.h"
+#include "msg/match.h"
+#include "msg/rendezvous/rendezvous.h"
+#include "msg/wire.h"
 #include "rma/inside.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define DEATHS_EVERY 16  /* looks between two looks at the number of deaths */
 #define ENDS_EVERY   256 /* and at every rank's state, since leaving is not counted */
 
 /* ---- Sends ---------------------------------------------------------------------------------- */
+
+/* How a message goes is decided once, when its receiver is known and nothing stands before it. */
+static enum protocol choose(const struct mail *mail, const struct rh_request *send)
+{
+    if (send->length <= SLOT_INLINE)
+        return PROTOCOL_INLINE;
+    bool may_block = mail->way == WAY_AUTO || mail->way == WAY_PUSH;
+    return may_block && send->length <= wire_block_most(mail, send->rank) ? PROTOCOL_BLOCK
+                                                                          : PROTOCOL_RENDEZVOUS;
+}
 
 static int try_inline(struct mail *mail, struct rh_request *send)
 {
@@ -24,47 +34,27 @@ static int try_inline(struct mail *mail, struct rh_request *send)
     return result;
 }
 
-static int try_push(struct mail *mail, struct rh_request *send)
+static int try_block(struct mail *mail, struct rh_request *send)
 {
-    if (send->length > BLOCK_LENGTH || (mail->way != WAY_AUTO && mail->way != WAY_PUSH))
-        return RH_ETOOBIG;
     int result = wire_block(mail, send->rank, send->tag, send->buffer, send->length);
     if (result == 0)
         counter_add(mail->counters, COUNTER_MSG_PUSH, 1);
     return result;
 }
 
-static int try_announce(struct mail *mail, struct rh_request *send)
-{
-    struct slot_head head = {
-        .tag = send->tag, .kind = SLOT_ANNOUNCE, .length = sizeof(send->announced)};
-    int result = wire_meet(mail, send->rank);
-    if (result == 0)
-        result = stream_announce(mail, send);
-    if (result < 0)
-        return result;
-    result = wire_slot(mail, send->rank, &head, &send->announced);
-    if (result == RH_EAGAIN)
-        return result;
-    if (result < 0) {
-        stream_release(mail, send);
-        return result;
-    }
-    send->state = STATE_ANNOUNCED;
-    list_append(&mail->sending, send);
-    return 0;
-}
-
-/* RH_EAGAIN: not now. 0: announced or complete. Else it failed. */
+/* RH_EAGAIN: not now. 0: complete, or goes on by itself. Else it failed, and is complete. */
 static int try_send(struct mail *mail, struct rh_request *send)
 {
-    int result = send->length <= SLOT_INLINE ? try_inline(mail, send) : try_push(mail, send);
-    if (result == RH_ETOOBIG) {
-        result = try_announce(mail, send);
-        if (result == 0)
-            return 0;
-    }
-    if (result != RH_EAGAIN)
+    int result = likely(mail->peer[send->rank].lane >= 0) ? 0 : wire_prepare(mail, send->rank);
+    if (result == 0 && send->out.protocol == PROTOCOL_UNDECIDED)
+        send->out.protocol = choose(mail, send);
+    bool is_long = send->out.protocol == PROTOCOL_RENDEZVOUS;
+    if (result == 0 && is_long)
+        result = rendezvous_send(mail, send);
+    else if (result == 0)
+        result = send->out.protocol == PROTOCOL_INLINE ? try_inline(mail, send)
+                                                       : try_block(mail, send);
+    if (result != RH_EAGAIN && !(result == 0 && is_long))
         request_complete(send, result);
     return result;
 }
@@ -112,83 +102,36 @@ static void retry_pending(struct mail *mail, int rank)
     }
 }
 
-/* ---- Control slots -------------------------------------------------------------------------- */
-
-/* Whether it is over: sent, or the peer is gone or has closed its mailbox and needs it no more. */
-static bool try_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
-{
-    int result = wire_control(mail, rank, head, data);
-    return result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG;
-}
-
-bool progress_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
-{
-    ASSERT(head->length <= sizeof(((struct slot *)0)->data));
-    struct list *controls = &mail->peer[rank].controls;
-    if (!controls->first && try_control(mail, rank, head, data))
-        return true;
-    struct rh_request *control = calloc(1, sizeof(*control));
-    if (!control)
-        return false;
-    control->kind_of = REQUEST_CONTROL;
-    control->rank = rank;
-    control->control.head = *head;
-    memcpy(control->control.data, data, head->length);
-    list_append(controls, control);
-    mail->pending_count++;
-    return true;
-}
-
-static void drop_control(struct mail *mail, struct rh_request *control)
-{
-    list_remove(&mail->peer[control->rank].controls, control);
-    ASSERT(mail->pending_count > 0);
-    mail->pending_count--;
-    free(control);
-}
-
-bool progress_controls(struct mail *mail, int rank)
-{
-    struct rh_request *control;
-    while ((control = mail->peer[rank].controls.first) != NULL &&
-           try_control(mail, rank, &control->control.head, control->control.data))
-        drop_control(mail, control);
-    return control == NULL && post_settle(mail, rank);
-}
-
-void progress_drop_controls(struct mail *mail, int rank)
-{
-    while (mail->peer[rank].controls.first)
-        drop_control(mail, mail->peer[rank].controls.first);
-}
-
 /* ---- Ends ----------------------------------------------------------------------------------- */
+
+static void abort_send(struct mail *mail, struct rh_request *send)
+{
+    if (send->state == STATE_PENDING) {
+        list_remove(&mail->peer[send->rank].pending, send);
+        mail->pending_count--;
+    }
+    if (send->rank == mail->rank)
+        match_forget_own(mail, send);
+    else
+        rendezvous_withdraw(mail, send);
+}
+
+static void abort_receive(struct mail *mail, struct rh_request *receive)
+{
+    if (receive->state == STATE_PENDING)
+        list_remove(&mail->posted, receive);
+    else if (rendezvous_abandon(mail, receive))
+        match_put_back(mail, receive);
+}
 
 void progress_abort(struct mail *mail, struct rh_request *request, int result)
 {
     ASSERT(turn_is_taken(&mail->turn));
-    ASSERT(request->kind_of != REQUEST_CONTROL);
     ASSERT(request->state != STATE_COMPLETE);
-    bool is_send = request->kind_of == REQUEST_SEND;
-    if (is_send && request->state == STATE_PENDING) {
-        list_remove(&mail->peer[request->rank].pending, request);
-        mail->pending_count--;
-        stream_release(mail, request);
-    } else if (is_send) {
-        list_remove(&mail->sending, request);
-        if (request->rank == mail->rank)
-            match_forget_own(mail, request);
-        else
-            stream_withdraw(mail, request);
-    } else if (request->state == STATE_PENDING) {
-        list_remove(&mail->posted, request);
-    } else if (request->state == STATE_MATCHED) {
-        list_remove(&mail->matched, request);
-        if (!mail->peer[request->status.source].is_gone)
-            match_put_back(mail, request);
-    } else {
-        stream_abandon(mail, request);
-    }
+    if (request->is_send)
+        abort_send(mail, request);
+    else
+        abort_receive(mail, request);
     request_complete(request, result);
 }
 
@@ -196,11 +139,9 @@ static void end_list(struct mail *mail, struct list *list)
 {
     for (struct rh_request *request = list->first, *next; request; request = next) {
         next = request->next;
-        bool is_matched = request->kind_of == REQUEST_RECEIVE && request->state != STATE_PENDING;
-        int peer = is_matched ? request->status.source : request->rank;
-        if (peer == RH_ANY_RANK || !mail->peer[peer].is_gone)
+        if (request->rank == RH_ANY_RANK || !mail->peer[request->rank].is_gone)
             continue;
-        request->status.source = peer;
+        request->status.source = request->rank;
         progress_abort(mail, request, RH_EDEAD);
     }
 }
@@ -223,19 +164,15 @@ static void end_orphans(struct mail *mail)
     if (!find_gone(mail))
         return;
     wire_poll(mail);
-    stream_progress(mail);
+    rendezvous_progress(mail);
     match_drop_gone(mail);
     end_list(mail, &mail->posted);
-    end_list(mail, &mail->matched);
-    end_list(mail, &mail->sending);
-    stream_end_gone(mail);
+    rendezvous_end_gone(mail);
     for (int rank = 0; rank < mail->size; rank++) {
-        struct peer *peer = &mail->peer[rank];
-        if (!peer->is_gone)
+        if (!mail->peer[rank].is_gone)
             continue;
-        end_list(mail, &peer->pending);
-        while (peer->controls.first)
-            drop_control(mail, peer->controls.first);
+        end_list(mail, &mail->peer[rank].pending);
+        control_drop(mail, rank);
     }
 }
 
@@ -255,7 +192,7 @@ static void retry_all(struct mail *mail)
     for (int rank = 0; rank < mail->size; rank++) {
         post_settle(mail, rank);
         post_tellings(mail, rank);
-        progress_controls(mail, rank);
+        control_settle(mail, rank);
         retry_pending(mail, rank);
     }
 }
@@ -267,9 +204,8 @@ void progress(struct mail *mail)
     wire_poll(mail);
     if (unlikely(mail->pending_count > 0))
         retry_all(mail);
-    if (unlikely(mail->sending.first || mail->active_in > 0 || mail->matched.first ||
-                 mail->untold_count > 0))
-        stream_progress(mail);
+    if (unlikely(mail->long_count > 0))
+        rendezvous_progress(mail);
     if (unlikely(++mail->looks % DEATHS_EVERY == 0))
         look_for_ends(mail);
     /* What we have done may be what another thread of this process sleeps for. */
@@ -287,8 +223,7 @@ struct beside {
 static bool has_work(struct mail *mail)
 {
     mail_take(mail);
-    bool has = mail->posted.first || mail->matched.first || mail->sending.first ||
-               mail->active_in > 0 || mail->pending_count > 0 || mail->untold_count > 0;
+    bool has = mail->posted.first || mail->long_count > 0 || mail->pending_count > 0;
     mail_give(mail);
     return has;
 }

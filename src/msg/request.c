@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The public calls of send and receive.
+ * The public calls of send and receive that have requests, and probe; and what all of them share:
+ * waiting, and saying what went wrong.
  */
-#include "msg/mail.h"
+#include "msg/call.h"
+#include "msg/match.h"
+#include "msg/progress.h"
+#include "msg/rendezvous/rendezvous.h"
+#include "msg/wire.h"
 #include "rma/inside.h"
 
 #include <stdlib.h>
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-static int check_send(const struct mail *mail, int rank, int tag)
+int call_refuse_send(const struct mail *mail, int rank, int tag)
 {
-    if (likely((unsigned)rank < (unsigned)mail->size && tag >= 0))
-        return 0;
     return error_set(RH_EINVALID, ERROR_NO_RANK,
                      "send to rank %d with tag %d: ranks are 0 to %d, tags 0 or more", rank, tag,
                      mail->size - 1);
 }
 
-static int check_receive(const struct mail *mail, int rank, int tag)
+int call_refuse_receive(const struct mail *mail, int rank, int tag)
 {
-    bool rank_is_valid = rank == RH_ANY_RANK || (unsigned)rank < (unsigned)mail->size;
-    if (likely(rank_is_valid && (tag >= 0 || tag == RH_ANY_TAG)))
-        return 0;
     return error_set(
         RH_EINVALID, ERROR_NO_RANK,
         "receive from rank %d with tag %d: ranks are 0 to %d or RH_ANY_RANK, tags 0 or "
@@ -32,13 +32,12 @@ static int check_receive(const struct mail *mail, int rank, int tag)
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* Why a request failed, said in the thread that asks, not in the one that found out. */
-static int explain(const struct rh_request *request)
+int call_explain(const struct rh_request *request)
 {
     int result = request->result, peer = request->rank;
-    if (request->kind_of == REQUEST_RECEIVE && peer == RH_ANY_RANK)
+    if (!request->is_send && peer == RH_ANY_RANK)
         peer = request->status.source;
-    const char *what = request->kind_of == REQUEST_SEND ? "a send to" : "a receive from";
+    const char *what = request->is_send ? "a send to" : "a receive from";
     if (result == RH_ETOOBIG)
         return error_set(result, peer,
                          "a message of %zu bytes from rank %d came for a buffer of %zu; it was cut",
@@ -49,11 +48,6 @@ static int explain(const struct rh_request *request)
     if (result == RH_ECANCELED)
         return error_set(result, peer, "%s rank %d: the sender gave up", what, peer);
     return error_set(result, peer, "%s rank %d: %s", what, peer, rh_error_name(result));
-}
-
-static int result_of(const struct rh_request *request)
-{
-    return likely(request->result == 0) ? 0 : explain(request);
 }
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -104,19 +98,18 @@ static bool any_is_complete(void *context)
 /* Whom a request waits for. A receive from any rank that has found its message waits for one. */
 static int awaited(const struct rh_request *request)
 {
-    bool is_matched = request->kind_of == REQUEST_RECEIVE && request->state != STATE_PENDING;
+    bool is_matched = !request->is_send && request->state != STATE_PENDING;
     return is_matched ? request->status.source : request->rank;
 }
 
 /* What a wait is about, for people. */
-static void describe_request(const struct mail *mail, const struct rh_request *request,
-                             struct wait_note *note)
+static void describe_request(const struct rh_request *request, struct wait_note *note)
 {
-    *note = (struct wait_note){.call = request->kind_of == REQUEST_SEND ? WAIT_SEND : WAIT_RECEIVE,
+    *note = (struct wait_note){.call = request->is_send ? WAIT_SEND : WAIT_RECEIVE,
                                .peer = awaited(request),
                                .number = (uint64_t)(int64_t)request->tag,
                                .length = request->length,
-                               .moved = stream_moved(mail, request)};
+                               .moved = rendezvous_moved(request)};
 }
 
 static void describe(void *context, struct wait_note *note)
@@ -132,7 +125,7 @@ static void describe(void *context, struct wait_note *note)
         }
     }
     if (open == 1)
-        describe_request(waiting->mail, last, note);
+        describe_request(last, note);
     else
         *note = (struct wait_note){.call = WAIT_REQUESTS, .peer = RH_ANY_RANK, .number = open};
     mail_give(waiting->mail);
@@ -182,8 +175,7 @@ static int wait_complete(struct rh_request *request, int64_t timeout_ns)
     return 0;
 }
 
-/* Waits for a request of ours on the stack; it is over in any case when this returns. */
-static int finish(struct rh_request *request)
+int call_finish(struct rh_request *request)
 {
     struct mail *mail = request->msg->mail;
     int result = wait_complete(request, RH_TIMEOUT_DEFAULT);
@@ -196,89 +188,7 @@ static int finish(struct rh_request *request)
     }
     if (result < 0 && request->result == result)
         return result; /* explained already, by the wait */
-    return result_of(request);
-}
-
-/* ---- Blocking calls ------------------------------------------------------------------------- */
-
-static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
-{
-    struct mail *mail = msg->mail;
-    struct rh_request send = {.msg = msg,
-                              .kind_of = REQUEST_SEND,
-                              .rank = rank,
-                              .tag = tag,
-                              .buffer = (char *)(uintptr_t)data,
-                              .length = length};
-    progress_send(mail, &send);
-    if (send.state != STATE_COMPLETE)
-        progress(mail);
-    bool is_complete = send.state == STATE_COMPLETE;
-    mail_give(mail);
-    return is_complete ? result_of(&send) : finish(&send);
-}
-
-int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
-{
-    struct mail *mail = msg->mail;
-    int result = check_send(mail, rank, tag);
-    if (unlikely(result < 0))
-        return result;
-    mail_take(mail);
-    struct peer *peer = &mail->peer[rank];
-    if (unlikely(length > SLOT_INLINE || peer->lane < 0 || peer->pending.first ||
-                 !lane_has_room(mail, rank)))
-        return send_slow(msg, rank, tag, data, length);
-    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    result = wire_lane(mail, rank, &head, data);
-    if (unlikely(result < 0))
-        return send_slow(msg, rank, tag, data, length);
-    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
-    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
-    mail_give(mail);
-    return 0;
-}
-
-int rh_multicast(struct rh_msg *msg, const struct rh_recipients *to, int tag, const void *data,
-                 size_t length)
-{
-    int first_error = 0;
-    for (size_t i = 0; i < to->rank_count; i++) {
-        int result = rh_send(msg, to->ranks[i], tag, data, length);
-        if (result < 0 && first_error == 0)
-            first_error = result;
-    }
-    return first_error;
-}
-
-int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
-            struct rh_status *status)
-{
-    struct mail *mail = msg->mail;
-    int result = check_receive(mail, rank, tag);
-    if (unlikely(result < 0))
-        return result;
-    struct rh_request receive = {.msg = msg,
-                                 .kind_of = REQUEST_RECEIVE,
-                                 .rank = rank,
-                                 .tag = tag,
-                                 .buffer = buffer,
-                                 .length = room};
-    mail_take(mail);
-    if (likely(wire_take_next(mail, &receive, &receive.status))) {
-        mail_give(mail);
-        if (status)
-            *status = receive.status;
-        return 0;
-    }
-    if (!match_receive(mail, &receive))
-        progress(mail);
-    bool is_complete = receive.state == STATE_COMPLETE;
-    mail_give(mail);
-    result = is_complete ? result_of(&receive) : finish(&receive);
-    if (status && (result == 0 || result == RH_ETOOBIG))
-        *status = receive.status;
-    return result;
+    return call_result(request);
 }
 
 /* ---- Requests ------------------------------------------------------------------------------- */
@@ -296,11 +206,11 @@ static struct rh_request *make_request(const struct rh_request *like)
 int rh_isend(struct rh_msg *msg, int rank, int tag, const void *data, size_t length,
              struct rh_request **request)
 {
-    int result = check_send(msg->mail, rank, tag);
+    int result = call_check_send(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_request *send = make_request(&(struct rh_request){.msg = msg,
-                                                                .kind_of = REQUEST_SEND,
+                                                                .is_send = true,
                                                                 .rank = rank,
                                                                 .tag = tag,
                                                                 .buffer = (char *)(uintptr_t)data,
@@ -317,15 +227,11 @@ int rh_isend(struct rh_msg *msg, int rank, int tag, const void *data, size_t len
 int rh_irecv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
              struct rh_request **request)
 {
-    int result = check_receive(msg->mail, rank, tag);
+    int result = call_check_receive(msg->mail, rank, tag);
     if (result < 0)
         return result;
-    struct rh_request *receive = make_request(&(struct rh_request){.msg = msg,
-                                                                   .kind_of = REQUEST_RECEIVE,
-                                                                   .rank = rank,
-                                                                   .tag = tag,
-                                                                   .buffer = buffer,
-                                                                   .length = room});
+    struct rh_request *receive = make_request(&(struct rh_request){
+        .msg = msg, .rank = rank, .tag = tag, .buffer = buffer, .length = room});
     if (!receive)
         return RH_ENOSPACE;
     mail_take(msg->mail);
@@ -339,7 +245,7 @@ int rh_irecv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
 /* The request is complete: its result, and it is gone. */
 static int collect(struct rh_request *request, struct rh_status *status)
 {
-    int result = result_of(request);
+    int result = call_result(request);
     if (status && (result == 0 || result == RH_ETOOBIG))
         *status = request->status;
     free(request);
@@ -419,8 +325,8 @@ int rh_cancel(struct rh_request *request)
     struct mail *mail = request->msg->mail;
     int result = RH_EAGAIN;
     mail_take(mail);
-    bool is_own = request->kind_of == REQUEST_SEND && request->rank == mail->rank &&
-                  request->state == STATE_ANNOUNCED;
+    bool is_own = request->is_send && request->rank == mail->rank &&
+                  request->state == STATE_UNDERWAY;
     if (request->state == STATE_PENDING || is_own) {
         progress_abort(mail, request, RH_ECANCELED);
         result = 0;
@@ -462,7 +368,7 @@ static void describe_probe(void *context, struct wait_note *note)
 int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, int64_t timeout_ns)
 {
     struct probe probe = {.waiting.mail = msg->mail, .rank = rank, .tag = tag};
-    int result = check_receive(msg->mail, rank, tag);
+    int result = call_check_receive(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_until until = {

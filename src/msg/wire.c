@@ -7,8 +7,9 @@
  * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says
  * how many of the former there were, and is left alone until they have been taken.
  */
+#include "msg/wire.h"
 #include "base/clock.h"
-#include "msg/mail.h"
+#include "msg/match.h"
 #include "rma/inside.h"
 
 #include <stddef.h>
@@ -102,7 +103,7 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
 
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as
  * denied. */
-int wire_meet(struct mail *mail, int rank)
+static int meet(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
     if (peer->is_open)
@@ -151,11 +152,10 @@ void wire_close(struct mail *mail)
     post_close(mail);
 }
 
-/* Before the first slot to a peer, and while it has no lane. */
-static int prepare(struct mail *mail, int rank)
+int wire_prepare(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
-    int result = wire_meet(mail, rank);
+    int result = meet(mail, rank);
     if (result < 0)
         return result;
     if (peer->lane < 0 && !peer->wants_no_lane && peer->sent++ >= LANE_AFTER)
@@ -176,22 +176,11 @@ static int append_with_credit(struct mail *mail, int rank, const struct slot_hea
     return result;
 }
 
-int wire_control(struct mail *mail, int rank, const struct slot_head *head, const void *data)
-{
-    return post_append(mail, rank, head, data);
-}
-
 int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const void *data)
 {
-    struct peer *peer = &mail->peer[rank];
     ASSERT(rank != mail->rank); /* what goes to ourselves never leaves the process */
     ASSERT(head->length <= SLOT_INLINE);
-    if (unlikely(peer->lane < 0)) {
-        int result = prepare(mail, rank);
-        if (result < 0)
-            return result;
-    }
-    if (peer->lane < 0)
+    if (mail->peer[rank].lane < 0)
         return append_with_credit(mail, rank, head, data);
     if (!lane_has_room(mail, rank))
         return RH_EAGAIN;
@@ -202,15 +191,8 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
 {
     struct peer *peer = &mail->peer[rank];
     struct slot_head head = {.tag = tag, .kind = SLOT_BLOCK, .length = (uint16_t)length};
-    if (peer->lane < 0) {
-        int result = prepare(mail, rank);
-        if (result < 0)
-            return result;
-    }
     if (peer->lane < 0)
-        return length > INBOX_LENGTH ? RH_ETOOBIG : append_with_credit(mail, rank, &head, data);
-    if (length > BLOCK_LENGTH)
-        return RH_ETOOBIG;
+        return append_with_credit(mail, rank, &head, data);
     if (!lane_has_room(mail, rank) || !has_block(mail, rank))
         return RH_EAGAIN;
     uint64_t at = block_offset(peer->lane, peer->blocks_sent);
@@ -264,8 +246,8 @@ static bool take_from_lane(struct mail *mail, int index)
 bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status)
 {
     int index = receive->rank == RH_ANY_RANK ? -1 : mail->peer[receive->rank].lane_in;
-    bool is_alone = !mail->unexpected_first && !mail->posted.first && !mail->sending.first &&
-                    mail->pending_count == 0 && mail->active_in == 0;
+    bool is_alone = !mail->unexpected_first && !mail->posted.first && mail->long_count == 0 &&
+                    mail->pending_count == 0;
     if (index < 0 || !is_alone) /* what else is under way must go on too */
         return false;
     struct lane_in *lane = &mail->lane_in[index];
@@ -303,7 +285,7 @@ static bool adopt_lane(struct mail *mail, int index)
         return false;
     mail->lane_in[index].source = source;
     mail->peer[source].lane_in = index;
-    wire_meet(mail, source); /* whether what it sends comes by itself */
+    meet(mail, source); /* whether what it sends comes by itself */
     return true;
 }
 
@@ -332,7 +314,7 @@ static bool take_append(struct mail *mail, const struct rh_arrival *arrival)
     if (unlikely(!post_is_next(mail, arrival->source, &head)))
         return true; /* it came before */
     struct arrived arrived = {.source = arrival->source,
-                              .by_inbox = head.kind <= SLOT_ANNOUNCE,
+                              .by_inbox = head.kind <= SLOT_RTS,
                               .head = &head,
                               .data = (const char *)arrival->data + sizeof(head),
                               .length = arrival->length - sizeof(head)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The barrier of a set whose members count themselves in: src/msg/barrier.c (pass_counter,
- * release_all, look_around, is_complete), set_call.c (what was called) and set.c (set_break).
+ * The barrier of a set whose members count themselves in: src/msg/set/barrier.c (pass_counter,
+ * release_all, look_around, is_complete), call.c (what was called) and set.c (set_break).
  *
  * MEMBERS members pass BARRIERS barriers and then leave the job; the counter stands in the memory of
  * member 0, the center. DEATHS of them stop at any step, which the others learn some time later; the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A chunk of a large message whose push timed out: src/msg/stream.c (move_chunk, stream_may_repeat,
- * stream_hold, stream_let_go, close_stream).
+ * A chunk of a long message whose push timed out: src/msg/rendezvous, send.c (is_kept_back, let_go)
+ * and receive.c (receive_take_hold, receive_take_let_go, close_stream).
  *
  * The messages of two senders go through one block of a receiver's stream, one after the other. A
  * push that timed out has landed, or will, or is lost. It must be made again, for it may be lost;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A large message that both ends copy: src/msg/joint.c (claim, push_claimed, joint_progress_in) and
- * the end of it in stream.c (stream_abandon, stream_finish).
+ * A long message that both ends copy: src/msg/rendezvous/both_ends.c (claim, push_claimed,
+ * both_ends_pull) and the end of it in receive.c (rendezvous_abandon, advance).
  *
  * MESSAGES come one after the other through the same stream of a receiver, each from a sender of its
  * own, in CHUNKS chunks. A sender may hear late, or only when all is over, that it may push. The

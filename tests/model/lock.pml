@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lock: src/msg/lock.c (request, unlock), lock_wait.c (lock_wait_behind, lock_hand_over, give_up,
- * lock_is_broken), lock_repair.c (begin, close_queue, take_stock, mend), lock_plan.c.
+ * The lock: src/msg/lock/lock.c (request, unlock), wait.c (lock_wait_behind, lock_hand_over, give_up,
+ * lock_is_broken), repair.c (begin, close_queue, take_stock, mend), plan.c.
  *
  * RANKS ranks take and release one lock whose representative lives on; DEATHS of them stop at any
  * step, which the others learn some time later. LEAVERS ranks may only try, or give up waiting and

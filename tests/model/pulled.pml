@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A large message that its receiver pulls, and how the sender learns that it is there:
- * src/msg/stream.c, tell_pulled(), and post_once() and post_swap() in src/msg/post.c.
+ * tell_all() in src/msg/rendezvous/receive.c, and post_once() and post_swap() in src/msg/post.c.
  *
  * The sender keeps a word for each place, and messages use a place in turn, also those to different
  * receivers. The word names its message. The receiver pulls, then starts one push of that word, for

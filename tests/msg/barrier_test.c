@@ -11,7 +11,7 @@
  *   death     a member dies somewhere: all others get RH_EDEAD, then and later
  */
 #include "member.h"
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 #define SID_NOTES 5u
 #define RANKS_MAX 64

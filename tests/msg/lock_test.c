@@ -13,7 +13,7 @@
  *   home       the rank that looks after the lock dies: all get RH_EDEAD
  */
 #include "member.h"
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 
 #define SID_NOTES 5u
 #define LOCKS     3

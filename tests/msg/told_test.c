@@ -13,7 +13,7 @@
  *           so until it is let go
  */
 #include "member.h"
-#include "msg/mail.h"
+#include "msg/rendezvous/parts.h"
 
 #define LENGTH   (2 * STREAM_BLOCK)
 #define SID_TURN 9
@@ -62,7 +62,7 @@ static void send_both(struct member *member, char *data)
     MEMBER_OK(member, rh_isend(member->msg, 1, FIRST, data, LENGTH, &first));
     MEMBER_OK(member, rh_wait_request(first, NULL, PATIENCE_NS));
     MEMBER_OK(member, rh_isend(member->msg, last, SECOND, data, LENGTH, &second));
-    MEMBER_CHECK(member, second->send_id == SENDS_MOST); /* the same place */
+    MEMBER_CHECK(member, second->out.rts.send_id == SENDS_MOST); /* the same place */
     tell(member, last, 1);
     await(member, 1, 2);
     if (last == 1) {
@@ -123,7 +123,7 @@ static void send_chunks(struct member *member, char *data)
 static void take_chunks(struct member *member, char *data)
 {
     struct rh_request *first;
-    const struct stream_in *stream = &member->msg->mail->stream_in[0];
+    const struct stream *stream = &member->msg->mail->rendezvous->stream[0];
     MEMBER_OK(member, rh_probe(member->msg, 0, FIRST, NULL, PATIENCE_NS));
     MEMBER_OK(member, rh_irecv(member->msg, 0, FIRST, data, LENGTH, &first));
     await(member, 0, 1);

@@ -3,15 +3,20 @@
  * A large message that its sender gives up while it moves: withdraw_test CASE SEED, on two ranks,
  * with RHINET_MSG_WAY=ring.
  *
- *   again   the receiver gets RH_ECANCELED and says that it has heard, so that the sender's number
- *   of
+ *   again   the receiver gets RH_ECANCELED and says that it has heard, so that the sender's name of
  *           the message is free again: there are SENDS_MOST of them, and one more is sent
+ *
+ * And one whose RTS gets in only when there is a lane, by which the message could have gone in a
+ * block (RHINET_FAULT keeps rank 0 from appending):
+ *
+ *   late    it goes as was decided, and leaves no name in use
  */
 #include "job/job.h"
 #include "member.h"
-#include "msg/mail.h"
+#include "msg/rendezvous/parts.h"
 
 #define LENGTH   (2 * STREAM_BLOCKS * STREAM_BLOCK) /* more than fits: it does not end by itself */
+#define MIDDLE   4000
 #define TAG      3
 #define ROUNDS   5
 #define SID_TURN 9
@@ -44,10 +49,10 @@ static void await_politely(struct member *member, const uint64_t *word, uint64_t
     }
 }
 
-static bool has_numbers_out(const struct mail *mail)
+static bool has_names_out(const struct mail *mail)
 {
     for (int i = 0; i < SENDS_MOST / 64; i++) {
-        if (mail->send_ids[i] != 0)
+        if (mail->rendezvous->names[i] != 0)
             return true;
     }
     return false;
@@ -63,7 +68,7 @@ static void give_up_sends(struct member *member, char *data, const uint64_t *wor
         tell(member, (uint64_t)round + 1);
         await_politely(member, word, (uint64_t)round + 1);
     }
-    for (int64_t end_ms = member_now_ms() + 5000; has_numbers_out(member->msg->mail);) {
+    for (int64_t end_ms = member_now_ms() + 5000; has_names_out(member->msg->mail);) {
         MEMBER_CHECK(member, member_now_ms() < end_ms);
         MEMBER_CODE(member, rh_probe(member->msg, 1, TAG, NULL, 0), RH_EAGAIN);
     }
@@ -74,7 +79,7 @@ static void lose_receives(struct member *member, char *data, const uint64_t *wor
     struct rh_request *receive;
     for (int round = 0; round < ROUNDS; round++) {
         MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
-        for (int64_t end_ms = member_now_ms() + 20000; receive->state != STATE_STREAMING;) {
+        for (int64_t end_ms = member_now_ms() + 20000; !receive->in.stream;) {
             MEMBER_CHECK(member, member_now_ms() < end_ms);
             MEMBER_CODE(member, rh_test_request(receive, NULL), RH_EAGAIN);
         }
@@ -84,18 +89,31 @@ static void lose_receives(struct member *member, char *data, const uint64_t *wor
     }
 }
 
+static void send_late(struct member *member, char *data)
+{
+    _Static_assert(MIDDLE > INBOX_LENGTH && MIDDLE <= BLOCK_LENGTH, "its way depends on the lane");
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_send(member->msg, 1, TAG, data, MIDDLE));
+        MEMBER_CHECK(member, member->msg->mail->peer[1].lane >= 0);
+        MEMBER_CHECK(member, !has_names_out(member->msg->mail));
+    } else {
+        MEMBER_OK(member, rh_recv(member->msg, 0, TAG, data, MIDDLE, NULL));
+    }
+}
+
 static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     struct member member = {.job = job};
     struct rh_status status;
-    (void)name;
     member_start(&member, seed);
     char *data = calloc(1, LENGTH);
     uint64_t *word;
     MEMBER_CHECK(&member, data != NULL);
     MEMBER_OK(&member, rh_segment_alloc(member.job, SID_TURN, 8, (void **)&word));
     MEMBER_OK(&member, rh_segment_wait(member.job, 1 - member.rank, SID_TURN, RH_TIMEOUT_DEFAULT));
-    if (member.rank == 0) {
+    if (strcmp(name, "late") == 0) {
+        send_late(&member, data);
+    } else if (member.rank == 0) {
         give_up_sends(&member, data, word);
         memset(data, 7, LENGTH);
         MEMBER_OK(&member, rh_send(member.msg, 1, TAG, data, LENGTH));
@@ -106,6 +124,7 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     }
     tell(&member, ROUNDS + 1);
     await(&member, word, ROUNDS + 1);
+    MEMBER_CHECK(&member, member.msg->mail->long_count == 0); /* or short ones would go slowly */
     free(data);
     member_end(&member);
     return 0;

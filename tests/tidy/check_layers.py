@@ -58,6 +58,16 @@ BELOW = {
     "experiment/thesis": ["experiment", "cli", "base", "sim", "simulated"],
 }
 
+# Rooms of msg that stand side by side on it; long messages are the only one that it calls itself.
+for room in ("msg/lock", "msg/rendezvous", "msg/set"):
+    BELOW[room] = [*BELOW["msg"], "msg"]
+BELOW["msg"] = [*BELOW["msg"], "msg/rendezvous"]
+
+# What a room is called by, and must not call back.
+NO_WAY_BACK = {
+    "msg/rendezvous": ["msg/call.h", "msg/match.h", "msg/progress.h"],
+}
+
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
@@ -139,6 +149,8 @@ def judge(tree, path, target):
         return f"cli must not include {target}: it knows the commands in experiment/experiment.h"
     if own != "cli" and other != own and other not in BELOW.get(own, []):
         return f"{own} must not include {target}: {other} is not below it"
+    if target in NO_WAY_BACK.get(own, []):
+        return f"{own} must not call back what calls it: {target}"
     if is_hidden(inside, target):
         return f"{target} is private to {target.rsplit('/', 1)[0]}"
     return None

@@ -197,6 +197,18 @@ class Layers(Case):
         self.write("src/nic/other/other.c", SPDX)
         self.speaks(check_layers, "src/cache/tier/tier.c", "no rules")
 
+    def test_rooms_of_messages_stand_side_by_side(self):
+        for path in ("src/msg/lock/lock.h", "src/msg/match.h", "src/msg/mail.h",
+                     "src/msg/rendezvous/rendezvous.h"):
+            self.write(path, SPDX)
+        self.include("src/msg/mailbox.c", "msg/rendezvous/rendezvous.h")
+        self.include("src/msg/rendezvous/send.c", "msg/mail.h")
+        self.silent(check_layers)
+        self.include("src/msg/set/set.c", "msg/lock/lock.h")
+        self.speaks(check_layers, "msg/set must not include msg/lock/lock.h")
+        self.include("src/msg/rendezvous/send.c", "msg/match.h")
+        self.speaks(check_layers, "must not call back what calls it: msg/match.h", count=2)
+
     def test_what_a_sub_folder_shows(self):
         self.write("src/nic/martini/call.h", SPDX)
         self.write("src/nic/martini/client.h", SPDX)

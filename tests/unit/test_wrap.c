@@ -4,7 +4,7 @@
  * the year that it takes to get there.
  */
 #include "job/job.h"
-#include "msg/set.h"
+#include "msg/set/set.h"
 #include "nic/shm/queue_layout.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How sets work, and what set*.c, barrier.c and collective*.c share.
+ * How sets work, and what the files of src/msg/set share.
  *
  * A member has one segment per set. Where it is found stands in the member's directory, under the
  * set's number and a hash of its description; peers look it up when they first need it, so making a
@@ -206,7 +206,15 @@ static inline bool set_try_again(int result, int *tries)
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
 int set_find_gone(const struct rh_set *set, bool left);
 
-/* ---- set_call.c ----------------------------------------------------------------------------- */
+/* ---- shape.c -------------------------------------------------------------------------------- */
+
+int set_check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec);
+/* Members, tree, way and hash, of a set whose arrays are there. */
+int set_shape(struct rh_set *set, const struct rh_set_spec *spec);
+/* Where what lies, from the number of members. */
+void set_lay_out(struct rh_set *set);
+
+/* ---- call.c --------------------------------------------------------------------------------- */
 
 #define SET_QUARREL (1ULL << 63) /* in broken_by: | a rank << 32 | another rank */
 
@@ -223,7 +231,7 @@ void set_quarrel_tell(struct rh_set *set, int member);
 /* RH_ETIMEOUT, blaming the member that has not come; `from` is who should have written to us. */
 int set_late_error(struct rh_set *set, int from, int64_t timeout_ns);
 
-/* ---- set_part.c ----------------------------------------------------------------------------- */
+/* ---- part.c --------------------------------------------------------------------------------- */
 
 /* Leave a set whose members differ: wait for all who can still come, as long as a time-out, so that
  * nobody makes the set and finds nobody there. Called twice: with 1, then, when the set is no

@@ -6,7 +6,7 @@
  * the queue is found by walking it after each slice.
  */
 #include "base/clock.h"
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 #include "rma/inside.h"
 
 #define SLICE_NS      (10 * NS_PER_MS)

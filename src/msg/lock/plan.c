@@ -7,7 +7,7 @@
  * last of a piece still names the dead one behind it, the piece behind that dead one follows; the
  * order of pieces that nothing connects is not known any more, and is that of their ranks.
  */
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 
 static bool is_granted(const struct lock_seat *seat)
 {

@@ -4,7 +4,7 @@
  * and whatever changes meanwhile makes us begin anew. A repair that was not necessary does no harm.
  */
 #include "base/clock.h"
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Locks: the public calls. A free lock is taken by one swap on the representative's memory and
  * given back by one compare-and-swap; all else is in the files that lock.h names.
  */
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 
 #include "base/clock.h"
 #include "base/settings.h"

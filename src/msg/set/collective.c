@@ -3,7 +3,7 @@
  * Collectives that move data: broadcast, gather, scatter, allgather, all-to-all. What fits goes in
  * one exchange; the rest in blocks, see collective.h.
  */
-#include "msg/collective.h"
+#include "msg/set/collective.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * who waits for the dead finds out, and the repair does not trust what they were given.
  */
 #include "base/clock.h"
-#include "msg/lock.h"
+#include "msg/lock/lock.h"
 #include "rma/inside.h"
 
 #define MEET_NAP_NS (200 * NS_PER_US)

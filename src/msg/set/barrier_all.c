@@ -3,7 +3,7 @@
  * A barrier over all ranks for programs that need nothing else: mailbox and set come along with the
  * first call and stay as long as the job.
  */
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 /* Threads that come here at once, though only one of them may: let one open the mailbox. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How locks work, and what the files of src/msg/lock*.c share.
+ * How locks work, and what the files of src/msg/lock share.
  *
  * Each lock has a representative (number mod size), in whose memory stands the last requester. Who
  * wants the lock swaps itself in there (request). If it was free, that is all; else it tells the
@@ -20,9 +20,9 @@
  * its successor told so. A repairer that dies leaves a mark whose owner is gone: that, too, is a
  * broken queue.
  *
- *   lock.c         the public calls          lock_wait.c    waiting for the turn, handing it over
- *   lock_memory.c  peers' nodes and entries  lock_repair.c  taking stock and mending
- *   lock_plan.c    the new order of a queue
+ *   lock.c    the public calls          wait.c    waiting for the turn, handing it over
+ *   memory.c  peers' nodes and entries  repair.c  taking stock and mending
+ *   plan.c    the new order of a queue
  *
  * Model: tests/model/lock.pml.
  */
@@ -139,7 +139,7 @@ struct locks {
     char *base;
 };
 
-/* ---- lock_memory.c -------------------------------------------------------------------------- */
+/* ---- memory.c ------------------------------------------------------------------------------- */
 
 struct rh_remote lock_entry_at(const struct locks *locks, uint32_t lock, size_t field);
 struct rh_remote lock_node_at(const struct locks *locks, int rank, uint32_t lock, size_t field);
@@ -186,7 +186,7 @@ int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uin
 /* Wait a little, at most until the word differs from value. */
 void lock_nap(struct locks *locks, const uint64_t *word, uint64_t value, int64_t nap_ns);
 
-/* ---- lock_wait.c ---------------------------------------------------------------------------- */
+/* ---- wait.c --------------------------------------------------------------------------------- */
 
 /* The name `before` was found in the place of the last requester: queue up behind it and wait. */
 int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns);
@@ -197,8 +197,7 @@ int lock_hand_over(struct locks *locks, uint32_t lock);
 /* True if whoever stands at `name`, or before it in the queue, is gone or lost. */
 bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name);
 
-/* ---- lock_repair.c, lock_plan.c ---------------------------------------------------------------
- * */
+/* ---- repair.c, plan.c ----------------------------------------------------------------------- */
 
 /* Make the queue whole again. RH_EAGAIN: another rank is at it. Other errors: RH_EDEAD (the
  * representative), RH_ETIMEOUT (a rank stays between two steps; it is probably stopped). */

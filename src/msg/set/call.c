@@ -3,7 +3,7 @@
  * What the members of a set have called: noticing that it is not the same, saying so to all of them
  * and in words; and who has not come at all.
  */
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 #include "base/clock.h"
 #include "base/fence.h"

@@ -10,7 +10,7 @@
 #ifndef MSG_COLLECTIVE_H
 #define MSG_COLLECTIVE_H
 
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 /* Where one of the two stages of every member begins. */
 static inline uint64_t collective_stage(const struct rh_set *set, unsigned which)

@@ -4,7 +4,7 @@
  * exchange brings them together any more; instead each tells each other how far it is.
  */
 #include "base/clock.h"
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 #define NAP_NS (100 * NS_PER_US)
 

@@ -2,7 +2,7 @@
  *
  * Reductions: one loop per type and operator. Whole numbers wrap around.
  */
-#include "msg/set.h"
+#include "msg/set/set.h"
 
 #define ADD(a, b)      ((a) + (b))
 #define MULTIPLY(a, b) ((a) * (b))

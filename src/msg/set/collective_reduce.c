@@ -4,7 +4,7 @@
  * floating-point results are the same bits in every run and on every member. Of a large block each
  * member combines a part, and the parts are put together afterwards.
  */
-#include "msg/collective.h"
+#include "msg/set/collective.h"
 
 #include <string.h>
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bringing messages and receives together: match.c.
+ */
+#ifndef MSG_MATCH_H
+#define MSG_MATCH_H
+
+#include "msg/mail.h"
+
+struct arrived {
+    int source;
+    bool by_inbox;
+    uint64_t arrival;
+    const struct slot_head *head;
+    const char *data;
+    size_t length;
+};
+
+/* A slot for us: a message, or news about one. False: there is no memory to deal with it now; it
+ * stays where it is, and so does what comes behind it. */
+bool match_arrival(struct mail *mail, struct arrived *arrived);
+
+/* Let a receive take a message that is there already; false if there is none, then it is posted. */
+bool match_receive(struct mail *mail, struct rh_request *receive);
+
+/* The unexpected message a receive with this envelope would take, or NULL. */
+const struct unexpected *match_find(const struct mail *mail, int rank, int tag);
+void match_fill_status(const struct unexpected *message, struct rh_status *status);
+
+/* A send to ourselves. */
+void match_own(struct mail *mail, struct rh_request *send);
+
+void match_forget_own(struct mail *mail, const struct rh_request *send);
+
+/* A receive gives up before its long message has begun to move: somebody else may have it. */
+void match_put_back(struct mail *mail, struct rh_request *receive);
+
+/* Forget RTS of peers that are gone. */
+void match_drop_gone(struct mail *mail);
+
+void match_close(struct mail *mail);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Long messages as the rest of the mailbox sees them: opening, news from the other end, progress.
+ */
+#include "msg/rendezvous/parts.h"
+
+#include <string.h>
+
+int rendezvous_open(struct mail *mail)
+{
+    mail->rendezvous = calloc(1, sizeof(*mail->rendezvous));
+    return mail->rendezvous ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+}
+
+void rendezvous_close(struct mail *mail)
+{
+    receive_close(mail);
+    if (mail->rendezvous->memory)
+        rh_segment_detach(mail->job, MSG_SID_BLOCKS);
+    free(mail->rendezvous);
+}
+
+bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, const void *data)
+{
+    struct cts cts;
+    uint64_t send_id;
+    if (kind == SLOT_CTS) {
+        memcpy(&cts, data, sizeof(cts));
+        return send_take_cts(mail, source, &cts);
+    }
+    memcpy(&send_id, data, sizeof(send_id));
+    switch (kind) {
+    case SLOT_WITHDRAW:
+        return receive_take_withdraw(mail, source, send_id);
+    case SLOT_WITHDRAW_ACK:
+        if (name_is_withdrawn(mail, source, send_id))
+            name_give(mail, send_id);
+        return true;
+    case SLOT_HOLD:
+        return receive_take_hold(mail, source, send_id);
+    case SLOT_HELD:
+        return send_take_held(mail, source, send_id);
+    case SLOT_LET_GO:
+        receive_take_let_go(mail, source, send_id);
+        return true;
+    default: /* messages */
+        return true;
+    }
+}
+
+void rendezvous_progress(struct mail *mail)
+{
+    send_progress(mail);
+    receive_progress(mail);
+    if (unlikely(mail->rendezvous->untold_count > 0))
+        name_tell_untold(mail);
+}
+
+static uint64_t moved(enum way way, uint64_t chunk, const struct both_ends *both_ends)
+{
+    return way == WAY_RING ? ring_moved(chunk) : both_ends_moved(both_ends);
+}
+
+uint64_t rendezvous_moved(const struct rh_request *request)
+{
+    const struct send_part *out = &request->out;
+    const struct stream *stream = request->in.stream;
+    if (request->state != STATE_UNDERWAY)
+        return 0;
+    if (request->is_send)
+        return out->has_cts ? moved(out->way, out->ring.chunk, &out->both_ends) : 0;
+    return stream ? moved(stream->way, stream->chunk, &stream->both_ends) : 0;
+}
+
+void rendezvous_end_gone(struct mail *mail)
+{
+    receive_end_gone(mail);
+    send_end_gone(mail);
+    name_end_gone(mail);
+}

@@ -4,6 +4,8 @@
  */
 #include "dsm/transfer.h"
 
+#include "base/deadline.h"
+
 /* The list itself is not cleared: it is long, and moving one word must not cost that. */
 static void batch_begin(struct dsm_batch *batch, struct rh_dsm *dsm, dsm_mover move, int rank)
 {

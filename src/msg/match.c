@@ -171,7 +171,7 @@ static void take_own(struct mail *mail, struct rh_request *receive, struct rh_re
 
 bool match_receive(struct mail *mail, struct rh_request *receive)
 {
-    ASSERT(receive->kind_of == REQUEST_RECEIVE);
+    ASSERT(!receive->is_send);
     ASSERT(receive->state == STATE_PENDING);
     struct unexpected **link = find_unexpected(mail, receive->rank, receive->tag);
     struct unexpected *message = *link;
@@ -181,7 +181,7 @@ bool match_receive(struct mail *mail, struct rh_request *receive)
     }
     unlink_unexpected(mail, link);
     if (message->own_send) {
-        ASSERT(message->own_send->state == STATE_ANNOUNCED);
+        ASSERT(message->own_send->state == STATE_UNDERWAY);
         take_own(mail, receive, message->own_send);
         free(message);
     } else {

@@ -74,7 +74,7 @@ static void start(struct mail *mail, struct rh_request *send)
 void progress_send(struct mail *mail, struct rh_request *send)
 {
     ASSERT(turn_is_taken(&mail->turn));
-    ASSERT(send->kind_of == REQUEST_SEND);
+    ASSERT(send->is_send);
     send->state = STATE_PENDING;
     counter_add(mail->counters, COUNTER_MSG_BYTES, send->length);
     if (send->rank == mail->rank)

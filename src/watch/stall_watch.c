@@ -4,6 +4,7 @@
  */
 #include "watch/stall_watch.h"
 
+#include "base/deadline.h"
 #include "base/log.h"
 #include "watch/diagnosis.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "cache/node.h"
+#include "cache/node/node.h"
 #include "experiment/cache/cluster.h"
 #include "experiment/thesis/pm/mpi_measure.h"
 #include "experiment/thesis/pm/pm.h"

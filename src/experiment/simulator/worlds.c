@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "route/generate/generate.h"
-#include "route/routing/routing.h"
+#include "route/route.h"
 #include "sim/workload/workload.h"
 
 #include <errno.h>

@@ -51,7 +51,6 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-
 #define DSM_BLOCK 256 /* bytes of data per stamp, see RH_DSM_DIFF */
 
 /* Variables of our own, after those of the program. */

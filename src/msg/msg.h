@@ -37,7 +37,6 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-
 /* ---- The mailbox ---------------------------------------------------------------------------- */
 
 struct mail;    /* send and receive: mail.h */

@@ -35,14 +35,14 @@ enum msg_waits {
 
 /* ---- Reserved SIDs -------------------------------------------------------------------------- */
 
-#define MSG_SID_INBOX   (RH_SID_RESERVED + 0)
-#define MSG_SID_LANES   (RH_SID_RESERVED + 1)
-#define MSG_SID_RETURNS (RH_SID_RESERVED + 2)
-#define MSG_SID_BLOCKS  (RH_SID_RESERVED + 3)
+#define MSG_SID_INBOX     (RH_SID_RESERVED + 0)
+#define MSG_SID_LANES     (RH_SID_RESERVED + 1)
+#define MSG_SID_RETURNS   (RH_SID_RESERVED + 2)
+#define MSG_SID_BLOCKS    (RH_SID_RESERVED + 3)
 #define MSG_SID_BOTH_ENDS (RH_SID_RESERVED + 8) /* + number of the stream */
-#define MSG_SID_LOCKS   (RH_SID_RESERVED + 16)
-#define MSG_SID_SETS    (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
-#define MSG_SID_PULL    (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
-#define MSG_SID_LAST    (RH_SID_RESERVED + 0xbfff)
+#define MSG_SID_LOCKS     (RH_SID_RESERVED + 16)
+#define MSG_SID_SETS      (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
+#define MSG_SID_PULL      (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
+#define MSG_SID_LAST      (RH_SID_RESERVED + 0xbfff)
 
 #endif

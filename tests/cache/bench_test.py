@@ -35,8 +35,8 @@ class Case(unittest.TestCase):
         self.scratch = self.folder / "scratch"
         self.scratch.mkdir()
 
-    def call(self, *words, program=RHINET, **settings):
-        return subprocess.run([program, "cache", *map(str, words)], capture_output=True, text=True,
+    def call(self, *words, program=RHINET, family="cache", **settings):
+        return subprocess.run([program, family, *map(str, words)], capture_output=True, text=True,
                               timeout=HANG_S, check=False,
                               env=environment(**{"TMPDIR": self.scratch, **settings}))
 
@@ -182,8 +182,8 @@ class Trial(Case):
     """What an experiment's job runs, here as a job of one."""
 
     def trial(self, *words, **settings):
-        return self.call("trial", *words, RHINET_CACHE_PATH=self.folder, RHINET_CACHE_SETTLE="0s",
-                         **{"RHINET_CACHE_SIZE": "8M", **settings})
+        return self.call(".trial", *words, family="bench", RHINET_CACHE_PATH=self.folder,
+                         RHINET_CACHE_SETTLE="0s", **{"RHINET_CACHE_SIZE": "8M", **settings})
 
     def file(self, size):
         path = self.folder / "data"

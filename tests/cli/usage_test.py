@@ -173,7 +173,7 @@ WRONG = {
         ("sim --ports 5", USAGE, "rhinet bench sim: --ports is an even number from 4 to 32"),
         ("cache --nodes x", USAGE, "rhinet bench cache: --nodes is a number up to 128"),
         (".trial a cache b 1 2", USAGE, "rhinet bench .trial: there is no kind a"),
-        (".trial a cache b x 2", USAGE, "LENGTH and READS are numbers"),
+        (".trial a cache b x 2", USAGE, "READS are numbers"),
         ("rma --rounds x", USAGE, "--rounds is a number from 1 to 199, not 'x'"),
         ("rma --peers", USAGE, "unknown option --peers; `msg` has it"),
         ("pages --nic shm", USAGE, "unknown option --nic; `dsm` has it"),

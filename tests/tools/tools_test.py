@@ -160,7 +160,8 @@ class Mutants(unittest.TestCase):
                        "add = executable('add', 'add.c')\n"
                        "test('sum, small', add, suite: 'x')\n"
                        "test('hangs', find_program('sleep'), args: ['0'], timeout: 600)\n",
-        "meson_options.txt": "option('tests', type: 'feature')\n",
+        "meson_options.txt": "option('tests', type: 'feature')\n"
+                             "option('assertions', type: 'feature')\n",
         "add.c": "static int add(int a, int b)\n{\n    return a + b;\n}\n\n"
                  "int main(void)\n{\n    return add(2, 2) != 4;\n}\n",
     }

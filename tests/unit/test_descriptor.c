@@ -6,7 +6,6 @@
 #include "base/descriptor.h"
 #include "unit.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,17 +13,6 @@
 #include <unistd.h>
 
 #define FDS_MOST 253 /* what the kernel takes in one message */
-
-static size_t open_count(void)
-{
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 static int make_pair(void **state)
 {
@@ -73,7 +61,7 @@ static void test_round_trip(void **state)
         struct descriptor_message in = {.data = got, .length = sizeof(got)};
         for (int i = 0; i < fd_count; i++)
             out.fd[i] = ends[0];
-        size_t before = open_count();
+        size_t before = unit_descriptor_count();
         assert_int_equal(descriptor_send(ends[0], &out, 0), 0);
         assert_int_equal(descriptor_receive(ends[1], &in, 0), 0);
         assert_string_equal(got, "words");
@@ -83,7 +71,7 @@ static void test_round_trip(void **state)
             assert_int_equal(fcntl(in.fd[i], F_GETFD), FD_CLOEXEC);
             close(in.fd[i]);
         }
-        assert_int_equal(open_count(), before);
+        assert_int_equal(unit_descriptor_count(), before);
     }
 }
 
@@ -110,11 +98,11 @@ static void test_other_shapes_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char data[64] = {0}, got[8];
         struct descriptor_message in = {.data = got, .length = sizeof(got)};
-        size_t before = open_count();
+        size_t before = unit_descriptor_count();
         send_raw(ends[0], data, cases[i].length, cases[i].fd_count);
         assert_int_equal(descriptor_receive(ends[1], &in, 0), -EBADMSG);
         assert_int_equal(in.fd_count, 0);
-        assert_int_equal(open_count(), before);
+        assert_int_equal(unit_descriptor_count(), before);
     }
 }
 
@@ -125,13 +113,13 @@ static void test_no_descriptor_stays(void **state)
     for (int fd_count = DESCRIPTORS_MAX + 1; fd_count < 40; fd_count++) {
         char data[8] = {0}, got[8];
         struct descriptor_message in = {.data = got, .length = sizeof(got)};
-        size_t before = open_count();
+        size_t before = unit_descriptor_count();
         send_raw(ends[0], data, sizeof(data), fd_count);
         descriptor_receive(ends[1], &in, 0);
         assert_in_range(in.fd_count, 0, DESCRIPTORS_MAX);
         for (int i = 0; i < in.fd_count; i++)
             close(in.fd[i]);
-        assert_int_equal(open_count(), before);
+        assert_int_equal(unit_descriptor_count(), before);
     }
 }
 

@@ -7,7 +7,6 @@
 #include "rma/rma_layer.h"
 #include "unit.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,17 +48,6 @@ static struct live_job *find(struct live_job *jobs, size_t job_count, uint64_t i
     return NULL;
 }
 
-static size_t descriptor_count(void)
-{
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
-
 static void test_found(void **state)
 {
     (void)state;
@@ -75,7 +63,7 @@ static void test_found(void **state)
     memset(roster->command, 0x1b, sizeof(roster->command)); /* unterminated control characters */
     int roster_fd = fake_memory(ROSTER_PREFIX, id, roster, roster_bytes(3));
     int board_fd = fake_memory(BOARD_PREFIX, id, board, sizeof(board));
-    size_t before = descriptor_count();
+    size_t before = unit_descriptor_count();
 
     struct live_job jobs[JOBS_MAX];
     size_t job_count = jobs_find(jobs);
@@ -94,7 +82,7 @@ static void test_found(void **state)
     assert_true(snapshot->rank[2].counter[COUNTER_PUSH] == 42);
     free(snapshot);
     jobs_close(jobs, job_count);
-    assert_int_equal(descriptor_count(), before);
+    assert_int_equal(unit_descriptor_count(), before);
     close(roster_fd);
     close(board_fd);
     free(roster);
@@ -147,13 +135,13 @@ static void test_forged(void **state)
         struct roster *roster = fake_roster(id, 2);
         spoil[i](roster);
         int fd = fake_memory(ROSTER_PREFIX, id, roster, roster_bytes(2));
-        size_t before = descriptor_count();
+        size_t before = unit_descriptor_count();
         struct live_job jobs[JOBS_MAX];
         size_t job_count = jobs_find(jobs);
         if (find(jobs, job_count, id))
             fail_msg("forgery %zu was believed", i);
         jobs_close(jobs, job_count);
-        assert_int_equal(descriptor_count(), before);
+        assert_int_equal(unit_descriptor_count(), before);
         close(fd);
         free(roster);
     }

@@ -9,7 +9,6 @@
 #include "job/member/exchange.h"
 #include "unit.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <rhinet/error.h>
 #include <rhinet/job.h>
@@ -22,17 +21,6 @@
 
 #define SHORT_NS (50 * NS_PER_MS)
 #define LONG_NS  (60 * NS_PER_S)
-
-static size_t open_count(void)
-{
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 static void make_pair(int ends[2])
 {
@@ -73,13 +61,13 @@ static int join(int fd)
 static void check_hello(const struct reply *reply, int fd_count, int code, const char *said)
 {
     int ends[2];
-    size_t before = open_count();
+    size_t before = unit_descriptor_count();
     make_pair(ends);
     answer(ends[0], reply, ends[0], fd_count);
     assert_int_equal(join(ends[1]), code);
     assert_said(said);
     close(ends[0]);
-    assert_int_equal(open_count(), before);
+    assert_int_equal(unit_descriptor_count(), before);
 }
 
 static void test_hello_makes_no_sense(void **state)
@@ -170,10 +158,10 @@ static void test_no_sense_in_the_call(void **state)
     assert_int_equal(rh_join(&job, &options), RH_EINVALID);
     assert_int_equal(rh_join(NULL, NULL), RH_EINVALID);
     options = (struct rh_join_options){.struct_size = sizeof(options), .nic = "pigeon"};
-    size_t before = open_count();
+    size_t before = unit_descriptor_count();
     assert_int_equal(rh_join(&job, &options), RH_EINVALID);
     assert_said("pigeon");
-    assert_int_equal(open_count(), before);
+    assert_int_equal(unit_descriptor_count(), before);
     setenv("RHINET_TIMEOUT", "soon", 1);
     assert_int_equal(rh_join(&job, NULL), RH_EINVALID);
     assert_said("RHINET_TIMEOUT");
@@ -255,7 +243,7 @@ static void test_late_answers(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(broker->fetch(broker->context, 1, 5, &fd), RH_ETIMEOUT);
     talk->job.timeout_ns = LONG_NS;
-    size_t before = open_count();
+    size_t before = unit_descriptor_count();
     static const uint32_t numbers[] = {77, 1, 0, 2, 3};
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         struct reply reply = good_reply(numbers[i]);
@@ -264,7 +252,7 @@ static void test_late_answers(void **state)
     assert_int_equal(broker->fetch(broker->context, 1, 5, &fd), 0);
     assert_int_equal(talk->job.line.answered, 3);
     close(fd);
-    assert_int_equal(open_count(), before);
+    assert_int_equal(unit_descriptor_count(), before);
 }
 
 struct asker {

@@ -21,4 +21,7 @@
 int unit_capture(const char *log_level, int (*action)(void *), void *argument, char *text,
                  size_t room);
 
+/* How many descriptors this process has open: before and after what must not leak any. */
+size_t unit_descriptor_count(void);
+
 #endif

@@ -39,8 +39,8 @@ struct cache_bench {
     const char *json_path;
     const char *plot;   /* folder for pictures, or NULL */
     const char *folder; /* of the data, on the file system to measure */
-    char
-        own_folder[BENCH_PATH_MOST]; /* one of ours, removed at the end; "" if the user named one */
+    /* One of ours, removed at the end; "" if the user named one. */
+    char own_folder[BENCH_PATH_MOST];
     const char *pretend; /* bytes per second of the pretended file system; "": the real one */
     char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
     int run_word_count;

@@ -27,20 +27,25 @@ static const struct setting_spec settings[] = {
 };
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_MSG_INLINE)] = {"msg_inline", "messages sent inside their descriptor"},
-    [LAYER_AT(COUNTER_MSG_PUSH)] = {"msg_push", "messages sent by push into the receiver's buffer"},
-    [LAYER_AT(COUNTER_MSG_RING)] = {"msg_ring", "messages sent by pushes through a ring of blocks"},
-    [LAYER_AT(COUNTER_MSG_JOINT)] = {"msg_joint",
-                                     "messages that sender and receiver copied together"},
-    [LAYER_AT(COUNTER_MSG_PULL)] = {"msg_pull",
-                                    "messages that the receiver pulled from our memory"},
-    [LAYER_AT(COUNTER_MSG_BYTES)] = {"msg_bytes", "bytes sent in messages"},
-    [LAYER_AT(COUNTER_MSG_RECEIVED)] = {"msg_received", "messages received", .is_progress = true},
-    [LAYER_AT(COUNTER_MSG_UNEXPECTED)] = {"msg_unexpected",
-                                          "messages that came before their receive",
+    [LAYER_AT(COUNTER_MSG_INLINE)] = {.name = "msg_inline",
+                                      .help = "messages sent inside their descriptor"},
+    [LAYER_AT(COUNTER_MSG_PUSH)] = {.name = "msg_push",
+                                    .help = "messages sent by push into the receiver's buffer"},
+    [LAYER_AT(COUNTER_MSG_RING)] = {.name = "msg_ring",
+                                    .help = "messages sent by pushes through a ring of blocks"},
+    [LAYER_AT(COUNTER_MSG_JOINT)] = {.name = "msg_joint",
+                                     .help = "messages that sender and receiver copied together"},
+    [LAYER_AT(COUNTER_MSG_PULL)] = {.name = "msg_pull",
+                                    .help = "messages that the receiver pulled from our memory"},
+    [LAYER_AT(COUNTER_MSG_BYTES)] = {.name = "msg_bytes", .help = "bytes sent in messages"},
+    [LAYER_AT(COUNTER_MSG_RECEIVED)] = {.name = "msg_received",
+                                        .help = "messages received",
+                                        .is_progress = true},
+    [LAYER_AT(COUNTER_MSG_UNEXPECTED)] = {.name = "msg_unexpected",
+                                          .help = "messages that came before their receive",
                                           .is_progress = true},
-    [LAYER_AT(COUNTER_MSG_BLOCKED)] = {"msg_blocked",
-                                       "messages that waited for the receiver's buffers"},
+    [LAYER_AT(COUNTER_MSG_BLOCKED)] = {.name = "msg_blocked",
+                                       .help = "messages that waited for the receiver's buffers"},
 };
 
 static const struct wait_spec waits[] = {

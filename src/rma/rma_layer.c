@@ -8,19 +8,26 @@
 #include "watch/board.h"
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_PUSH)] = {"push", "pushes, of every kind but inline", .is_progress = true},
-    [LAYER_AT(COUNTER_PUSH_BYTES)] = {"push_bytes",
-                                      "bytes pushed, inline pushes and stores included"},
-    [LAYER_AT(COUNTER_PULL)] = {"pull", "pulls"},
-    [LAYER_AT(COUNTER_PULL_BYTES)] = {"pull_bytes", "bytes pulled"},
-    [LAYER_AT(COUNTER_INLINE)] = {"inline", "inline pushes", .is_progress = true},
-    [LAYER_AT(COUNTER_STORE)] = {"store", "stores through a page handle", .is_progress = true},
-    [LAYER_AT(COUNTER_ATOMIC)] = {"atomic", "atomic operations"},
-    [LAYER_AT(COUNTER_APPEND)] = {"append", "messages appended to queues", .is_progress = true},
-    [LAYER_AT(COUNTER_RECEIVE)] = {"receive", "messages received from own queues",
+    [LAYER_AT(COUNTER_PUSH)] = {.name = "push",
+                                .help = "pushes, of every kind but inline",
+                                .is_progress = true},
+    [LAYER_AT(COUNTER_PUSH_BYTES)] = {.name = "push_bytes",
+                                      .help = "bytes pushed, inline pushes and stores included"},
+    [LAYER_AT(COUNTER_PULL)] = {.name = "pull", .help = "pulls"},
+    [LAYER_AT(COUNTER_PULL_BYTES)] = {.name = "pull_bytes", .help = "bytes pulled"},
+    [LAYER_AT(COUNTER_INLINE)] = {.name = "inline", .help = "inline pushes", .is_progress = true},
+    [LAYER_AT(COUNTER_STORE)] = {.name = "store",
+                                 .help = "stores through a page handle",
+                                 .is_progress = true},
+    [LAYER_AT(COUNTER_ATOMIC)] = {.name = "atomic", .help = "atomic operations"},
+    [LAYER_AT(COUNTER_APPEND)] = {.name = "append",
+                                  .help = "messages appended to queues",
+                                  .is_progress = true},
+    [LAYER_AT(COUNTER_RECEIVE)] = {.name = "receive",
+                                   .help = "messages received from own queues",
                                    .is_progress = true},
-    [LAYER_AT(COUNTER_FLUSH)] = {"flush", "flushes"},
-    [LAYER_AT(COUNTER_WAIT)] = {"wait", "waits"},
+    [LAYER_AT(COUNTER_FLUSH)] = {.name = "flush", .help = "flushes"},
+    [LAYER_AT(COUNTER_WAIT)] = {.name = "wait", .help = "waits"},
 };
 
 static const struct wait_spec waits[] = {

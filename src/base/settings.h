@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Every RHINET_ variable: name, kind, default and help, which the layers have (base/layer.h).
- * Parsed once, at one place, into a checked struct that hangs off the job; nothing else in the
- * project calls getenv for them.
+ * Parsed once, at one place, into a checked struct that hangs off the job. What has no job reads
+ * its own by getenv: RHINET_LOG (base/log.c), RHINET_PM (PM knows public headers only) and
+ * RHINET_CACHE_SOCKET (the cache's client, in other people's programs).
  */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H

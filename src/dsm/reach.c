@@ -21,7 +21,7 @@ struct tries {
 static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
 {
     if (tries->count++ == 0)
-        tries->deadline_ns = rma_default_deadline_ns(dsm->job);
+        tries->deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     else if (result != RH_ETIMEOUT || tries->count > TRIES)
         return false;
     return tries->count == 1 || dsm_left_ns(dsm, tries->deadline_ns) > 0;

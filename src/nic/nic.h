@@ -84,9 +84,7 @@ struct nic_world {
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
-    const void
-        *for_nic; /* what whoever keeps the job has for its NIC, which alone knows what it is;
-                            NULL: nothing */
+    const void *for_nic; /* from who keeps the job: the NIC alone knows what it is; or NULL */
 };
 
 enum nic_segment_kind {
@@ -259,12 +257,6 @@ static inline int64_t nic_now_ns(struct nic *nic)
 static inline int64_t nic_deadline_ns(struct nic *nic, int64_t timeout_ns)
 {
     return deadline_after_ns(nic_now_ns(nic), timeout_ns);
-}
-
-/* What is left of it; 0: it is over. */
-static inline int64_t nic_left_ns(struct nic *nic, int64_t deadline_ns)
-{
-    return deadline_left_ns(deadline_ns, nic_now_ns(nic));
 }
 
 /* The NICs there are. Ends with NULL. */

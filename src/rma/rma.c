@@ -103,7 +103,10 @@ int rh_push_ordered(struct rh_job *job, struct rh_remote target, const void *sou
     length -= sizeof(last.value);
     last.word.offset += length;
     memcpy(&last.value, (const char *)source + length, sizeof(last.value));
-    return push(job, target, source, length, &extra);
+    int result = push(job, target, source, length, &extra);
+    if (likely(result == 0)) /* the program's data, other than a notice */
+        counter_add(job->counters, COUNTER_PUSH_BYTES, sizeof(last.value));
+    return result;
 }
 
 int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
@@ -228,19 +231,26 @@ int rh_wake(struct rh_job *job, int rank)
 
 /* ---- Atomics -------------------------------------------------------------------------------- */
 
+int rma_atomic(struct rh_job *job, struct rh_remote target,
+               const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    ASSERT(rma_rank_is_valid(job, target.rank));
+    int result = job->nic->ops->atomic(job->nic, target, operands, old);
+    if (likely(result == 0))
+        counter_add(job->counters, COUNTER_ATOMIC, 1);
+    return result;
+}
+
 static inline int atomic(struct rh_job *job, struct rh_remote target,
                          const struct nic_atomic_operands *operands, uint64_t *old)
 {
     uint64_t before;
     if (unlikely(!rma_rank_is_valid(job, target.rank)))
         return rma_refuse_rank(job, target.rank);
-    int result = job->nic->ops->atomic(job->nic, target, operands, &before);
-    if (unlikely(result < 0))
-        return result;
-    counter_add(job->counters, COUNTER_ATOMIC, 1);
-    if (old)
+    int result = rma_atomic(job, target, operands, &before);
+    if (likely(result == 0) && old)
         *old = before;
-    return 0;
+    return result;
 }
 
 int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See diagnosis.h. All that other processes wrote is copied and checked in copy_rank(); the rest
- * works on the copy.
+ * See diagnosis.h. All that other processes wrote is copied and checked in diagnosis_take(); the
+ * rest works on the copy.
  */
 #include "watch/diagnosis.h"
 

@@ -84,8 +84,7 @@ static inline double diagnosis_age_s(const struct diagnosis *diagnosis,
     return age_ns > 0 ? (double)age_ns / 1e9 : 0;
 }
 
-/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE
- * ---------------------------------------- */
+/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE -------------------------------------- */
 
 struct diagnosis_text {
     char text[DIAGNOSIS_LINE];

@@ -4,6 +4,7 @@
  */
 #include "watch/stall_watch.h"
 
+#include "base/assert.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "watch/diagnosis.h"
@@ -34,7 +35,7 @@ static void publish(struct board_wait *place, const struct wait_note *note, int6
 {
     uint32_t turn = atomic_load_explicit(&place->turn, memory_order_relaxed);
     store(place->turn, turn + 1);
-    store(place->call, (uint32_t)note->call);
+    store(place->call, note->call);
     store(place->peer, note->peer);
     store(place->number, note->number);
     store(place->length, note->length);
@@ -154,6 +155,7 @@ void stall_watch_keep(struct stall_watch *stall, int64_t now_ns)
     if (is_new)
         begin(stall);
     stall->describe(stall->context, &note);
+    ASSERT(wait_spec(note.call)); /* or nobody would see it */
     if (stall->place && (is_new || !is_same(&note, &stall->note)))
         publish(stall->place, &note, stall->since_ns);
     stall->note = note;

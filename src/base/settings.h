@@ -8,6 +8,8 @@
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
+#include "base/layer.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +23,16 @@ struct setting_spec {
     uint64_t least, most;
     const char *help;
 };
+
+/* Entries of a layer's list. */
+#define TEXT_SETTING(which, name, initial, help)                                                   \
+    [LAYER_AT(which)] = {name, SETTING_TEXT, initial, NULL, 0, 0, help}
+#define CHOICE_SETTING(which, name, initial, choices, help)                                        \
+    [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help}
+#define NUMBER_SETTING(which, name, initial, least, most, help)                                    \
+    [LAYER_AT(which)] = {name, SETTING_NUMBER, initial, NULL, least, most, help}
+#define DURATION_SETTING(which, name, initial, least, most, help)                                  \
+    [LAYER_AT(which)] = {name, SETTING_DURATION, initial, NULL, least, most, help}
 
 #define SETTINGS_MAX 64 /* of all layers together */
 

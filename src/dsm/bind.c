@@ -50,7 +50,7 @@ static int tell_all(struct rh_dsm *dsm, rh_dsm_variable variable)
             continue;
         int result = RH_ETIMEOUT;
         while (result == RH_ETIMEOUT && tries < TRIES &&
-               (tries == 0 || dsm_left_ns(dsm, deadline_ns) > 0)) {
+               (tries == 0 || rma_left_ns(dsm->job, deadline_ns) > 0)) {
             result = rh_push(dsm->job, rh_at(rank, DSM_SID_CONTROL, offset), binding,
                              sizeof(*binding));
             tries += result == RH_ETIMEOUT;

@@ -276,8 +276,8 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during);
 /* What a wait must look at besides its condition: RH_EDEAD by the rules of nic_ops.wait, else 0. */
 int nic_wait_check(struct nic *nic, int from);
 
-/* Fill what a nic_wait without `describe` is about. */
-void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
+/* What a struct nic_wait is about, for its stall watch. */
+void nic_wait_describe(void *wait, struct wait_note *note);
 
 /* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
  * "". */

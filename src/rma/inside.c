@@ -6,17 +6,12 @@
 
 int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns)
 {
-    return nic_deadline_ns(job->nic, rma_timeout(job, timeout_ns));
+    return nic_deadline_ns(job->nic, rma_timeout_ns(job, timeout_ns));
 }
 
 int64_t rma_left_ns(struct rh_job *job, int64_t deadline_ns)
 {
     return deadline_left_ns(deadline_ns, nic_now_ns(job->nic));
-}
-
-int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
-{
-    return rma_timeout(job, timeout_ns);
 }
 
 void rma_timeout_shorten(struct rh_job *job, int64_t timeout_ns)

@@ -228,9 +228,7 @@ bool diagnosis_depends(const struct diagnosis *diagnosis, int rank,
 static bool same_wait(const struct diagnosis_wait *a, const struct diagnosis_wait *b)
 {
     return a->place == b->place && a->turn == b->turn && a->since_ns == b->since_ns &&
-           a->note.call == b->note.call && a->note.peer == b->note.peer &&
-           a->note.number == b->note.number && a->note.length == b->note.length &&
-           a->note.moved == b->note.moved;
+           wait_note_is_same(&a->note, &b->note);
 }
 
 /* The same wait in the earlier look, if it is old enough to matter and its rank has done nothing

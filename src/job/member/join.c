@@ -3,9 +3,9 @@
  * Joining and leaving a job, and what a member may ask about it.
  */
 #include "base/error.h"
+#include "job/cluster.h"
 #include "job/member/exchange.h"
 #include "job/member/join_started.h"
-#include "job/nic_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -292,8 +292,9 @@ struct rh_until {
     void *context;
     int from;
     int64_t timeout_ns;
-    /* If is_met depends on the same words each time: where they are, watched_stride bytes apart.
-     * While none of them changes it need not be asked. NULL: it may depend on anything. */
+    /* If is_met depends on one part of memory only: watched_count pieces of watched_stride bytes,
+     * one behind the other, in each of which it looks at a word. While nothing there changes it
+     * need not be asked. NULL: it may depend on anything. */
     const void *watched;
     size_t watched_stride;
     unsigned watched_count;

@@ -27,7 +27,12 @@ struct counter_spec {
 };
 
 /* NULL: no counter has that number. */
-const struct counter_spec *counter_spec(unsigned which);
+static inline const struct counter_spec *counter_spec(unsigned which)
+{
+    const struct layer *layer = layer_of(which);
+    bool is_there = layer && LAYER_AT(which) < layer->counter_count;
+    return is_there ? &layer->counters[LAYER_AT(which)] : NULL;
+}
 
 /* For the hot path: no locked instruction, so threads that collide may lose a count. */
 static inline void counter_add(struct counters *counters, unsigned which, uint64_t amount)

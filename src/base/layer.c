@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All layers, by number.
+ * All layers, by number; the lowest is here.
  */
 #include "base/layer.h"
 
-extern const struct layer base_layer, watch_layer, nic_layer, job_layer, rma_layer, msg_layer,
-    dsm_layer, pm_layer, cache_layer;
+#include "base/settings.h"
+
+static const struct setting_spec settings[] = {
+    CHOICE_SETTING(LAYER_FIRST(LAYER_BASE), "RHINET_LOG", "warning", "error|warning|info|debug",
+                   "what the library prints on stderr by itself"),
+};
+
+static const struct layer base_layer = {LAYER_LIST(setting, settings)};
+extern const struct layer watch_layer, nic_layer, job_layer, rma_layer, msg_layer, dsm_layer,
+    pm_layer, cache_layer;
 
 const struct layer *const layers[LAYER_COUNT] = {
     [LAYER_BASE] = &base_layer, [LAYER_WATCH] = &watch_layer, [LAYER_NIC] = &nic_layer,

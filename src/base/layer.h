@@ -41,7 +41,6 @@ struct setting_spec; /* base/settings.h */
 struct wait_spec;    /* watch/board.h */
 
 struct layer {
-    const char *name;
     const struct setting_spec *settings;
     const struct counter_spec *counters;
     const struct wait_spec *waits;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Every RHINET_ variable: name, kind, default and help, which the layers have (base/layer.h).
- * Parsed once, at one place, into a checked struct that hangs off the job; nothing else in the
- * project calls getenv for them.
+ * Parsed once, at one place, into a checked struct that hangs off the job. What has no job reads
+ * its own by getenv: RHINET_LOG (base/log.c), RHINET_PM (PM knows public headers only) and
+ * RHINET_CACHE_SOCKET (the cache's client, in other people's programs).
  */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
+
+#include "base/layer.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +23,16 @@ struct setting_spec {
     uint64_t least, most;
     const char *help;
 };
+
+/* Entries of a layer's list. */
+#define TEXT_SETTING(which, name, initial, help)                                                   \
+    [LAYER_AT(which)] = {name, SETTING_TEXT, initial, NULL, 0, 0, help}
+#define CHOICE_SETTING(which, name, initial, choices, help)                                        \
+    [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help}
+#define NUMBER_SETTING(which, name, initial, least, most, help)                                    \
+    [LAYER_AT(which)] = {name, SETTING_NUMBER, initial, NULL, least, most, help}
+#define DURATION_SETTING(which, name, initial, least, most, help)                                  \
+    [LAYER_AT(which)] = {name, SETTING_DURATION, initial, NULL, least, most, help}
 
 #define SETTINGS_MAX 64 /* of all layers together */
 

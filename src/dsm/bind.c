@@ -44,13 +44,13 @@ static int tell_all(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
     uint64_t offset = dsm->bindings_offset + variable * sizeof(*binding);
-    int64_t deadline_ns = rma_default_deadline_ns(dsm->job);
+    int64_t deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     for (int rank = 0, tries = 0; rank < dsm->size; rank++) {
         if (rank == dsm->rank || dsm_is_gone(dsm, rank))
             continue;
         int result = RH_ETIMEOUT;
         while (result == RH_ETIMEOUT && tries < TRIES &&
-               (tries == 0 || dsm_left_ns(dsm, deadline_ns) > 0)) {
+               (tries == 0 || rma_left_ns(dsm->job, deadline_ns) > 0)) {
             result = rh_push(dsm->job, rh_at(rank, DSM_SID_CONTROL, offset), binding,
                              sizeof(*binding));
             tries += result == RH_ETIMEOUT;

@@ -37,7 +37,7 @@ static int start(const struct dsm_move *move, const struct dsm_piece *piece, boo
 static int finish(const struct dsm_move *move, struct rh_done *done)
 {
     struct rh_job *job = move->dsm->job;
-    int result = rh_wait_done(job, done, dsm_left_ns(move->dsm, move->deadline_ns));
+    int result = rh_wait_done(job, done, rma_left_ns(move->dsm->job, move->deadline_ns));
     if (result == RH_EAGAIN) /* there was no time left */
         result = error_set(RH_ETIMEOUT, move->rank, "no time left for data of rank %d", move->rank);
     if (result < 0 && rh_withdraw(job, done) == 0)
@@ -51,7 +51,7 @@ static int move_once_more(const struct dsm_move *move, const struct dsm_piece *p
     int result = RH_ETIMEOUT;
     for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++) {
         struct rh_done done;
-        if (i > 0 && dsm_left_ns(move->dsm, move->deadline_ns) == 0)
+        if (i > 0 && rma_left_ns(move->dsm->job, move->deadline_ns) == 0)
             break;
         result = start(move, piece, is_push, &done);
         if (result == 0) {

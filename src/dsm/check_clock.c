@@ -42,10 +42,10 @@ static size_t barrier_at(const struct rh_dsm *dsm)
 
 static int pull_words(struct rh_dsm *dsm, int rank, size_t at, uint64_t *words, size_t count)
 {
-    int64_t deadline_ns = rma_default_deadline_ns(dsm->job);
+    int64_t deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     int result = RH_ETIMEOUT;
     for (int i = 0; i < TRIES && result == RH_ETIMEOUT; i++) {
-        if (i > 0 && dsm_left_ns(dsm, deadline_ns) == 0)
+        if (i > 0 && rma_left_ns(dsm->job, deadline_ns) == 0)
             break;
         result = rh_pull(dsm->job, rh_at(rank, DSM_SID_CHECK, at * sizeof(*words)), words,
                          count * sizeof(*words));
@@ -57,13 +57,13 @@ static int pull_words(struct rh_dsm *dsm, int rank, size_t at, uint64_t *words, 
 static int raise_word(struct rh_dsm *dsm, int rank, size_t at, uint64_t known, uint64_t value)
 {
     struct rh_remote word = rh_at(rank, DSM_SID_CHECK, at * sizeof(known));
-    int64_t deadline_ns = rma_default_deadline_ns(dsm->job);
+    int64_t deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     int losses = 0;
     while (known < value) {
         uint64_t found = known;
         int result = rh_compare_swap(dsm->job, word, known, value, &found);
         if (result < 0 &&
-            (result != RH_ETIMEOUT || ++losses == TRIES || dsm_left_ns(dsm, deadline_ns) == 0))
+            (result != RH_ETIMEOUT || ++losses == TRIES || rma_left_ns(dsm->job, deadline_ns) == 0))
             return result;
         if (result == 0 && found == known)
             return 0;

@@ -75,7 +75,7 @@ static int settle(struct rh_dsm *dsm, struct doubt **link)
     int result = 0;
     if (!doubt->is_known) {
         doubt->operands.ticket = &doubt->ticket;
-        doubt->ticket.deadline_ns = rma_default_deadline_ns(dsm->job);
+        doubt->ticket.deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
         result = rma_atomic(dsm->job, doubt->word, &doubt->operands, &doubt->old);
     }
     if (result == RH_ETIMEOUT && doubt->ticket.is_open)
@@ -131,7 +131,7 @@ static bool has_doubts(const struct rh_dsm *dsm)
 int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
                      const struct nic_atomic_operands *operands, uint64_t *old)
 {
-    struct nic_ticket ticket = {.deadline_ns = rma_default_deadline_ns(dsm->job)};
+    struct nic_ticket ticket = {.deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     struct nic_atomic_operands asked = *operands;
     int result = 0;
     asked.ticket = &ticket;
@@ -144,7 +144,7 @@ int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
     }
     do
         result = rma_atomic(dsm->job, word, &asked, old);
-    while (result == RH_ETIMEOUT && ticket.is_open && rma_now_ns(dsm->job) < ticket.deadline_ns);
+    while (result == RH_ETIMEOUT && ticket.is_open && rh_clock_ns(dsm->job) < ticket.deadline_ns);
     if (result == RH_ETIMEOUT && ticket.is_open) {
         pthread_mutex_lock(&dsm->doubts->lock);
         keep(dsm->doubts, word, operands, &ticket);

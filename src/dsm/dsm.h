@@ -258,9 +258,8 @@ bool dsm_adopt_settle(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
-/* When the patience is over, by the NIC's clock, and how long it is until then. */
+/* When the patience is over, by rh_clock_ns(). */
 int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience);
-int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns);
 
 /* Wait while own word & mask is value and the signal is as seen; at most a slice, or until `from`
  * dies. RH_ETIMEOUT (RH_EAGAIN) only when the patience is over. */

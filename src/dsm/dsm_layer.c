@@ -9,45 +9,23 @@
 #include "watch/board.h"
 
 static const struct setting_spec settings[] = {
-    [LAYER_AT(SETTING_DSM_HEAP)] =
-        {.name = "RHINET_DSM_HEAP",
-         .kind = SETTING_NUMBER,
-         .initial = "32",
-         .least = 1,
-         .most = 1 << 20,
-         .help = "distributed shared memory: MiB of it, which every rank has in "
-                 "full; the same on all"},
-    [LAYER_AT(SETTING_DSM_VARIABLES)] =
-        {.name = "RHINET_DSM_VARIABLES",
-         .kind = SETTING_NUMBER,
-         .initial = "1024",
-         .least = 1,
-         .most = 1 << 20,
-         .help = "distributed shared memory: synchronisation variables, 384 bytes each on every "
-                 "rank; the same on all"},
-    [LAYER_AT(SETTING_DSM_CHECK)] =
-        {.name = "RHINET_DSM_CHECK",
-         .kind = SETTING_CHOICE,
-         .initial = "off",
-         .choices = "off|on",
-         .help = "on: distributed shared memory that is not held is out of reach, and an access to "
-                 "it is reported, as a data race if nothing orders it with another rank's; so are "
-                 "variables that go to and fro. Slow"},
-    [LAYER_AT(SETTING_DSM_FAULTS)] =
-        {.name = "RHINET_DSM_FAULTS",
-         .kind = SETTING_CHOICE,
-         .initial = "auto",
-         .choices = "auto|async|sigbus|mprotect",
-         .help = "how shared pages notice accesses: see rh_dsm_pages_open(3); "
-                 "auto: async where the kernel has it and there are 8192 "
-                 "pages or fewer, else sigbus, else mprotect"},
-    [LAYER_AT(SETTING_DSM_BULK)] =
-        {.name = "RHINET_DSM_BULK",
-         .kind = SETTING_CHOICE,
-         .initial = "rdma",
-         .choices = "rdma|datagram",
-         .help = "how the data of shared variables travels: by remote memory, or "
-                 "in datagrams of 2048 bytes, to compare; the same on all"},
+    NUMBER_SETTING(SETTING_DSM_HEAP, "RHINET_DSM_HEAP", "32", 1, 1 << 20,
+                   "distributed shared memory: MiB of it, which every rank has in full; the same "
+                   "on all"),
+    NUMBER_SETTING(SETTING_DSM_VARIABLES, "RHINET_DSM_VARIABLES", "1024", 1, 1 << 20,
+                   "distributed shared memory: synchronisation variables, 384 bytes each on every "
+                   "rank; the same on all"),
+    CHOICE_SETTING(SETTING_DSM_CHECK, "RHINET_DSM_CHECK", "off", "off|on",
+                   "on: distributed shared memory that is not held is out of reach, and an access "
+                   "to it is reported, as a data race if nothing orders it with another rank's; so "
+                   "are variables that go to and fro. Slow"),
+    CHOICE_SETTING(SETTING_DSM_FAULTS, "RHINET_DSM_FAULTS", "auto", "auto|async|sigbus|mprotect",
+                   "how shared pages notice accesses: see rh_dsm_pages_open(3); auto: async where "
+                   "the kernel has it and there are 8192 pages or fewer, else sigbus, else "
+                   "mprotect"),
+    CHOICE_SETTING(SETTING_DSM_BULK, "RHINET_DSM_BULK", "rdma", "rdma|datagram",
+                   "how the data of shared variables travels: by remote memory, or in datagrams of "
+                   "2048 bytes, to compare; the same on all"),
 };
 
 static const struct counter_spec counters[] = {
@@ -72,15 +50,10 @@ static const struct counter_spec counters[] = {
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_VARIABLE)] = {.name = "variable", .text = "variable %n[, held by %r]"},
+    [LAYER_AT(WAIT_VARIABLE)] = {"variable", "variable %n[, held by %r]"},
 };
 
 const struct layer dsm_layer = {
-    .name = "dsm",
-    LAYER_LIST(setting, settings),
-    LAYER_LIST(counter, counters),
-    LAYER_LIST(wait, waits),
-    .sid_first = DSM_SID_CONTROL,
-    .sid_last = DSM_SID_LAST,
-    .sid_name = "the shared memory",
+    LAYER_LIST(setting, settings), LAYER_LIST(counter, counters), LAYER_LIST(wait, waits),
+    .sid_first = DSM_SID_CONTROL,  .sid_last = DSM_SID_LAST,      .sid_name = "the shared memory",
 };

@@ -302,10 +302,8 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
 
 int rh_dsm_close(struct rh_dsm *dsm)
 {
-    dsm_settle_all(
-        dsm,
-        rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)); /* others may wait for it before they come */
-    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT);          /* the dead need not come */
+    dsm_settle_all(dsm, RH_TIMEOUT_DEFAULT);  /* others may wait for it before they come */
+    rh_barrier(dsm->set, RH_TIMEOUT_DEFAULT); /* the dead need not come */
     dsm->bulk->close(dsm, dsm->bulk_state);
     if (dsm->check)
         dsm_check_close(dsm);

@@ -21,10 +21,10 @@ struct tries {
 static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
 {
     if (tries->count++ == 0)
-        tries->deadline_ns = rma_default_deadline_ns(dsm->job);
+        tries->deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     else if (result != RH_ETIMEOUT || tries->count > TRIES)
         return false;
-    return tries->count == 1 || dsm_left_ns(dsm, tries->deadline_ns) > 0;
+    return tries->count == 1 || rma_left_ns(dsm->job, tries->deadline_ns) > 0;
 }
 
 struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,

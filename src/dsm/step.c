@@ -34,7 +34,7 @@ static int sound_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, int
     int result = rh_push_start(dsm->job, dsm_node_at(dsm, rank, variable, DSM_SIGNAL), &value,
                                sizeof(value), &done);
     if (result == 0) {
-        result = rh_wait_done(dsm->job, &done, dsm_left_ns(dsm, deadline_ns));
+        result = rh_wait_done(dsm->job, &done, rma_left_ns(dsm->job, deadline_ns));
         if (result < 0 && rh_withdraw(dsm->job, &done) == 0)
             result = 0;
     }
@@ -154,7 +154,7 @@ void dsm_settle_all(struct rh_dsm *dsm, int64_t timeout_ns)
                            .when = RH_NOT_EQUAL,
                            .from = dsm->rank, /* nobody's death ends it */
                            .timeout_ns = MOMENT_NS};
-    while (atomic_load(&dsm->step_count) > 0 && dsm_left_ns(dsm, deadline_ns) > 0) {
+    while (atomic_load(&dsm->step_count) > 0 && rma_left_ns(dsm->job, deadline_ns) > 0) {
         if (!dsm_settle_some(dsm))
             rh_wait_word(dsm->job, &wait);
     }

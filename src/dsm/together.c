@@ -34,7 +34,7 @@ static int refresh(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout
 /* What is left for the next part of a call, which is to say of itself that time is over. */
 static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
-    int64_t left = dsm_left_ns(dsm, dsm_deadline_ns(dsm, patience));
+    int64_t left = rma_left_ns(dsm->job, dsm_deadline_ns(dsm, patience));
     return left > 0 || patience->timeout_ns == 0 ? left : 1;
 }
 

@@ -23,7 +23,7 @@ static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patienc
     if (likely(is_near))
         return DEADLINE_NEVER;
     if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
-        return rma_default_deadline_ns(dsm->job);
+        return rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
     return dsm_deadline_ns(dsm, patience);
 }
 

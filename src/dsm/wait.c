@@ -24,16 +24,11 @@ int64_t dsm_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
     return patience->deadline_ns;
 }
 
-int64_t dsm_left_ns(struct rh_dsm *dsm, int64_t deadline_ns)
-{
-    return rma_left_ns(dsm->job, deadline_ns);
-}
-
 static int64_t left_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
     if (patience->timeout_ns == 0)
         return 0;
-    return dsm_left_ns(dsm, dsm_deadline_ns(dsm, patience));
+    return rma_left_ns(dsm->job, dsm_deadline_ns(dsm, patience));
 }
 
 /* What a program calls it: variables of our own have other names. */

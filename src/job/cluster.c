@@ -5,6 +5,7 @@
 #include "job/cluster.h"
 
 #include "base/error.h"
+#include "job/job_layer.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define REACHES_ALL "mixed" /* shared memory on a host, the network between hosts */
 
 int cluster_open(struct cluster *cluster, int size, int node_count)
 {
@@ -107,4 +110,11 @@ void cluster_ranks_text(const struct cluster *cluster, int node, char *text, siz
         rank = last;
         between = ", ";
     }
+}
+
+const char *nic_choice(const struct settings *settings, uint32_t node_count)
+{
+    if (node_count > 1 && !setting_value(settings, SETTING_NIC)->from_environment)
+        return REACHES_ALL;
+    return setting_text(settings, SETTING_NIC);
 }

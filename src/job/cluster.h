@@ -9,6 +9,7 @@
 #ifndef JOB_CLUSTER_H
 #define JOB_CLUSTER_H
 
+#include "base/settings.h"
 #include "watch/roster.h"
 
 #include <stdbool.h>
@@ -47,5 +48,9 @@ const char *cluster_host_name(const struct cluster *cluster, int seat);
 
 /* "ranks 0-3, 7" of a node, cut with "..." where there is no room. */
 void cluster_ranks_text(const struct cluster *cluster, int node, char *text, size_t text_size);
+
+/* The NIC of a job whose program names none: what the user says, else one that reaches all nodes.
+ * The text is the settings', or constant. */
+const char *nic_choice(const struct settings *settings, uint32_t node_count);
 
 #endif

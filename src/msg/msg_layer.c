@@ -9,21 +9,12 @@
 #include "watch/board.h"
 
 static const struct setting_spec settings[] = {
-    [LAYER_AT(SETTING_LOCKS)] =
-        {.name = "RHINET_LOCKS",
-         .kind = SETTING_NUMBER,
-         .initial = "1024",
-         .least = 1,
-         .most = 1 << 20,
-         .help = "locks that a job has, 192 bytes each on every rank; the same on all"},
-    [LAYER_AT(SETTING_MSG_WAY)] =
-        {.name = "RHINET_MSG_WAY",
-         .kind = SETTING_CHOICE,
-         .initial = "auto",
-         .choices = "auto|push|ring|pull|joint",
-         .help = "how messages too long for a descriptor travel: push into the "
-                 "receiver's buffer, ring of blocks, pull from the sender, copied by "
-                 "both together; auto goes by length and NIC"},
+    NUMBER_SETTING(SETTING_LOCKS, "RHINET_LOCKS", "1024", 1, 1 << 20,
+                   "locks that a job has, 192 bytes each on every rank; the same on all"),
+    CHOICE_SETTING(SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|joint",
+                   "how messages too long for a descriptor travel: push into the receiver's "
+                   "buffer, ring of blocks, pull from the sender, copied by both together; auto "
+                   "goes by length and NIC"),
 };
 
 static const struct counter_spec counters[] = {
@@ -49,30 +40,18 @@ static const struct counter_spec counters[] = {
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_SEND)] = {.name = "send",
-                             .text = "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"},
-    [LAYER_AT(WAIT_RECEIVE)] = {.name = "receive",
-                                .text = "receive from %r[, tag %n|, any tag][, %m moved]"},
-    [LAYER_AT(WAIT_REQUESTS)] = {.name = "requests", .text = "rh_wait_any of %n requests"},
-    [LAYER_AT(WAIT_PROBE)] = {.name = "probe",
-                              .text = "probe for a message from %r[, tag %n|, any tag]"},
-    [LAYER_AT(WAIT_LOCK)] = {.name = "lock", .text = "lock %n[, held by %r]", .on = WAIT_ON_HOLDER},
-    [LAYER_AT(WAIT_BARRIER)] = {.name = "barrier",
-                                .text = "barrier of set %n",
-                                .on = WAIT_ON_GROUP,
+    [LAYER_AT(WAIT_SEND)] = {"send", "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"},
+    [LAYER_AT(WAIT_RECEIVE)] = {"receive", "receive from %r[, tag %n|, any tag][, %m moved]"},
+    [LAYER_AT(WAIT_REQUESTS)] = {"requests", "rh_wait_any of %n requests"},
+    [LAYER_AT(WAIT_PROBE)] = {"probe", "probe for a message from %r[, tag %n|, any tag]"},
+    [LAYER_AT(WAIT_LOCK)] = {"lock", "lock %n[, held by %r]", .on = WAIT_ON_HOLDER},
+    [LAYER_AT(WAIT_BARRIER)] = {"barrier", "barrier of set %n", .on = WAIT_ON_GROUP,
                                 .group = "set"},
-    [LAYER_AT(WAIT_COLLECTIVE)] = {.name = "collective",
-                                   .text = "collective of set %n",
-                                   .on = WAIT_ON_GROUP,
+    [LAYER_AT(WAIT_COLLECTIVE)] = {"collective", "collective of set %n", .on = WAIT_ON_GROUP,
                                    .group = "set"},
 };
 
 const struct layer msg_layer = {
-    .name = "msg",
-    LAYER_LIST(setting, settings),
-    LAYER_LIST(counter, counters),
-    LAYER_LIST(wait, waits),
-    .sid_first = MSG_SID_INBOX,
-    .sid_last = MSG_SID_LAST,
-    .sid_name = "the mailbox",
+    LAYER_LIST(setting, settings), LAYER_LIST(counter, counters), LAYER_LIST(wait, waits),
+    .sid_first = MSG_SID_INBOX,    .sid_last = MSG_SID_LAST,      .sid_name = "the mailbox",
 };

@@ -4,11 +4,13 @@
  */
 #include "nic/nic.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "nic/fault/fault.h"
 #include "nic/martini/martini.h"
 #include "nic/ofi/ofi.h"
 #include "nic/shm/shm.h"
+#include "watch/diagnosis.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -111,4 +113,32 @@ int nic_wait_check(struct nic *nic, int from)
         return 0;
     int rank = atomic_load_explicit(&roster->last_dead, memory_order_relaxed);
     return nic_peer_gone(nic, rank, "wait for any rank");
+}
+
+void nic_wait_describe(void *context, struct wait_note *note)
+{
+    const struct nic_wait *wait = context;
+    *note = (struct wait_note){.call = WAIT_UNTIL, .peer = wait->from};
+    if (wait->word) {
+        note->call = WAIT_WORD;
+        note->number = wait->value;
+        note->length = wait->when;
+        note->moved = __atomic_load_n(wait->word, __ATOMIC_RELAXED);
+    } else if (wait->done) {
+        note->call = WAIT_DONE;
+    } else if (wait->queue) {
+        note->call = WAIT_QUEUE;
+    }
+    if (wait->describe)
+        wait->describe(wait->context, note);
+}
+
+int nic_wait_late(const struct nic_wait *wait, const char *hint)
+{
+    struct diagnosis_text line = {.used = 0};
+    struct wait_note note;
+    nic_wait_describe((void *)(uintptr_t)wait, &note);
+    diagnosis_add_note(&line, &note);
+    return error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in %s%s",
+                     (double)wait->timeout_ns / NS_PER_S, line.text, hint);
 }

@@ -84,9 +84,7 @@ struct nic_world {
     const struct settings *settings;
     const struct nic_broker *broker; /* NULL in a job of one */
     _Atomic uint32_t deaths_known;   /* acknowledged by the program */
-    const void
-        *for_nic; /* what whoever keeps the job has for its NIC, which alone knows what it is;
-                            NULL: nothing */
+    const void *for_nic; /* from who keeps the job: the NIC alone knows what it is; or NULL */
 };
 
 enum nic_segment_kind {
@@ -261,12 +259,6 @@ static inline int64_t nic_deadline_ns(struct nic *nic, int64_t timeout_ns)
     return deadline_after_ns(nic_now_ns(nic), timeout_ns);
 }
 
-/* What is left of it; 0: it is over. */
-static inline int64_t nic_left_ns(struct nic *nic, int64_t deadline_ns)
-{
-    return deadline_left_ns(deadline_ns, nic_now_ns(nic));
-}
-
 /* The NICs there are. Ends with NULL. */
 extern const struct nic_ops *const nic_list[];
 
@@ -284,8 +276,8 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during);
 /* What a wait must look at besides its condition: RH_EDEAD by the rules of nic_ops.wait, else 0. */
 int nic_wait_check(struct nic *nic, int from);
 
-/* Fill what a nic_wait without `describe` is about. */
-void nic_wait_describe(const struct nic_wait *wait, struct wait_note *note);
+/* What a struct nic_wait is about, for its stall watch. */
+void nic_wait_describe(void *wait, struct wait_note *note);
 
 /* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
  * "". */

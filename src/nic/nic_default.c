@@ -100,30 +100,20 @@ static int64_t default_now_ns(struct nic *nic)
     return clock_now_ns();
 }
 
+#define COMPLETE(operation) ops->operation = ops->operation ? ops->operation : default_##operation
+
 void nic_ops_complete(struct nic_ops *ops)
 {
-    if (!ops->view_release)
-        ops->view_release = default_view_release;
-    if (!ops->pull)
-        ops->pull = default_pull;
-    if (!ops->store)
-        ops->store = default_store;
-    if (!ops->atomic)
-        ops->atomic = default_atomic;
-    if (!ops->append)
-        ops->append = default_append;
-    if (!ops->append_try)
-        ops->append_try = default_append_try;
-    if (!ops->queue_peek)
-        ops->queue_peek = default_queue_peek;
-    if (!ops->queue_release)
-        ops->queue_release = default_queue_release;
-    if (!ops->flush)
-        ops->flush = default_flush;
-    if (!ops->withdraw)
-        ops->withdraw = default_withdraw;
-    if (!ops->wake)
-        ops->wake = default_wake;
-    if (!ops->now_ns)
-        ops->now_ns = default_now_ns;
+    COMPLETE(view_release);
+    COMPLETE(pull);
+    COMPLETE(store);
+    COMPLETE(atomic);
+    COMPLETE(append);
+    COMPLETE(append_try);
+    COMPLETE(queue_peek);
+    COMPLETE(queue_release);
+    COMPLETE(flush);
+    COMPLETE(withdraw);
+    COMPLETE(wake);
+    COMPLETE(now_ns);
 }

@@ -11,78 +11,32 @@
 #include <rhinet/rma.h>
 
 static const struct setting_spec settings[] = {
-    [LAYER_AT(SETTING_TIMEOUT)] =
-        {.name = "RHINET_TIMEOUT",
-         .kind = SETTING_DURATION,
-         .initial = "60s",
-         .least = 1000,
-         .most = INT64_MAX,
-         .help = "longest wait of a blocking call that names no timeout itself"},
-    [LAYER_AT(SETTING_SPIN)] =
-        {.name = "RHINET_SPIN",
-         .kind = SETTING_DURATION,
-         .initial = "200us",
-         .most = 10000000000,
-         .help = "how long a wait polls before it sleeps; with more ranks than cores it "
-                 "yields the core meanwhile"},
-    [LAYER_AT(SETTING_SEGMENTS)] = {.name = "RHINET_SEGMENTS",
-                                    .kind = SETTING_NUMBER,
-                                    .initial = "256",
-                                    .least = 8,
-                                    .most = 65536,
-                                    .help = "segments and queues a process may have at a time"},
-    [LAYER_AT(SETTING_HUGE_PAGES)] =
-        {.name = "RHINET_HUGE_PAGES",
-         .kind = SETTING_CHOICE,
-         .initial = "no",
-         .choices = "no|try",
-         .help = "try: back large allocated segments by huge pages if there are any"},
-    [LAYER_AT(SETTING_CMA)] =
-        {.name = "RHINET_CMA",
-         .kind = SETTING_CHOICE,
-         .initial = "auto",
-         .choices = "auto|off",
-         .help = "off: move attached memory through the owner's agent thread instead of "
-                 "the kernel's cross-memory attach"},
-    [LAYER_AT(SETTING_MEMBARRIER)] =
-        {.name = "RHINET_MEMBARRIER",
-         .kind = SETTING_CHOICE,
-         .initial = "auto",
-         .choices = "auto|off",
-         .help = "off: a fence in every push instead of membarrier(2) before a sleep"},
-    [LAYER_AT(SETTING_FAULT)] =
-        {.name = "RHINET_FAULT",
-         .kind = SETTING_TEXT,
-         .initial = "",
-         .help = "faults for the fault NIC, for example seed=7,delay=0.1:200us; see "
-                 "rhinet(7)"},
-    [LAYER_AT(SETTING_OFI_PROVIDER)] =
-        {.name = "RHINET_OFI_PROVIDER",
-         .kind = SETTING_TEXT,
-         .initial = "",
-         .help = "libfabric provider of the NICs ofi and mixed, such as "
-                 "tcp;ofi_rxm; empty: the best there is, which `rhinet info` "
-                 "names with the reason"},
-    [LAYER_AT(SETTING_MIXED_RANKS)] =
-        {.name = "RHINET_MIXED_RANKS",
-         .kind = SETTING_NUMBER,
-         .initial = "0",
-         .most = 1 << 18,
-         .help = "NIC mixed: let only groups of this many neighbouring ranks use shared memory, to "
-                 "try a cluster on one machine; 0: all ranks of a host; the same on all"},
-    [LAYER_AT(
-        SETTING_MARTINI)] = {.name = "RHINET_MARTINI",
-                             .kind = SETTING_TEXT,
-                             .initial = "",
-                             .help = "what NIC martini simulates, for example seed=7,report=-; see "
-                                     "rhinet(7)"},
-    [LAYER_AT(
-        SETTING_MARTINI_FD)] = {.name = "RHINET_MARTINI_FD",
-                                .kind = SETTING_NUMBER,
-                                .initial = "0",
-                                .most = 1 << 20,
-                                .help = "connection to the simulation of NIC martini; set by the "
-                                        "launcher, not by you"},
+    DURATION_SETTING(SETTING_TIMEOUT, "RHINET_TIMEOUT", "60s", 1000, INT64_MAX,
+                     "longest wait of a blocking call that names no timeout itself"),
+    DURATION_SETTING(SETTING_SPIN, "RHINET_SPIN", "200us", 0, 10000000000,
+                     "how long a wait polls before it sleeps; with more ranks than cores it yields "
+                     "the core meanwhile"),
+    NUMBER_SETTING(SETTING_SEGMENTS, "RHINET_SEGMENTS", "256", 8, 65536,
+                   "segments and queues a process may have at a time"),
+    CHOICE_SETTING(SETTING_HUGE_PAGES, "RHINET_HUGE_PAGES", "no", "no|try",
+                   "try: back large allocated segments by huge pages if there are any"),
+    CHOICE_SETTING(SETTING_CMA, "RHINET_CMA", "auto", "auto|off",
+                   "off: move attached memory through the owner's agent thread instead of the "
+                   "kernel's cross-memory attach"),
+    CHOICE_SETTING(SETTING_MEMBARRIER, "RHINET_MEMBARRIER", "auto", "auto|off",
+                   "off: a fence in every push instead of membarrier(2) before a sleep"),
+    TEXT_SETTING(SETTING_FAULT, "RHINET_FAULT", "",
+                 "faults for the fault NIC, for example seed=7,delay=0.1:200us; see rhinet(7)"),
+    TEXT_SETTING(SETTING_OFI_PROVIDER, "RHINET_OFI_PROVIDER", "",
+                 "libfabric provider of the NICs ofi and mixed, such as tcp;ofi_rxm; empty: the "
+                 "best there is, which `rhinet info` names with the reason"),
+    NUMBER_SETTING(SETTING_MIXED_RANKS, "RHINET_MIXED_RANKS", "0", 0, 1 << 18,
+                   "NIC mixed: let only groups of this many neighbouring ranks use shared memory, "
+                   "to try a cluster on one machine; 0: all ranks of a host; the same on all"),
+    TEXT_SETTING(SETTING_MARTINI, "RHINET_MARTINI", "",
+                 "what NIC martini simulates, for example seed=7,report=-; see rhinet(7)"),
+    NUMBER_SETTING(SETTING_MARTINI_FD, "RHINET_MARTINI_FD", "0", 0, 1 << 20,
+                   "connection to the simulation of NIC martini; set by the launcher, not by you"),
 };
 
 static const struct counter_spec counters[] = {
@@ -113,19 +67,17 @@ static const char *const conditions[] = {[RH_EQUAL] = "exactly",
                                          NULL};
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_WORD)] = {.name = "word",
-                             .text = "rh_wait_word from %r, word is %m and should be %c %n",
+    [LAYER_AT(WAIT_WORD)] = {"word", "rh_wait_word from %r, word is %m and should be %c %n",
                              .choices = conditions},
-    [LAYER_AT(WAIT_UNTIL)] = {.name = "until", .text = "rh_wait_until from %r"},
-    [LAYER_AT(WAIT_DONE)] = {.name = "done", .text = "rh_wait_done from %r"},
-    [LAYER_AT(WAIT_TRANSFER)] = {.name = "transfer", .text = "copy of %l bytes of %s by %r"},
-    [LAYER_AT(WAIT_DETACH)] = {.name = "detach", .text = "detach of %s, which %r is copying"},
-    [LAYER_AT(WAIT_APPEND)] = {.name = "append", .text = "append to %q of %r, which is full"},
-    [LAYER_AT(WAIT_QUEUE)] = {.name = "queue", .text = "rh_queue_next of queue %n, which is empty"},
+    [LAYER_AT(WAIT_UNTIL)] = {"until", "rh_wait_until from %r"},
+    [LAYER_AT(WAIT_DONE)] = {"done", "rh_wait_done from %r"},
+    [LAYER_AT(WAIT_TRANSFER)] = {"transfer", "copy of %l bytes of %s by %r"},
+    [LAYER_AT(WAIT_DETACH)] = {"detach", "detach of %s, which %r is copying"},
+    [LAYER_AT(WAIT_APPEND)] = {"append", "append to %q of %r, which is full"},
+    [LAYER_AT(WAIT_QUEUE)] = {"queue", "rh_queue_next of queue %n, which is empty"},
 };
 
 const struct layer nic_layer = {
-    .name = "nic",
     LAYER_LIST(setting, settings),
     LAYER_LIST(counter, counters),
     LAYER_LIST(wait, waits),

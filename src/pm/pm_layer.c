@@ -8,16 +8,12 @@
 #include "base/settings.h"
 
 static const struct setting_spec settings[] = {
-    {.name = "RHINET_PM",
-     .kind = SETTING_CHOICE,
-     .initial = "pm-auto",
-     .choices = "pm-auto|pm-ring|pm-queue",
-     .help = "how PM messages travel: one queue and a few lanes, one ring per "
-             "sender, or one queue"},
+    CHOICE_SETTING(LAYER_FIRST(LAYER_PM), "RHINET_PM", "pm-auto", "pm-auto|pm-ring|pm-queue",
+                   "how PM messages travel: one queue and a few lanes, one ring per sender, or one "
+                   "queue"),
 };
 
 const struct layer pm_layer = {
-    .name = "pm",
     LAYER_LIST(setting, settings),
     .sid_first = PM_SID_QUEUE,
     .sid_last = PM_SID_LAST,

@@ -138,7 +138,7 @@ static void rings_release(struct pm_context *pm)
     ring_release(pm, &state->peer[state->out].in, state->out);
 }
 
-/* A header in each ring. */
+/* A header in each ring, wherever it is by now. */
 static void rings_places(struct pm_context *pm, struct rh_until *until)
 {
     const struct rings_state *state = pm->state;

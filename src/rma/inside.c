@@ -4,30 +4,14 @@
  */
 #include "rma/rma.h"
 
-int64_t rma_now_ns(struct rh_job *job)
-{
-    return nic_now_ns(job->nic);
-}
-
 int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns)
 {
-    return nic_deadline_ns(job->nic, timeout_ns);
+    return nic_deadline_ns(job->nic, rma_timeout_ns(job, timeout_ns));
 }
 
 int64_t rma_left_ns(struct rh_job *job, int64_t deadline_ns)
 {
-    int64_t now_ns = nic_now_ns(job->nic);
-    return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-}
-
-int64_t rma_default_deadline_ns(struct rh_job *job)
-{
-    return nic_deadline_ns(job->nic, job->timeout_ns);
-}
-
-int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
-{
-    return rma_timeout(job, timeout_ns);
+    return deadline_left_ns(deadline_ns, nic_now_ns(job->nic));
 }
 
 void rma_timeout_shorten(struct rh_job *job, int64_t timeout_ns)
@@ -81,15 +65,6 @@ void *rma_mailbox(const struct rh_job *job)
 void rma_mailbox_keep(struct rh_job *job, void *state, void (*close)(void *state))
 {
     job->mailbox = (struct job_guest){.state = state, .close = close};
-}
-
-int rma_atomic(struct rh_job *job, struct rh_remote target,
-               const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    int result = job->nic->ops->atomic(job->nic, target, operands, old);
-    if (result == 0)
-        counter_add(job->counters, COUNTER_ATOMIC, 1);
-    return result;
 }
 
 int rma_peer_gone(struct rh_job *job, int rank, const char *during)

@@ -14,16 +14,10 @@
 
 /* ---- Time ----------------------------------------------------------------------------------- */
 
-/* The clock of all deadlines: see nic_ops.now_ns. */
-int64_t rma_now_ns(struct rh_job *job);
-
-/* The moment timeout_ns from now; saturates. */
+/* The moment timeout_ns from now, which may be RH_TIMEOUT_DEFAULT, on the clock of all deadlines,
+ * rh_clock_ns(); and how long it is until then, see base/deadline.h. */
 int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns);
-
-/* How long it is until then; 0: it is over. */
 int64_t rma_left_ns(struct rh_job *job, int64_t deadline_ns);
-
-int64_t rma_default_deadline_ns(struct rh_job *job); /* that of RH_TIMEOUT_DEFAULT */
 
 /* What a timeout means that may be RH_TIMEOUT_DEFAULT. */
 int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns);

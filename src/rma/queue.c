@@ -92,7 +92,7 @@ int rh_queue_next(struct rh_queue *queue, struct rh_arrival *arrival, int64_t ti
                                .describe = describe,
                                .context = queue,
                                .from = RH_ANY_RANK,
-                               .timeout_ns = rma_timeout(job, timeout_ns)};
+                               .timeout_ns = rma_timeout_ns(job, timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
     result = job->nic->ops->wait(job->nic, &request);
     if (result < 0)

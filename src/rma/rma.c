@@ -15,6 +15,11 @@ int rma_refuse_rank(const struct rh_job *job, int rank)
                      job->world.size - 1);
 }
 
+int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
+{
+    return timeout_ns < 0 ? job->timeout_ns : timeout_ns;
+}
+
 /* ---- Push and pull -------------------------------------------------------------------------- */
 
 static inline int push(struct rh_job *job, struct rh_remote target, const void *source,
@@ -103,7 +108,10 @@ int rh_push_ordered(struct rh_job *job, struct rh_remote target, const void *sou
     length -= sizeof(last.value);
     last.word.offset += length;
     memcpy(&last.value, (const char *)source + length, sizeof(last.value));
-    return push(job, target, source, length, &extra);
+    int result = push(job, target, source, length, &extra);
+    if (likely(result == 0)) /* the program's data, other than a notice */
+        counter_add(job->counters, COUNTER_PUSH_BYTES, sizeof(last.value));
+    return result;
 }
 
 int rma_push_notify_start(struct rh_job *job, struct rh_remote target, const void *source,
@@ -228,19 +236,26 @@ int rh_wake(struct rh_job *job, int rank)
 
 /* ---- Atomics -------------------------------------------------------------------------------- */
 
+int rma_atomic(struct rh_job *job, struct rh_remote target,
+               const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    ASSERT(rma_rank_is_valid(job, target.rank));
+    int result = job->nic->ops->atomic(job->nic, target, operands, old);
+    if (likely(result == 0))
+        counter_add(job->counters, COUNTER_ATOMIC, 1);
+    return result;
+}
+
 static inline int atomic(struct rh_job *job, struct rh_remote target,
                          const struct nic_atomic_operands *operands, uint64_t *old)
 {
     uint64_t before;
     if (unlikely(!rma_rank_is_valid(job, target.rank)))
         return rma_refuse_rank(job, target.rank);
-    int result = job->nic->ops->atomic(job->nic, target, operands, &before);
-    if (unlikely(result < 0))
-        return result;
-    counter_add(job->counters, COUNTER_ATOMIC, 1);
-    if (old)
+    int result = rma_atomic(job, target, operands, &before);
+    if (likely(result == 0) && old)
         *old = before;
-    return 0;
+    return result;
 }
 
 int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
@@ -285,8 +300,7 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
-static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
-                            struct stall_watch *stall)
+int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
 {
     if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
         return rma_refuse_rank(job, wait->from);
@@ -301,19 +315,14 @@ static inline int wait_word(struct rh_job *job, const struct rh_wait *wait,
                                .value = wait->value,
                                .stall = stall,
                                .from = wait->from,
-                               .timeout_ns = rma_timeout(job, wait->timeout_ns)};
+                               .timeout_ns = rma_timeout_ns(job, wait->timeout_ns)};
     counter_add(job->counters, COUNTER_WAIT, 1);
     return job->nic->ops->wait(job->nic, &request);
 }
 
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
 {
-    return wait_word(job, wait, NULL);
-}
-
-int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
-{
-    return wait_word(job, wait, stall);
+    return rma_wait_word(job, wait, NULL);
 }
 
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)
@@ -329,7 +338,7 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
                                .describe = describe,
                                .context = until->context,
                                .from = until->from,
-                               .timeout_ns = rma_timeout(job, until->timeout_ns),
+                               .timeout_ns = rma_timeout_ns(job, until->timeout_ns),
                                .until = until};
     counter_add(job->counters, COUNTER_WAIT, 1);
     return job->nic->ops->wait(job->nic, &request);
@@ -351,7 +360,7 @@ static int done_result(const struct rh_done *done)
 int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
 {
     struct nic_wait request = {
-        .done = done, .from = done->rank, .timeout_ns = rma_timeout(job, timeout_ns)};
+        .done = done, .from = done->rank, .timeout_ns = rma_timeout_ns(job, timeout_ns)};
     if (!rma_rank_is_valid(job, done->rank))
         return rma_refuse_rank(job, done->rank);
     counter_add(job->counters, COUNTER_WAIT, 1);

@@ -20,9 +20,4 @@ static inline bool rma_rank_is_valid(const struct rh_job *job, int rank)
     return (unsigned)rank < (unsigned)job->world.size;
 }
 
-static inline int64_t rma_timeout(const struct rh_job *job, int64_t timeout_ns)
-{
-    return timeout_ns < 0 ? job->timeout_ns : timeout_ns;
-}
-
 #endif

@@ -145,7 +145,7 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
                                 .since_ns = nic_now_ns(job->nic),
                                 .describe = describe,
                                 .context = &awaited};
-    result = watch(job, rank, sid, rma_timeout(job, timeout_ns), &stall);
+    result = watch(job, rank, sid, rma_timeout_ns(job, timeout_ns), &stall);
     stall_watch_end(&stall);
     return result;
 }

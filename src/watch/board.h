@@ -51,6 +51,12 @@ struct wait_note {
     uint64_t number, length, moved; /* as the wait's text tells; 0: nothing */
 };
 
+static inline bool wait_note_is_same(const struct wait_note *a, const struct wait_note *b)
+{
+    return a->call == b->call && a->peer == b->peer && a->number == b->number &&
+           a->length == b->length && a->moved == b->moved;
+}
+
 /* A wait that outlasts its polling. `turn` is odd while the rest changes; `looks` counts how often
  * the waiter has looked at its condition since, so a reader can tell that it looked in vain. */
 struct board_wait {

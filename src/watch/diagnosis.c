@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See diagnosis.h. All that other processes wrote is copied and checked in copy_rank(); the rest
- * works on the copy.
+ * See diagnosis.h. All that other processes wrote is copied and checked in diagnosis_take(); the
+ * rest works on the copy.
  */
 #include "watch/diagnosis.h"
 
@@ -68,11 +68,6 @@ static void copy_board(const struct board_rank *board, struct diagnosis_rank *ra
     }
 }
 
-static enum wait_on depends_on(const struct wait_note *note)
-{
-    return wait_spec(note->call)->on;
-}
-
 /* A wait of the rank in the same queue. */
 static const struct diagnosis_wait *find_queued(const struct diagnosis *diagnosis, int rank,
                                                 const struct wait_note *note)
@@ -105,7 +100,7 @@ static void find_holders(struct diagnosis *diagnosis)
         for (uint32_t r = 0; r < diagnosis->size; r++) {
             for (unsigned i = 0; i < diagnosis->rank[r].wait_count; i++) {
                 struct diagnosis_wait *wait = &diagnosis->rank[r].wait[i];
-                if (depends_on(&wait->note) != WAIT_ON_HOLDER)
+                if (wait_spec(wait->note.call)->on != WAIT_ON_HOLDER)
                     continue;
                 if (pass == 0)
                     holder[r * BOARD_WAITS + i] = holder_of(diagnosis, wait);
@@ -182,7 +177,7 @@ void diagnosis_look(struct diagnosis *diagnosis, int rank)
 
 /* ---- Who depends on whom -------------------------------------------------------------------- */
 
-static const struct diagnosis_group *find_group(const struct diagnosis_rank *rank, uint64_t id)
+const struct diagnosis_group *diagnosis_group(const struct diagnosis_rank *rank, uint64_t id)
 {
     for (int i = 0; i < BOARD_GROUPS - 1; i++) {
         if (rank->group[i].key != 0 && rank->group[i].key - 1 == id)
@@ -196,8 +191,8 @@ static const struct diagnosis_group *find_group(const struct diagnosis_rank *ran
 static bool is_missing(const struct diagnosis *diagnosis, int rank, const struct wait_note *note,
                        int other)
 {
-    const struct diagnosis_group *own = find_group(&diagnosis->rank[rank], note->number);
-    const struct diagnosis_group *theirs = find_group(&diagnosis->rank[other], note->number);
+    const struct diagnosis_group *own = diagnosis_group(&diagnosis->rank[rank], note->number);
+    const struct diagnosis_group *theirs = diagnosis_group(&diagnosis->rank[other], note->number);
     if (other == rank || diagnosis->rank[other].state >= RH_PEER_LEFT)
         return false;
     if (theirs)
@@ -207,7 +202,7 @@ static bool is_missing(const struct diagnosis *diagnosis, int rank, const struct
 
 static bool is_of_all(const struct wait_note *note)
 {
-    return depends_on(note) == WAIT_ON_GROUP;
+    return wait_spec(note->call)->on == WAIT_ON_GROUP;
 }
 
 bool diagnosis_is_directed(const struct diagnosis_wait *wait)
@@ -228,9 +223,7 @@ bool diagnosis_depends(const struct diagnosis *diagnosis, int rank,
 static bool same_wait(const struct diagnosis_wait *a, const struct diagnosis_wait *b)
 {
     return a->place == b->place && a->turn == b->turn && a->since_ns == b->since_ns &&
-           a->note.call == b->note.call && a->note.peer == b->note.peer &&
-           a->note.number == b->note.number && a->note.length == b->note.length &&
-           a->note.moved == b->note.moved;
+           wait_note_is_same(&a->note, &b->note);
 }
 
 /* The same wait in the earlier look, if it is old enough to matter and its rank has done nothing

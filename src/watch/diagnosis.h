@@ -70,6 +70,9 @@ bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before);
 /* What has been done to others or taken from them, counted. */
 uint64_t diagnosis_work(const struct counters *counters);
 
+/* How far a rank is with a group, NULL: it has not joined it, as far as its board says. */
+const struct diagnosis_group *diagnosis_group(const struct diagnosis_rank *rank, uint64_t id);
+
 /* Whether a wait of `rank` depends on what `other` does. */
 bool diagnosis_depends(const struct diagnosis *diagnosis, int rank,
                        const struct diagnosis_wait *wait, int other);
@@ -84,8 +87,7 @@ static inline double diagnosis_age_s(const struct diagnosis *diagnosis,
     return age_ns > 0 ? (double)age_ns / 1e9 : 0;
 }
 
-/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE
- * ---------------------------------------- */
+/* ---- diagnosis_text.c: in words, cut to DIAGNOSIS_LINE -------------------------------------- */
 
 struct diagnosis_text {
     char text[DIAGNOSIS_LINE];

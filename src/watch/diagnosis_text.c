@@ -112,13 +112,9 @@ static unsigned unknown_members(const struct diagnosis *diagnosis, int rank,
 {
     unsigned known = note->peer >= 0, size = 0; /* a peer is one who has not joined */
     for (uint32_t r = 0; r < diagnosis->size; r++) {
-        for (int i = 0; i < BOARD_GROUPS - 1; i++) {
-            const struct diagnosis_group *group = &diagnosis->rank[r].group[i];
-            if (group->key == 0 || group->key - 1 != note->number)
-                continue;
-            known++;
-            size = (int)r == rank ? group->size : size;
-        }
+        const struct diagnosis_group *group = diagnosis_group(&diagnosis->rank[r], note->number);
+        known += group != NULL;
+        size = group && (int)r == rank ? group->size : size;
     }
     return size < diagnosis->size && size > known ? size - known : 0;
 }

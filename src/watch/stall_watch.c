@@ -4,6 +4,7 @@
  */
 #include "watch/stall_watch.h"
 
+#include "base/assert.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "watch/diagnosis.h"
@@ -34,19 +35,13 @@ static void publish(struct board_wait *place, const struct wait_note *note, int6
 {
     uint32_t turn = atomic_load_explicit(&place->turn, memory_order_relaxed);
     store(place->turn, turn + 1);
-    store(place->call, (uint32_t)note->call);
+    store(place->call, note->call);
     store(place->peer, note->peer);
     store(place->number, note->number);
     store(place->length, note->length);
     store(place->moved, note->moved);
     store(place->since_ns, since_ns);
     store(place->turn, turn + 2);
-}
-
-static bool is_same(const struct wait_note *a, const struct wait_note *b)
-{
-    return a->call == b->call && a->peer == b->peer && a->number == b->number &&
-           a->length == b->length && a->moved == b->moved;
 }
 
 static void begin(struct stall_watch *stall)
@@ -60,11 +55,6 @@ static void begin(struct stall_watch *stall)
 }
 
 /* ---- The report ----------------------------------------------------------------------------- */
-
-static struct diagnosis *take_look(const struct watch_job *job)
-{
-    return diagnosis_take(job->roster, job->boards, (uint32_t)job->size);
-}
 
 static const struct diagnosis_wait *find_own(const struct stall_watch *stall,
                                              const struct diagnosis *now, int rank)
@@ -125,14 +115,15 @@ static bool report(struct stall_watch *stall, struct diagnosis *now)
         diagnosis_add_circle(&line, now, rank);
     }
     log_warning("%s (`rhinet doctor %llx` shows all ranks)", line.text,
-                (unsigned long long)stall->job->job_id);
+                (unsigned long long)stall->job->roster->job_id);
     return true;
 }
 
 /* Two looks, as diagnosis.h asks for, between two sleeps of this wait each. */
 static void report_when_due(struct stall_watch *stall, int64_t now_ns)
 {
-    struct diagnosis *now = take_look(stall->job);
+    const struct roster *roster = stall->job->roster;
+    struct diagnosis *now = diagnosis_take(roster, stall->job->boards, roster->size);
     if (!stall->before) {
         stall->before = now;
         stall->report_ns = now ? now_ns + DIAGNOSIS_APART_NS : INT64_MAX;
@@ -154,7 +145,8 @@ void stall_watch_keep(struct stall_watch *stall, int64_t now_ns)
     if (is_new)
         begin(stall);
     stall->describe(stall->context, &note);
-    if (stall->place && (is_new || !is_same(&note, &stall->note)))
+    ASSERT(wait_spec(note.call)); /* or nobody would see it */
+    if (stall->place && (is_new || !wait_note_is_same(&note, &stall->note)))
         publish(stall->place, &note, stall->since_ns);
     stall->note = note;
     if (stall->place)

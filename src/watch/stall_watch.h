@@ -14,10 +14,11 @@
 struct diagnosis;
 struct roster;
 
+enum watch_settings { SETTING_STUCK = LAYER_FIRST(LAYER_WATCH) };
+
 /* What the watch knows of its job. Filled by src/job, once; outlives every wait. */
 struct watch_job {
-    int rank, size;
-    uint64_t job_id;
+    int rank;
     int64_t stuck_ns; /* RHINET_STUCK; 0: nothing is reported */
     const struct roster *roster;
     struct board_rank *board;        /* of this rank */

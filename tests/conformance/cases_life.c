@@ -265,10 +265,11 @@ static void counters(struct test *test)
     char data[100] = {0};
     for (int i = 0; i < 7; i++)
         CHECK_OK(rh_push(test->job, rh_at(test_next(test), 1, 0), data, 100));
+    CHECK_OK(rh_push_ordered(test->job, rh_at(test_next(test), 1, 512), data, 64));
     CHECK_OK(rh_pull(test->job, rh_at(test_next(test), 1, 0), data, 100));
     CHECK_OK(rh_fetch_add(test->job, rh_at(test_next(test), 1, 256), 1, NULL));
-    CHECK_U64(test_counter(test, "push") - pushes, 7);
-    CHECK_U64(test_counter(test, "push_bytes") - bytes, 700);
+    CHECK_U64(test_counter(test, "push") - pushes, 8);
+    CHECK_U64(test_counter(test, "push_bytes") - bytes, 764);
     CHECK_U64(test_counter(test, "pull") - pulls, 1);
     CHECK_U64(test_counter(test, "atomic") - atomics, 1);
 }

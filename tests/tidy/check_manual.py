@@ -8,7 +8,7 @@ import subprocess
 
 from source import public_functions, without_comments
 
-SETTINGS = re.compile(r"src/\w+/\w+_layer\.c")  # each layer has its own
+SETTINGS = re.compile(r"src/\w+/(\w+_)?layer\.c")  # each layer has its own
 COMMANDS = "src/cli/main.c"
 OVERVIEW = "rhinet.7"
 
@@ -57,7 +57,7 @@ def check_commands(tree, pages):
 
 def check_settings(tree, pages):
     tables = "".join(tree.text(path) for path in tree.c_files() if SETTINGS.fullmatch(path))
-    known = set(re.findall(r'\.name = "(RHINET_[A-Z_]+)"', tables))
+    known = set(re.findall(r'_SETTING\([\w()]+, "(RHINET_[A-Z_]+)"', tables))
     if OVERVIEW not in pages:
         yield f"man: no {OVERVIEW}"
         return

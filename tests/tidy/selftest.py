@@ -38,7 +38,7 @@ SOUND = {
     "src/nic/shm/shm.c": SPDX + '#include "nic/shm/ring.h"\n',
     "src/job/job.h": SPDX + '#include "nic/nic.h"\n',
     "src/cli/main.c": SPDX + "const struct cli_command *t[] = {&cli_run};\n",
-    "src/nic/nic_layer.c": SPDX + 'x = {.name = "RHINET_NIC"};\n',
+    "src/nic/nic_layer.c": SPDX + 'TEXT_SETTING(SETTING_NIC, "RHINET_NIC", "", "");\n',
     "src/librhinet.map": SPDX + "RHINET_0.1 {\nglobal:\n    rh_one;\nlocal:\n    *;\n};\n",
     "examples/hello.c": SPDX + "#include <rhinet/a.h>\n",
     "man/rh_one.3": MAN + ".TH RH_ONE 3\n.SH NAME\nrh_one \\- does one\n",
@@ -478,7 +478,7 @@ class Manual(Case):
         self.speaks(check_manual, "subcommand run has no page")
 
     def test_setting_not_explained(self):
-        self.write("src/dsm/dsm_layer.c", SPDX + 'x = {.name = "RHINET_NEW"};\n')
+        self.write("src/dsm/dsm_layer.c", SPDX + 'TEXT_SETTING(SETTING_X, "RHINET_NEW", "", "");\n')
         self.speaks(check_manual, "does not explain RHINET_NEW")
 
     def test_setting_that_is_none(self):

@@ -3,7 +3,6 @@
  * The environment is parsed once and checked: good values arrive, bad ones are refused with a text
  * that names them, unknown names are warned about with the nearest.
  */
-#include "base/base_layer.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/job_layer.h"
@@ -86,7 +85,7 @@ static void test_good_values(void **state)
         {"RHINET_HUGE_PAGES=no", SETTING_HUGE_PAGES, "no", 0},
         {"RHINET_HUGE_PAGES=try", SETTING_HUGE_PAGES, "try", 1},
         {"RHINET_CMA=off", SETTING_CMA, "off", 1},
-        {"RHINET_LOG=debug", SETTING_LOG, "debug", 3},
+        {"RHINET_LOG=debug", LAYER_FIRST(LAYER_BASE), "debug", 3},
         {"RHINET_FAULT=a=b=c", SETTING_FAULT, "a=b=c", 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "cli/cli.h"
-#include "watch/watch_layer.h"
+#include "watch/stall_watch.h"
 
 #include <poll.h>
 #include <rhinet/error.h>

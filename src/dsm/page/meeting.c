@@ -195,8 +195,7 @@ static int move_homes(struct rh_dsm_pages *pages, int64_t deadline_ns)
 
 int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
 {
-    int64_t timeout = rma_timeout_ns(pages->job, timeout_ns);
-    int64_t deadline_ns = rma_deadline_ns(pages->job, timeout);
+    int64_t deadline_ns = rma_deadline_ns(pages->job, timeout_ns);
     int result = 0;
     sync_check_thread(pages);
     if (pages->stage == MEETING_APART)

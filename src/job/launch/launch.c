@@ -5,8 +5,8 @@
 #include "job/launch/launch.h"
 
 #include "base/clock.h"
+#include "job/cluster.h"
 #include "job/launch/parts.h"
-#include "job/nic_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,10 +3,9 @@
  * Joining and leaving a job, and what a member may ask about it.
  */
 #include "base/error.h"
+#include "job/cluster.h"
 #include "job/member/exchange.h"
 #include "job/member/join_started.h"
-#include "job/nic_choice.h"
-#include "watch/watch_layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,8 +110,6 @@ static void watch_job(struct rh_job *job, struct board_rank *boards)
     struct nic_world *world = &job->world;
     world->watch = (struct watch_job){
         .rank = world->rank,
-        .size = world->size,
-        .job_id = world->job_id,
         .stuck_ns = (int64_t)setting_number(&job->settings, SETTING_STUCK),
         .roster = world->roster,
         .board = &boards[world->rank],

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "job/cluster.h"
 #include "job/member/steward_start.h"
-#include "job/nic_choice.h"
 
 #include <errno.h>
 #include <inttypes.h>

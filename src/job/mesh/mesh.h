@@ -30,7 +30,6 @@
 
 #define MESH_VERSION  3u /* of what goes over the links */
 #define MESH_DATA_MAX 528
-#define MESH_HOST_MAX 64
 #define MESH_TEXT_MAX 512
 
 struct mesh;

@@ -37,7 +37,7 @@ static void lay_out(struct locks *locks)
 /* Turns begin anew with every mailbox; the clock keeps them from being those of an earlier one. */
 static uint64_t first_turn(const struct locks *locks)
 {
-    return ((uint64_t)(rma_now_ns(locks->job) / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
+    return ((uint64_t)(rh_clock_ns(locks->job) / NS_PER_MS) + 16) << LOCK_TURN_SHIFT;
 }
 
 static void fill(struct locks *locks)
@@ -349,7 +349,7 @@ int rh_lock_try(struct rh_msg *msg, uint32_t lock)
     uint64_t found = 0;
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
-    int64_t deadline_ns = rma_default_deadline_ns(locks->job);
+    int64_t deadline_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
     int result = lock_check_home(locks, lock);
     if (result == 0)
         result = lock_meet_home(locks, lock, deadline_ns);

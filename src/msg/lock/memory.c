@@ -45,7 +45,7 @@ static int await_header(struct locks *locks, int home, int64_t deadline_ns)
             return result;
         if (header.is_ready)
             break;
-        if (rma_now_ns(locks->job) >= deadline_ns)
+        if (rh_clock_ns(locks->job) >= deadline_ns)
             return error_set(RH_ETIMEOUT, home, "rank %d does not finish opening its mailbox",
                              home);
         lock_nap(locks, &locks->nodes[0].state, lock_load(&locks->nodes[0].state), MEET_NAP_NS);
@@ -81,11 +81,12 @@ static int far_atomic(struct locks *locks, struct rh_remote word,
     struct nic_atomic_operands asked = *operands;
     int result;
     asked.ticket = step->ticket;
-    asked.ticket->deadline_ns = step->deadline_ns != 0 ? step->deadline_ns
-                                                       : rma_default_deadline_ns(locks->job);
+    asked.ticket->deadline_ns = step->deadline_ns != 0
+                                    ? step->deadline_ns
+                                    : rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
     do
         result = rma_atomic(locks->job, word, &asked, old);
-    while (result == RH_ETIMEOUT && rma_now_ns(locks->job) < asked.ticket->deadline_ns);
+    while (result == RH_ETIMEOUT && rh_clock_ns(locks->job) < asked.ticket->deadline_ns);
     return result;
 }
 
@@ -101,7 +102,8 @@ int lock_swap_if_once(struct locks *locks, struct rh_remote word, uint64_t expec
                       uint64_t desired, uint64_t *old)
 {
     struct nic_ticket ticket = {0};
-    struct lock_step step = {.ticket = &ticket, .deadline_ns = rma_default_deadline_ns(locks->job)};
+    struct lock_step step = {.ticket = &ticket,
+                             .deadline_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT)};
     return lock_swap_if(locks, word, expected, desired, &step, old);
 }
 

@@ -162,7 +162,7 @@ static int take_stock(struct repair *repair)
         result = lock_check_home(locks, repair->lock);
         if (result < 0)
             return result;
-        if (rma_now_ns(repair->locks->job) >= repair->deadline_ns)
+        if (rh_clock_ns(repair->locks->job) >= repair->deadline_ns)
             return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
                              "lock %u cannot be repaired: a rank does not finish its step; is it "
                              "stopped?",
@@ -332,7 +332,7 @@ static int repair_owned(struct repair *repair)
             result = mend(repair);
         if (result <= 0)
             return result;
-        if (rma_now_ns(repair->locks->job) >= repair->deadline_ns)
+        if (rh_clock_ns(repair->locks->job) >= repair->deadline_ns)
             break;
     }
     return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u changes faster than it is repaired",

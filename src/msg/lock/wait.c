@@ -141,11 +141,11 @@ static int look_around(struct locks *locks, uint32_t lock, int result, int64_t d
     int gone = lock_check_home(locks, lock);
     if (gone < 0)
         return gone;
-    if (rma_now_ns(locks->job) >= deadline_ns)
+    if (rh_clock_ns(locks->job) >= deadline_ns)
         return late(locks, lock);
     if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
         return 0;
-    int64_t patience_ns = rma_default_deadline_ns(locks->job);
+    int64_t patience_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
     result = lock_repair(locks, lock, patience_ns < deadline_ns ? patience_ns : deadline_ns);
     if (result == RH_EDEAD)
         return result;
@@ -175,7 +175,7 @@ static int wait_longer(struct locks *locks, uint32_t lock, int result, int64_t d
     while (result < 0) {
         result = look_around(locks, lock, result, deadline_ns);
         if (result == 0) {
-            int64_t now_ns = rma_now_ns(locks->job);
+            int64_t now_ns = rh_clock_ns(locks->job);
             int64_t slice_ns = deadline_slice_ns(deadline_ns, now_ns, SLICE_NS);
             stall_watch_keep(stall, now_ns);
             result = wait_slice(locks, lock, slice_ns, stall);
@@ -196,7 +196,7 @@ int lock_wait_on(struct locks *locks, uint32_t lock, int64_t timeout_ns)
         int64_t deadline_ns = rma_deadline_ns(locks->job, timeout_ns - first_ns);
         struct lock_wanted wanted = {.locks = locks, .lock = lock};
         struct stall_watch stall = {.job = rma_watch(locks->job),
-                                    .since_ns = rma_now_ns(locks->job) - first_ns,
+                                    .since_ns = rh_clock_ns(locks->job) - first_ns,
                                     .describe = describe,
                                     .context = &wanted};
         result = wait_longer(locks, lock, result, deadline_ns, &stall);
@@ -255,7 +255,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
     int result = lock_check_home(locks, lock);
     if (result < 0)
         return result;
-    if (rma_now_ns(locks->job) >= deadline_ns)
+    if (rh_clock_ns(locks->job) >= deadline_ns)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
     if (lock_low(next) == 0 && await_next(locks, lock, next, found) == 0)
         return 0;
@@ -293,7 +293,7 @@ int lock_hand_over(struct locks *locks, uint32_t lock)
             return result; /* HANDING: whether it is given is for the next call to find out */
         lock_put(&node->state, turn | LOCK_HELD);
         if (step.deadline_ns == 0) /* asked for when it is needed */
-            step.deadline_ns = rma_default_deadline_ns(locks->job);
+            step.deadline_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
         result = find_next(locks, lock, next, found, step.deadline_ns);
         if (result == RH_EDEAD) /* with the representative the lock is gone */
             lock_put(&node->state, turn | LOCK_IDLE);

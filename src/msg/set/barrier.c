@@ -79,7 +79,7 @@ static int look_around(struct passage *passage, int from, int result)
     }
     if (gone >= 0)
         return set_break(set, gone);
-    if (rma_now_ns(set->job) < passage->deadline_ns)
+    if (rh_clock_ns(set->job) < passage->deadline_ns)
         return 0;
     return set_late_error(set, from, passage->timeout_ns);
 }
@@ -95,14 +95,14 @@ static int await_longer(struct passage *passage, struct rh_wait *wait, int resul
 {
     struct rh_set *set = passage->set;
     struct stall_watch stall = {.job = rma_watch(set->job),
-                                .since_ns = rma_now_ns(set->job) - wait->timeout_ns,
+                                .since_ns = rh_clock_ns(set->job) - wait->timeout_ns,
                                 .describe = describe,
                                 .context = passage};
     while (result < 0) {
         result = look_around(passage, wait->from, result);
         if (result != 0)
             break;
-        int64_t now = rma_now_ns(set->job);
+        int64_t now = rh_clock_ns(set->job);
         wait->timeout_ns = deadline_slice_ns(passage->deadline_ns, now, SLICE_NS);
         stall_watch_keep(&stall, now);
         result = mail_wait_word(set->hub->msg, wait, &stall);
@@ -291,7 +291,7 @@ static int add_arrival(struct rh_set *set, struct rh_remote counter, uint64_t ar
     } while (set_try_again(result, &tries));
     if (likely(result != RH_ETIMEOUT || !set->arrival.is_open))
         return result;
-    set->arrival.deadline_ns = rma_now_ns(set->job); /* without waiting */
+    set->arrival.deadline_ns = rh_clock_ns(set->job); /* without waiting */
     return rma_atomic(set->job, counter, &one_more, before);
 }
 

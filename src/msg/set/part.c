@@ -25,7 +25,7 @@ static void find(struct rh_set *set, int member, int64_t deadline_ns)
     if (set->sids[member] != 0)
         return;
     int result = set_look_up(set, member);
-    while (result == RH_EAGAIN && !is_gone(set, member) && rma_now_ns(set->job) < deadline_ns) {
+    while (result == RH_EAGAIN && !is_gone(set, member) && rh_clock_ns(set->job) < deadline_ns) {
         rh_wait_word(set->job, &nap);
         result = set_look_up(set, member);
     }
@@ -49,7 +49,7 @@ static void await(struct rh_set *set, int member, uint64_t step, int64_t deadlin
     const uint64_t *parted = &seats[member].parted;
     /* acquire: pairs with the push in tell() */
     uint64_t seen = __atomic_load_n(parted, __ATOMIC_ACQUIRE);
-    while (seen < step && !is_gone(set, member) && rma_now_ns(set->job) < deadline_ns) {
+    while (seen < step && !is_gone(set, member) && rh_clock_ns(set->job) < deadline_ns) {
         struct rh_wait nap = {.word = parted,
                               .when = RH_NOT_EQUAL,
                               .value = seen,
@@ -62,7 +62,7 @@ static void await(struct rh_set *set, int member, uint64_t step, int64_t deadlin
 
 void set_part(struct rh_set *set, uint64_t step)
 {
-    int64_t deadline_ns = rma_default_deadline_ns(set->job);
+    int64_t deadline_ns = rma_deadline_ns(set->job, RH_TIMEOUT_DEFAULT);
     for (int i = 0; i < set->size; i++) {
         if (step == 1 && i != set->me)
             find(set, i, deadline_ns);

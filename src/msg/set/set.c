@@ -296,7 +296,7 @@ static int await_member(struct rh_set *set, int member, int64_t deadline_ns,
         result = set_check(set);
         if (result < 0)
             return result;
-        int64_t now_ns = rma_now_ns(set->job);
+        int64_t now_ns = rh_clock_ns(set->job);
         if (now_ns >= deadline_ns)
             return error_set(RH_ETIMEOUT, rank, "rank %d has not made set %u", rank, set->id);
         struct rh_wait nap = {.word = &set->front->broken_by,
@@ -314,10 +314,10 @@ static int look_up_slow(struct rh_set *set, int member, int64_t timeout_ns)
 {
     struct latecomer latecomer = {.set = set, .rank = set->ranks[member]};
     struct stall_watch stall = {.job = rma_watch(set->job),
-                                .since_ns = rma_now_ns(set->job),
+                                .since_ns = rh_clock_ns(set->job),
                                 .describe = describe_latecomer,
                                 .context = &latecomer};
-    int64_t deadline_ns = rma_deadline_ns(set->job, rma_timeout_ns(set->job, timeout_ns));
+    int64_t deadline_ns = rma_deadline_ns(set->job, timeout_ns);
     int result = await_member(set, member, deadline_ns, &stall);
     stall_watch_end(&stall);
     return result;

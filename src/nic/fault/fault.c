@@ -119,7 +119,7 @@ static int answer(const struct nic_extra *extra, int result)
     return 0;
 }
 
-/* The same wishes, but wait. */
+/* The same wishes, but wait; and what follows the source does not follow a copy of it. */
 static struct nic_extra blocking(const struct nic_extra *extra)
 {
     struct nic_extra copy = {0};

@@ -257,14 +257,6 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
     }
 }
 
-static void describe(void *context, struct wait_note *note)
-{
-    const struct nic_wait *wait = context;
-    nic_wait_describe(wait, note);
-    if (wait->describe)
-        wait->describe(wait->context, note);
-}
-
 static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
 {
     int64_t now_ns = clock_now_ns();
@@ -272,7 +264,7 @@ static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
         return wait_watched(shm, wait, wait->stall, now_ns);
     struct stall_watch stall = {.job = &shm->nic.world->watch,
                                 .since_ns = now_ns,
-                                .describe = describe,
+                                .describe = nic_wait_describe,
                                 .context = (void *)(uintptr_t)wait};
     int result = wait_watched(shm, wait, &stall, now_ns);
     stall_watch_end(&stall);

@@ -5,8 +5,9 @@
  * what the library does itself goes through another mapping of the same memory (rh_dsm.heap) and is
  * never in its way.
  *
- * It is the only part of rhinet that handles a signal, SIGSEGV, and only while it is on: the
- * address is looked up, a line is written, and then the handler that was there before has its turn.
+ * It handles a signal, SIGSEGV, which beside it only shared pages do (page/faults.h), and only
+ * while it is on: the address is looked up, a line is written, and then the handler that was there
+ * before has its turn.
  */
 #ifndef DSM_CHECK_H
 #define DSM_CHECK_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Life cycle: who is in the job, segments and queues that come and go.
+ *
+ * Longer than most files: a function for each case, and their list.
  */
 #include "conformance.h"
 

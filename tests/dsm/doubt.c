@@ -15,6 +15,8 @@
  *   return      it gives back what it has taken and could not fetch
  *   adopt       it puts itself down as the one who adopts
  *   circle      an old hint has come late: the words of two ranks point at each other
+ *
+ * Longer than most files: nine cases on the same network of the test's.
  */
 #include "dsm/bulk.h"
 #include "dsm/reach.h"

@@ -2,6 +2,8 @@
  *
  * The fault NIC at work, in a job of one: each kind of fault really happens, where it should, at
  * the stated rate, is counted, and happens again with the same seed.
+ *
+ * Longer than most files: a case for each kind of fault on each kind of operation.
  */
 #include <math.h>
 #include <rhinet/rma.h>

@@ -2,6 +2,8 @@
  *
  * The last rank dies or leaves, and ranks that lose patience. Survivors get RH_EDEAD that names the
  * rank, soon, and go on with each other; who gives up in the middle of a message harms no other.
+ *
+ * Longer than most files: cases that share who dies, who survives and what is expected of them.
  */
 #include "send_suite.h"
 

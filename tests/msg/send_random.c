@@ -11,6 +11,8 @@
  *
  * Nobody may lock up, so blocking sends go to higher ranks only, receives by tag look only as far
  * ahead as a sender's credit reaches, and who makes no progress posts a receive for anything.
+ *
+ * Longer than most files: plan, program and checker are one thing, and nobody else's.
  */
 #include "check.h"
 #include "moment.h"

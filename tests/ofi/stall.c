@@ -3,6 +3,8 @@
  * `rhinet run --nic ofi -n 2 ofi-stall`: rank 0 stops rank 1 for longer than its calls wait, lets
  * it go on, and looks at what became of them: memory that was given back is not written, nothing
  * happens twice, nothing stays stuck. Both ranks print "ok".
+ *
+ * Longer than most files: cases that share how a rank is stopped and let go.
  */
 #include "job/job.h"
 #include "nic/ofi/ofi_nic.h"

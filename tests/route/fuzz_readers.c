@@ -14,13 +14,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-typedef int (*parser)(struct fabric *fabric, struct source *source);
+typedef int (*parser)(struct fabric *fabric, struct lines *source);
 
 static void fabric_try(parser parse, const uint8_t *data, size_t size)
 {
-    struct source source;
+    struct lines source;
     struct fabric *fabric;
-    if (source_from(&source, "fuzz", data, size) < 0)
+    if (lines_from(&source, "fuzz", data, size) < 0)
         return;
     if (!parse) {
         if (formats_fabric_parse(&fabric, &source) == 0)
@@ -30,11 +30,11 @@ static void fabric_try(parser parse, const uint8_t *data, size_t size)
             fabric_lids_assign(fabric);
         fabric_destroy(fabric);
     }
-    source_close(&source);
+    lines_close(&source);
 }
 
 /* Readers of files that belong to a fabric. */
-static void beside_try(const struct net *net, uint32_t which, struct source *source)
+static void beside_try(const struct net *net, uint32_t which, struct lines *source)
 {
     struct lft_dump dump;
     struct check_report report;
@@ -57,20 +57,20 @@ static void beside_try(const struct net *net, uint32_t which, struct source *sou
 static void fabric_with_try(uint32_t which, const uint8_t *data, size_t size)
 {
     static const char text[] = "s1 s2\ns2 s3\nhosts s1 2\nhosts s2 2\n";
-    struct source source, beside;
+    struct lines source, beside;
     struct fabric *fabric = NULL;
     struct net *net = NULL;
-    source_from(&source, "fabric", text, strlen(text));
+    lines_from(&source, "fabric", text, strlen(text));
     if (formats_fabric_parse(&fabric, &source) == 0) {
         fabric_lids_assign(fabric);
-        if (net_create(&net, fabric) == 0 && source_from(&beside, "fuzz", data, size) == 0) {
+        if (net_create(&net, fabric) == 0 && lines_from(&beside, "fuzz", data, size) == 0) {
             beside_try(net, which, &beside);
-            source_close(&beside);
+            lines_close(&beside);
         }
         net_destroy(net);
         fabric_destroy(fabric);
     }
-    source_close(&source);
+    lines_close(&source);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -29,11 +29,11 @@ void world_generate(struct world *world, const char *kind, const struct generate
 
 void world_parse(struct world *world, const char *text)
 {
-    struct source source;
-    must(source_from(&source, "test", text, strlen(text)), "text");
+    struct lines source;
+    must(lines_from(&source, "test", text, strlen(text)), "text");
     must(formats_fabric_parse(&world->fabric, &source), "fabric");
     world->before = NULL;
-    source_close(&source);
+    lines_close(&source);
     fabric_lids_assign(world->fabric);
     world_finish(world);
 }

@@ -12,10 +12,10 @@
 
 static int parse(struct fabric **fabric, const char *text)
 {
-    struct source source;
-    assert_int_equal(source_from(&source, "f", text, strlen(text)), 0);
+    struct lines source;
+    assert_int_equal(lines_from(&source, "f", text, strlen(text)), 0);
     int result = formats_fabric_parse(fabric, &source);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 
@@ -76,7 +76,7 @@ static void test_lft_round_trip(void **state)
     (void)state;
     struct generate_options options = {.ports = 4, .join = GENERATE_MIDDLE};
     struct world world;
-    struct source source;
+    struct lines source;
     struct lft_dump dump;
     struct lft *again;
     char *text = NULL;
@@ -88,13 +88,13 @@ static void test_lft_round_trip(void **state)
     assert_int_equal(lft_dump_write(&dump, world.fabric, out, NULL), 0);
     lft_dump_free(&dump);
     fclose(out);
-    assert_int_equal(source_from(&source, "t", text, length), 0);
+    assert_int_equal(lines_from(&source, "t", text, length), 0);
     assert_int_equal(lft_dump_parse(&dump, world.fabric, &source), 0);
     assert_int_equal(lft_import(&again, world.net, &dump), 0);
     assert_true(lft_difference(routing->lft, again) == 0);
     lft_destroy(again);
     lft_dump_free(&dump);
-    source_close(&source);
+    lines_close(&source);
     free(text);
     routing_destroy(routing);
     world_close(&world);

@@ -25,10 +25,10 @@
 
 static int parse(struct fabric **fabric, const char *text)
 {
-    struct source source;
-    assert_int_equal(source_from(&source, "f", text, strlen(text)), 0);
+    struct lines source;
+    assert_int_equal(lines_from(&source, "f", text, strlen(text)), 0);
     int result = formats_fabric_parse(fabric, &source);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 
@@ -180,14 +180,14 @@ static void test_table_has_more_lids(void **state)
     static const char table[] = "Unicast lids [0x0-0xb] of switch Lid 1 guid 0x01 ('s'):\n"
                                 "0x0001 000\n0x0008 001\n0x0009 001\n0x000b 001 : \n0x0bad 255\n";
     struct world world;
-    struct source source;
+    struct lines source;
     struct lft_dump dump;
     struct check_report report;
     world_parse(&world,
                 LST_END("CA", "11", "a", "0008", "01") LST_END("SW", "01", "s", "0001", "01") "\n");
-    assert_int_equal(source_from(&source, "t", table, strlen(table)), 0);
+    assert_int_equal(lines_from(&source, "t", table, strlen(table)), 0);
     assert_int_equal(lft_dump_parse(&dump, world.fabric, &source), 0);
-    source_close(&source);
+    lines_close(&source);
     assert_int_equal(dump.lids_beyond, 2);
     assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
     assert_int_equal(report.lids_unknown, 2);

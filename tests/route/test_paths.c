@@ -28,11 +28,11 @@ static char *paths_text(const struct routing *routing)
 static int text_check(const struct world *world, const char *text, enum check_lanes lanes,
                       struct check_report *report)
 {
-    struct source source;
+    struct lines source;
     struct check_options options = {.lanes = lanes};
-    assert_int_equal(source_from(&source, "paths", text, strlen(text)), 0);
+    assert_int_equal(lines_from(&source, "paths", text, strlen(text)), 0);
     int result = check_paths(world->fabric, &source, &options, report);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 

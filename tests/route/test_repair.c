@@ -39,12 +39,12 @@ static void memo_take(struct in_use *use, const struct lft *lft, const struct tu
 /* The memo on the net as it is now; NULL if there is a cable that it does not know. */
 static struct memo *memo_carry(const struct in_use *old, const struct net *net)
 {
-    struct source source;
+    struct lines source;
     struct memo *memo = NULL;
-    assert_int_equal(source_from(&source, "memo", old->memo, old->memo_size), 0);
+    assert_int_equal(lines_from(&source, "memo", old->memo, old->memo_size), 0);
     if (memo_parse(&memo, net, &source) < 0)
         memo = NULL;
-    source_close(&source);
+    lines_close(&source);
     return memo;
 }
 

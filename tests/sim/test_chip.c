@@ -2,6 +2,8 @@
  *
  * The controller: data arrives where it should and nowhere else, whatever size and alignment;
  * times of the thesis's tables; exceptions, protection, take-over.
+ *
+ * Longer than most files: a case for each instruction and exception, on one small cluster.
  */
 #include "node.h"
 

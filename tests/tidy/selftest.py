@@ -12,11 +12,13 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import check_documents
 import check_format
 import check_functions
 import check_headers
 import check_layers
 import check_manual
+import check_sizes
 import check_symbols
 import check_text
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -360,6 +362,77 @@ class Functions(Case):
         calls = 'snprintf(a); m->system(a); m.gets(a); /* strcpy(a) */ p("atoi(a)"); my_system(a);'
         self.write("src/base/x.c", SPDX + f"int f(void)\n{{\n    {calls}\n}}\n")
         self.silent(check_functions)
+
+
+class Sizes(Case):
+    def test_sound(self):
+        self.silent(check_sizes)
+
+    def test_long_file(self):
+        self.write("src/base/x.c", SPDX + "int x;\n" * 399)
+        self.silent(check_sizes)
+        self.write("src/base/x.c", SPDX + "int x;\n" * 400)
+        self.speaks(check_sizes, "src/base/x.c", "401 lines")
+
+    def test_reason(self):
+        reason = "/* A table. Longer than most\n * files: it is one table. */\n"
+        self.write("src/base/x.c", reason + "int x;\n" * 400)
+        self.silent(check_sizes)
+        self.write("src/base/x.c", SPDX + reason + "int x;\n" * 400)
+        self.speaks(check_sizes, "src/base/x.c")
+
+    def test_many_sources(self):
+        for k in range(25):
+            self.write(f"src/job/x{k}.c", SPDX)
+            self.write(f"src/job/x{k}.h", SPDX)
+        self.silent(check_sizes)
+        self.write("src/job/one_more.c", SPDX)
+        self.speaks(check_sizes, "src/job: 26 sources")
+
+
+ROOMS = "src/base/ src/nic/, with shm/ src/job/ src/cli/\n"
+
+
+class Documents(Case):
+    def test_sound(self):
+        self.write("README.md", "see src/nic/shm, `src/nic/nic.c`, tests/mutants/ROOM.toml.\n")
+        self.write("ARCHITECTURE.md",
+                   ROOMS + "`text` (`base/text.h`), `shm.c`, `rh_one`, `NAME_layer.c`\n")
+        self.write("src/nic/shm/shm.h", "/* SPDX\n *\n *   ring.h  a\n *   nic/nic.h  b\n */\n")
+        self.silent(check_documents)
+
+    def test_path(self):
+        for path in ("README.md", "docs/x.md"):
+            with self.subTest(path):
+                self.write(path, "\nsee `src/nic/gone.c`.\n")
+                self.speaks(check_documents, f"{path}:2", "src/nic/gone.c")
+                (self.root / path).unlink()
+
+    def test_file(self):
+        self.write("ARCHITECTURE.md", ROOMS + "`shm/gone.c`\n")
+        self.speaks(check_documents, "no file shm/gone.c")
+
+    def test_function(self):
+        self.write("ARCHITECTURE.md", ROOMS + "`rh_gone`\n")
+        self.speaks(check_documents, "rh_gone")
+
+    def test_function_elsewhere(self):
+        self.write("ARCHITECTURE.md", ROOMS + "`rh_one`\n(`base/text.h`)\n")
+        self.speaks(check_documents, "ARCHITECTURE.md:2", "rh_one is not in base/text.h")
+
+    def test_room_that_nobody_knows(self):
+        self.write("ARCHITECTURE.md", ROOMS)
+        self.silent(check_documents)
+        self.write("src/nic/other/other.c", SPDX)
+        self.speaks(check_documents, "says nothing of src/nic/other/")
+
+    def test_map(self):
+        self.write("src/nic/shm/shm.h", "/* SPDX\n *\n *   gone.c  was\n */\n")
+        self.speaks(check_documents, "src/nic/shm/shm.h:3", "gone.c")
+
+    def test_map_in_columns(self):
+        self.write("src/nic/shm/shm.h", "/* SPDX\n *\n *   ring.h  a   gone.c  was\n */\n")
+        self.speaks(check_documents, "src/nic/shm/shm.h:3", "gone.c")
 
 
 class Format(Case):

@@ -6,21 +6,25 @@ if there is any; with 77 (skipped) if the tool it needs is missing."""
 import sys
 from pathlib import Path
 
+import check_documents
 import check_format
 import check_functions
 import check_headers
 import check_layers
 import check_manual
+import check_sizes
 import check_symbols
 import check_text
 from source import Tree
 
 CHECKS = {
+    "documents": check_documents.check,
     "format": check_format.check,
     "functions": check_functions.check,
     "headers": check_headers.check,
     "layers": check_layers.check,
     "manual": check_manual.check,
+    "sizes": check_sizes.check,
     "symbols": check_symbols.check,
     "text": check_text.check,
 }

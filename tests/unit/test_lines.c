@@ -89,7 +89,30 @@ static void test_no_text(void **state)
     struct taken taken = {.count = 0};
     assert_int_equal(read_bytes(&taken, "a\nb\0c\nd\n", 8), -EINVAL);
     assert_int_equal(taken.count, 1);
-    assert_non_null(strstr(rh_error_text(), "line 2"));
+    assert_non_null(strstr(rh_error_text(), ":2: "));
+}
+
+static void test_one_by_one(void **state)
+{
+    (void)state;
+    struct lines lines;
+    assert_int_equal(lines_from(&lines, "bytes", "a # b \t\r\n\nc", 11), 0);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(lines_next(&lines), 1);
+        assert_string_equal(lines.line, "a # b"); /* what a comment is, the reader decides */
+        lines.line[0] = '\0';                     /* may be cut up */
+        assert_int_equal(lines_next(&lines), 1);
+        assert_string_equal(lines.line, "");
+        assert_int_equal(lines_next(&lines), 1);
+        assert_string_equal(lines.line, "c");
+        assert_int_equal(lines.place.line, 3);
+        assert_int_equal(lines_next(&lines), 0);
+        lines_rewind(&lines);
+    }
+    lines_close(&lines);
+    assert_int_equal(lines_from(&lines, "bytes", "", 0), 0);
+    assert_int_equal(lines_next(&lines), 0);
+    lines_close(&lines);
 }
 
 static void test_cannot_be_read(void **state)
@@ -108,7 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_a_line), cmocka_unit_test(test_stops),
         cmocka_unit_test(test_long_line),      cmocka_unit_test(test_no_text),
-        cmocka_unit_test(test_cannot_be_read),
+        cmocka_unit_test(test_one_by_one),     cmocka_unit_test(test_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,12 +79,6 @@ int64_t directory_now_ns(const struct directory *directory)
     return directory->is_simulated ? rh_clock_ns(directory->job) : clock_now_ns();
 }
 
-int64_t directory_deadline_ns(const struct directory *directory, int64_t timeout_ns)
-{
-    int64_t now = directory_now_ns(directory);
-    return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
-}
-
 void directory_sleep(const struct directory *directory, int64_t duration_ns)
 {
     if (directory->is_simulated) {

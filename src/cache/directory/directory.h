@@ -94,7 +94,6 @@ static inline bool directory_is_alive(const struct directory *directory, int ran
 
 /* The clock of this node's waits, and letting time pass by it. */
 int64_t directory_now_ns(const struct directory *directory);
-int64_t directory_deadline_ns(const struct directory *directory, int64_t timeout_ns);
 void directory_sleep(const struct directory *directory, int64_t duration_ns);
 
 /* ---- Rows ----------------------------------------------------------------------------------- */

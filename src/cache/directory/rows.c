@@ -169,7 +169,8 @@ static int settle_claim(struct directory *directory, const uint64_t id[2],
                         struct directory_row *row)
 {
     uint64_t words[WORDS_MOST];
-    int64_t pause_ns = POLL_FIRST, deadline = directory_deadline_ns(directory, directory->lease_ns);
+    int64_t pause_ns = POLL_FIRST;
+    int64_t deadline = deadline_after_ns(directory_now_ns(directory), directory->lease_ns);
     for (;;) {
         int rival, result = pull_bucket(directory, row, words);
         if (result < 0)

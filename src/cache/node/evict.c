@@ -146,7 +146,7 @@ static void give_up_siblings(struct node *node, uint32_t slot)
 uint32_t node_make_room(struct node *node, uint64_t length)
 {
     bool is_small = length <= cache_small_length(&node->store.shape);
-    int64_t deadline_ns = directory_deadline_ns(&node->directory, FULL_WAIT_NS);
+    int64_t deadline_ns = deadline_after_ns(directory_now_ns(&node->directory), FULL_WAIT_NS);
     for (;;) {
         uint32_t slot = store_reserve(&node->store, length), gone;
         if (slot != CACHE_NO_SLOT)

@@ -259,7 +259,7 @@ int node_bring(struct node *node, struct loader_file *file, uint64_t block,
         .length = loader_length(&node->loader, file, block),
         .slot = CACHE_NO_SLOT,
         .start_ns = directory_now_ns(&node->directory),
-        .deadline_ns = directory_deadline_ns(&node->directory, node->patience_ns)};
+        .deadline_ns = deadline_after_ns(directory_now_ns(&node->directory), node->patience_ns)};
     int64_t deadline_ns = clock_deadline_ns(node->patience_ns); /* for threads' waits */
     cache_block_id(file->id, block, fetch.id);
     if (fetch.length == 0)

@@ -69,12 +69,12 @@ static int table_check(struct route_input *input, const struct check_arguments *
 static int paths_check(struct route_input *input, const struct check_arguments *arguments,
                        struct check_result *check)
 {
-    struct source source;
-    int result = source_open(&source, arguments->paths);
+    struct lines source;
+    int result = lines_open(&source, arguments->paths);
     if (result < 0)
         return result;
     result = check_paths(input->fabric, &source, &arguments->options, &check->report);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 

@@ -58,9 +58,9 @@ static int replace_all(struct repair_work *work)
 static void memo_read(struct repair_work *work, const char *table)
 {
     char path[4096];
-    struct source source;
+    struct lines source;
     route_memo_path(path, sizeof(path), table);
-    if (access(path, R_OK) != 0 || source_open(&source, path) < 0)
+    if (access(path, R_OK) != 0 || lines_open(&source, path) < 0)
         return;
     if (memo_parse(&work->memo, work->input.net, &source) < 0) {
         log_debug("%s", rh_error_text());
@@ -71,7 +71,7 @@ static void memo_read(struct repair_work *work, const char *table)
     } else if (strcmp(work->memo->traffic, work->input.model) != 0) {
         work->memo->class_count = 0; /* loads by another traffic are no use */
     }
-    source_close(&source);
+    lines_close(&source);
 }
 
 static int mend(struct repair_work *work)

@@ -40,14 +40,14 @@ const char *route_algorithm_name(size_t index)
 }
 
 static int traffic_file_read(struct route_input *input, const char *path,
-                             int (*parse)(struct traffic **, const struct net *, struct source *))
+                             int (*parse)(struct traffic **, const struct net *, struct lines *))
 {
-    struct source source;
-    int result = source_open(&source, path);
+    struct lines source;
+    int result = lines_open(&source, path);
     if (result < 0)
         return result;
     result = parse(&input->traffic, input->net, &source);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 

@@ -3,6 +3,7 @@
  * What the files of the launcher know about each other; nobody else includes this.
  *
  *   launch.c     set-up, the event loop, tear-down
+ *   say.c        what it says
  *   ranks.c      starting ranks, noticing how they end, ending them
  *   spawn.c      one process: from clone to exec
  *   path.c       which file a program's name means
@@ -286,13 +287,6 @@ struct launch_failure {
 };
 void launch_rank_failed(struct launcher *launcher, const struct launch_failure *failure);
 
-/* "rhinet run: text" on stderr. */
-void launch_say(struct launcher *launcher, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* What to do about an error, to follow its name; "" if we do not know. */
-const char *launch_advice(int error);
-
 /* Start all ranks. On failure it has been said, launcher->status is set and the job is ending. */
 void launch_ranks_start(struct launcher *launcher);
 
@@ -307,5 +301,14 @@ void launch_ranks_end(struct launcher *launcher, int signal, int status);
 /* Reap the ranks, which until now kept their process numbers from being used again, and everything
  * that they left running. */
 void launch_ranks_reap(struct launcher *launcher);
+
+/* ---- say.c ----------------------------------------------------------------------------------- */
+
+/* "rhinet run: text" on stderr. */
+void launch_say(struct launcher *launcher, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* What to do about an error, to follow its name; "" if we do not know. */
+const char *launch_advice(int error);
 
 #endif

@@ -162,6 +162,7 @@ void ofi_peer_bury(struct ofi_nic *ofi, int rank)
     ofi->peers[rank].is_buried = true;
     ofi->peers[rank].has_unflushed = false;
     ofi_calls_bury(ofi, rank);
+    ofi_tasks_bury(ofi, rank);
 }
 
 static bool never(void *context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Moving bytes: push, pull, store and atomics. Allocated memory is mapped here and copied directly;
+ * Moving bytes: push, pull and store. Allocated memory is mapped here and copied directly;
  * attached memory is moved by the kernel (cross-memory attach), or by its owner's agent where the
  * kernel forbids that.
  */
@@ -174,21 +174,6 @@ static inline int push_data(struct shm_nic *shm, const struct shm_view *view, ui
     return copy_attached(shm, &copy);
 }
 
-static rare_path int refuse_queue(const struct shm_view *view)
-{
-    return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is a queue; use rh_append()",
-                     view->sid, view->rank);
-}
-
-static rare_path int refuse_alignment(struct rh_remote remote)
-{
-    return error_set(RH_EINVALID, remote.rank, "offset %llu is not aligned to 8 bytes",
-                     (unsigned long long)remote.offset);
-}
-
-static int atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
-                     const struct nic_atomic_operands *operands, uint64_t *old);
-
 /* Everything is checked before anything is written. */
 static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view,
                                 struct rh_remote target, const void *source, size_t length,
@@ -205,9 +190,9 @@ static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view
         if (unlikely(!word_view))
             return result;
         if (word_view->kind == NIC_SEGMENT_QUEUE)
-            return refuse_queue(word_view);
+            return shm_refuse_queue(word_view);
         if (notice->word.offset % 8 != 0)
-            return refuse_alignment(notice->word);
+            return shm_refuse_alignment(notice->word);
     }
     result = push_data(shm, view, target.offset, source, length);
     if (result < 0)
@@ -218,7 +203,7 @@ static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view
         if (likely(word_view->kind == NIC_SEGMENT_ALLOCATED))
             copy_in(word_view->base + notice->word.offset, &notice->value, 8);
         else
-            result = atomic_on(shm, word_view, notice->word.offset, &swap, &old);
+            result = shm_atomic_on(shm, word_view, notice->word.offset, &swap, &old);
     }
     shm_after_write(shm, view->door);
     if (extra->done && result == 0)
@@ -234,7 +219,7 @@ static inline int push(struct shm_nic *shm, struct rh_remote target, const void 
     if (unlikely(!view))
         return result;
     if (unlikely(view->kind == NIC_SEGMENT_QUEUE))
-        return refuse_queue(view);
+        return shm_refuse_queue(view);
     if (extra && (extra->notice || extra->done))
         return push_extra(shm, view, target, source, length, extra);
     result = push_data(shm, view, target.offset, source, length);
@@ -260,7 +245,7 @@ static inline int pull(struct shm_nic *shm, struct rh_remote source, void *targe
     if (unlikely(!view))
         return result;
     if (view->kind == NIC_SEGMENT_QUEUE)
-        return refuse_queue(view);
+        return shm_refuse_queue(view);
     if (likely(view->kind == NIC_SEGMENT_ALLOCATED)) {
         copy_out(target, view->base + source.offset, length);
     } else {
@@ -325,82 +310,4 @@ int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uin
     }
     shm_after_write(shm, segment->door);
     return 0;
-}
-
-/* ---- Atomics -------------------------------------------------------------------------------- */
-
-uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
-{
-    uint64_t expected = operands->expected;
-    switch (operands->operation) {
-    case NIC_FETCH_ADD:
-        return atomic_fetch_add(word, operands->operand);
-    case NIC_FETCH_OR:
-        return atomic_fetch_or(word, operands->operand);
-    case NIC_FETCH_AND:
-        return atomic_fetch_and(word, operands->operand);
-    case NIC_SWAP:
-        return atomic_exchange(word, operands->operand);
-    case NIC_COMPARE_SWAP:
-        atomic_compare_exchange_strong(word, &expected, operands->operand);
-        return expected;
-    }
-    return 0;
-}
-
-/* Only the owner can change its attached memory atomically towards its own threads. */
-static rare_path int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view,
-                                        uint64_t offset, const struct nic_atomic_operands *operands,
-                                        uint64_t *old)
-{
-    int result = 0;
-    _Atomic uint64_t *hazard = shm_hazard_set(shm, view->rank, view->sid);
-    if (!shm_view_is_current(view)) {
-        result = shm_refuse_stale(shm, view->rank, view->sid);
-    } else if (view->base) {
-        *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
-    } else {
-        struct shm_agent_call call = {
-            .operation = SHM_AGENT_ATOMIC, .view = view, .offset = offset, .operands = *operands};
-        result = shm_agent_ask(shm, &call);
-        if (result == 0)
-            *old = call.old;
-    }
-    shm_hazard_clear(hazard);
-    return result;
-}
-
-static int atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
-                     const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    if (unlikely(view->kind != NIC_SEGMENT_ALLOCATED))
-        return atomic_on_attached(shm, view, offset, operands, old);
-    *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
-    return 0;
-}
-
-static inline int atomic(struct shm_nic *shm, struct rh_remote target,
-                         const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    int result = 0;
-    struct shm_view *view = shm_view_check(shm, target, 8, RH_ATOMIC, &result);
-    if (unlikely(!view))
-        return result;
-    if (unlikely(view->kind == NIC_SEGMENT_QUEUE))
-        return refuse_queue(view);
-    if (unlikely(target.offset % 8 != 0))
-        return refuse_alignment(target);
-    result = atomic_on(shm, view, target.offset, operands, old);
-    shm_after_write(shm, view->door);
-    return result;
-}
-
-int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
-               uint64_t *old)
-{
-    nic_assert_atomic(nic, target, operands, old);
-    struct guard_record *guard = guard_enter();
-    int result = atomic(shm_nic_of(nic), target, operands, old);
-    guard_leave(guard);
-    return result;
 }

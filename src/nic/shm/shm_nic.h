@@ -19,7 +19,8 @@
  *   segment.c     own segments: add, remove
  *   view.c        peers' segments: look up, map, check
  *   view_table.c  keeping and retiring them
- *   copy.c        push, pull, store, atomics
+ *   copy.c        push, pull, store
+ *   atomic.c      atomics
  *   queue_*.c     append and receive
  *   wait.c        spin, yield, sleep; habit.h says which
  *   inside.c      for a NIC that has this one inside
@@ -264,6 +265,8 @@ int shm_refuse_bounds(struct shm_nic *shm, const struct shm_view *view, uint64_t
                       uint64_t length);
 int shm_refuse_rights(struct shm_nic *shm, const struct shm_view *view, unsigned rights);
 int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid);
+int shm_refuse_queue(const struct shm_view *view);
+int shm_refuse_alignment(struct rh_remote remote);
 /* The refusal for a look-up that ended with RH_ENOSEG or RH_ESTALE; other codes keep their text. */
 int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int result);
 /* The kernel says that the peer's process is gone. Waits, shortly, until the roster says so too:
@@ -322,11 +325,16 @@ int shm_pull(struct nic *nic, struct rh_remote source, void *target, size_t leng
              const struct nic_extra *extra);
 int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uint64_t value,
               unsigned width);
+
+/* ---- atomic.c ------------------------------------------------------------------------------- */
+
 int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old);
+/* The same on a view that has been checked. */
+int shm_atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t offset,
+                  const struct nic_atomic_operands *operands, uint64_t *old);
 
-/* ---- queue_send.c, queue_receive.c
- * -------------------------------------------------------------------------------- */
+/* ---- queue_send.c, queue_receive.c ---------------------------------------------------------- */
 
 struct shm_queue;
 

@@ -52,6 +52,18 @@ static int refuse_stale(struct shm_nic *shm, int rank, rh_sid sid, bool counted)
     return error_set(RH_ESTALE, rank, "rank %d has detached segment %u", rank, sid);
 }
 
+int shm_refuse_queue(const struct shm_view *view)
+{
+    return error_set(RH_EINVALID, view->rank, "segment %u of rank %d is a queue; use rh_append()",
+                     view->sid, view->rank);
+}
+
+int shm_refuse_alignment(struct rh_remote remote)
+{
+    return error_set(RH_EINVALID, remote.rank, "offset %llu is not aligned to 8 bytes",
+                     (unsigned long long)remote.offset);
+}
+
 int shm_refuse_stale(struct shm_nic *shm, int rank, rh_sid sid)
 {
     return refuse_stale(shm, rank, sid, true);

@@ -45,7 +45,7 @@ int check_tables(const struct fabric *fabric, const struct lft_dump *dump,
 
 /* The same for a file of per-pair paths, as paths.h writes it. A line that leads astray is an error
  * with its number. */
-int check_paths(const struct fabric *fabric, struct source *source,
+int check_paths(const struct fabric *fabric, struct lines *source,
                 const struct check_options *options, struct check_report *report);
 
 static inline bool check_passed(const struct check_report *report)

@@ -14,7 +14,7 @@
 
 struct follow {
     const struct fabric *fabric;
-    struct source *source;
+    struct lines *source;
     struct check_loop *loop;
     struct check_report *report;
     struct check_switches switches;
@@ -134,7 +134,7 @@ static void pairs_total(struct follow *follow)
 static int lines_follow(struct follow *follow)
 {
     int more, result = 0;
-    while (result == 0 && (more = source_next(follow->source)) != 0)
+    while (result == 0 && (more = lines_next(follow->source)) != 0)
         result = more < 0 ? more : line_follow(follow);
     if (result == 0)
         result = check_loop_find(follow->loop, follow->report, &follow->report->loop_free);
@@ -145,7 +145,7 @@ static int lines_follow(struct follow *follow)
     return result;
 }
 
-int check_paths(const struct fabric *fabric, struct source *source,
+int check_paths(const struct fabric *fabric, struct lines *source,
                 const struct check_options *options, struct check_report *report)
 {
     struct follow follow = {.fabric = fabric, .source = source, .report = report};

@@ -24,7 +24,7 @@ struct lft_dump {
 int lft_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FILE *out,
                    uint64_t *fingerprint);
 int lft_dump_read(struct lft_dump *dump, const struct fabric *fabric, const char *path);
-int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source);
+int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct lines *source);
 void lft_dump_free(struct lft_dump *dump);
 
 /* A fingerprint is the sum over switches of what their entries, in the order of the file, make of

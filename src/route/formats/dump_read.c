@@ -17,7 +17,7 @@
 
 struct lft_reader {
     struct lft_dump *dump;
-    struct source *source;
+    struct lines *source;
     struct guids guids;
     uint32_t at; /* switch whose table this is, FABRIC_NONE before the first */
     bool skip;   /* a switch that the fabric does not have */
@@ -100,7 +100,7 @@ static int entry_read(struct lft_reader *reader, const char *at)
  * looks different to the careful reader. Tables of large fabrics have a hundred million lines. */
 static void entries_take(struct lft_reader *reader)
 {
-    struct source *source = reader->source;
+    struct lines *source = reader->source;
     const char *text = source->text, *end = text + source->length, *at = text + source->at;
     while (end - at > 10 && at[0] == '0' && at[1] == 'x') {
         uint32_t lid = 0, port = 0, digits = 0;
@@ -120,17 +120,17 @@ static void entries_take(struct lft_reader *reader)
             break;
         entry_keep(reader, lid, port);
         at = from + 1;
-        source->line_number++;
+        source->place.line++;
     }
     source->at = (size_t)(at - text);
 }
 
-int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct source *source)
+int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct lines *source)
 {
     struct lft_reader reader = {.dump = dump, .source = source, .at = FABRIC_NONE};
     memset(dump, 0, sizeof(*dump));
     int more, result = reader_prepare(&reader, fabric);
-    while (result == 0 && (more = source_next(source)) != 0) {
+    while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
         source_skip_blanks(&at);
         if (more < 0)
@@ -148,7 +148,7 @@ int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct so
     }
     if (result == 0 && reader.at == FABRIC_NONE)
         result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
-                           source->name);
+                           source->place.path);
     dump->fingerprint += reader.print;
     guids_destroy(&reader.guids);
     if (result < 0)
@@ -158,12 +158,12 @@ int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct so
 
 int lft_dump_read(struct lft_dump *dump, const struct fabric *fabric, const char *path)
 {
-    struct source source;
-    int result = source_open(&source, path);
+    struct lines source;
+    int result = lines_open(&source, path);
     if (result < 0)
         return result;
     result = lft_dump_parse(dump, fabric, &source);
-    source_close(&source);
+    lines_close(&source);
     return result;
 }
 

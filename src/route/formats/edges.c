@@ -21,7 +21,7 @@
 
 struct edges {
     struct fabric *fabric;
-    struct source *source;
+    struct lines *source;
     char groups[GROUPS_MAX][NAME_MAX_LENGTH];
     uint32_t group_count;
 };
@@ -188,15 +188,15 @@ static void groups_finish(struct edges *reader)
     }
 }
 
-int formats_edges_parse(struct fabric *fabric, struct source *source)
+int formats_edges_parse(struct fabric *fabric, struct lines *source)
 {
     struct edges *reader = calloc(1, sizeof(*reader));
     if (!reader)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to read %s", source->name);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to read %s", source->place.path);
     reader->fabric = fabric;
     reader->source = source;
     int more, result = 0;
-    while (result == 0 && (more = source_next(source)) != 0)
+    while (result == 0 && (more = lines_next(source)) != 0)
         result = more < 0 ? more : line_read(reader);
     if (result == 0)
         groups_finish(reader);

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-typedef int (*fabric_parser)(struct fabric *fabric, struct source *source);
+typedef int (*fabric_parser)(struct fabric *fabric, struct lines *source);
 
 /* An ibdm topology has indented lines with arrows after each name; an edge list never has. */
-static bool arrow_follows(const struct source *source)
+static bool arrow_follows(const struct lines *source)
 {
     const char *end = source->text + source->length, *line = source->text + source->at;
     while (line < end && (*line == ' ' || *line == '\t' || *line == '\n' || *line == '#')) {
@@ -24,11 +24,11 @@ static bool arrow_follows(const struct source *source)
 }
 
 /* The format shows in the first line that is neither empty nor a comment. */
-static int parser_find(struct source *source, fabric_parser *parser)
+static int parser_find(struct lines *source, fabric_parser *parser)
 {
     int more;
     *parser = NULL;
-    while (!*parser && (more = source_next(source)) != 0) {
+    while (!*parser && (more = lines_next(source)) != 0) {
         if (more < 0)
             return more;
         const char *at = source->line;
@@ -47,13 +47,14 @@ static int parser_find(struct source *source, fabric_parser *parser)
         else
             *parser = formats_edges_parse;
     }
-    source_rewind(source);
+    lines_rewind(source);
     if (!*parser)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%s: the file holds no fabric", source->name);
+        return error_set(-EINVAL, ERROR_NO_RANK, "%s: the file holds no fabric",
+                         source->place.path);
     return 0;
 }
 
-int formats_fabric_parse(struct fabric **out, struct source *source)
+int formats_fabric_parse(struct fabric **out, struct lines *source)
 {
     fabric_parser parser;
     struct fabric *fabric = NULL;
@@ -63,9 +64,9 @@ int formats_fabric_parse(struct fabric **out, struct source *source)
     if (result == 0)
         result = parser(fabric, source);
     if (result == 0 && fabric_count(fabric, FABRIC_SWITCH) == 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no switch in the file", source->name);
+        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no switch in the file", source->place.path);
     if (result == 0) {
-        result = fabric_lids_check(fabric, &source->line_number);
+        result = fabric_lids_check(fabric, &source->place.line);
         if (result < 0)
             source_error_wrap(source, result);
     }
@@ -79,12 +80,12 @@ int formats_fabric_parse(struct fabric **out, struct source *source)
 
 int formats_fabric_read(struct fabric **fabric, const char *path, bool *lids_given)
 {
-    struct source source;
-    int result = source_open(&source, path);
+    struct lines source;
+    int result = lines_open(&source, path);
     if (result < 0)
         return result;
     result = formats_fabric_parse(fabric, &source);
-    source_close(&source);
+    lines_close(&source);
     if (result < 0)
         return result;
     int given = fabric_lids_assign(*fabric);

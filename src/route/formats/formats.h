@@ -12,13 +12,13 @@
 
 /* Finds out which of the four formats it is. *lids_given (may be NULL): LIDs had to be assigned. */
 int formats_fabric_read(struct fabric **fabric, const char *path, bool *lids_given);
-int formats_fabric_parse(struct fabric **fabric, struct source *source);
+int formats_fabric_parse(struct fabric **fabric, struct lines *source);
 
 /* Each fills an empty fabric. */
-int formats_ibnet_parse(struct fabric *fabric, struct source *source); /* ibnetdiscover, ibsim */
-int formats_lst_parse(struct fabric *fabric, struct source *source);   /* OpenSM's subnet list */
-int formats_topo_parse(struct fabric *fabric, struct source *source);  /* ibdm topology */
-int formats_edges_parse(struct fabric *fabric, struct source *source); /* plain edge list */
+int formats_ibnet_parse(struct fabric *fabric, struct lines *source); /* ibnetdiscover, ibsim */
+int formats_lst_parse(struct fabric *fabric, struct lines *source);   /* OpenSM's subnet list */
+int formats_topo_parse(struct fabric *fabric, struct lines *source);  /* ibdm topology */
+int formats_edges_parse(struct fabric *fabric, struct lines *source); /* plain edge list */
 
 /* A comment that our own files carry: the part of a name before the first dot is its group. */
 #define FORMATS_GROUPS_HINT "# rhinet: names begin with their group and a dot"

@@ -18,7 +18,7 @@
 
 struct ibnet {
     struct fabric *fabric;
-    struct source *source;
+    struct lines *source;
     uint32_t node; /* whose block this is, FABRIC_NONE before the first */
     uint64_t guid; /* from the guid= line before the block */
     uint64_t port_guid;
@@ -65,7 +65,7 @@ static bool number_behind(const char *text, const char *end, const char *word, u
  * among that: they stand in quotes. */
 static int lid_take(struct ibnet *reader, struct fabric_end port, const char *text, const char *end)
 {
-    struct fabric_lid lid = {.line = reader->source->line_number};
+    struct fabric_lid lid = {.line = reader->source->place.line};
     if (!number_behind(text, end, "lid", &lid.lid))
         return 0;
     number_behind(text, end, "lmc", &lid.lmc);
@@ -132,7 +132,7 @@ static int cable_lids(struct ibnet *reader, struct fabric_end here, struct fabri
 /* [1](guid)  "S-…"[3](guid)  # comment */
 static int cable_read(struct ibnet *reader, const char *at)
 {
-    struct source *source = reader->source;
+    struct lines *source = reader->source;
     char id[NAME_MAX_LENGTH], ignored[NAME_MAX_LENGTH];
     uint32_t port, peer_port, peer;
     uint64_t guid = 0;
@@ -197,11 +197,11 @@ static int line_read(struct ibnet *reader)
                         at);
 }
 
-int formats_ibnet_parse(struct fabric *fabric, struct source *source)
+int formats_ibnet_parse(struct fabric *fabric, struct lines *source)
 {
     struct ibnet reader = {.fabric = fabric, .source = source, .node = FABRIC_NONE};
     int more, result = 0;
-    while (result == 0 && (more = source_next(source)) != 0)
+    while (result == 0 && (more = lines_next(source)) != 0)
         result = more < 0 ? more : line_read(&reader);
     if (result == 0 && reader.grouped)
         fabric_groups_by_name(fabric, '.');

@@ -31,7 +31,7 @@ static bool field_take(const char *text, const char *end, const char *key, uint6
     return false;
 }
 
-static int end_parse(struct source *source, const char **at, struct lst_end *end)
+static int end_parse(struct lines *source, const char **at, struct lst_end *end)
 {
     source_skip_blanks(at);
     if (!source_take(at, "{"))
@@ -96,7 +96,7 @@ static int end_add(struct fabric *fabric, struct lst_end *end, uint32_t line, ui
                           (struct fabric_lid){.lid = (uint32_t)end->lid, .line = line});
 }
 
-static int line_read(struct fabric *fabric, struct source *source)
+static int line_read(struct fabric *fabric, struct lines *source)
 {
     const char *at = source->line;
     struct lst_end ends[2];
@@ -108,7 +108,7 @@ static int line_read(struct fabric *fabric, struct source *source)
         int result = end_parse(source, &at, &ends[i]);
         if (result < 0)
             return result;
-        result = end_add(fabric, &ends[i], source->line_number, &nodes[i]);
+        result = end_add(fabric, &ends[i], source->place.line, &nodes[i]);
         if (result < 0)
             return source_error_wrap(source, result);
     }
@@ -120,10 +120,10 @@ static int line_read(struct fabric *fabric, struct source *source)
     return result < 0 ? source_error_wrap(source, result) : 0;
 }
 
-int formats_lst_parse(struct fabric *fabric, struct source *source)
+int formats_lst_parse(struct fabric *fabric, struct lines *source)
 {
     int more, result = 0;
-    while (result == 0 && (more = source_next(source)) != 0)
+    while (result == 0 && (more = lines_next(source)) != 0)
         result = more < 0 ? more : line_read(fabric, source);
     return result;
 }

@@ -4,121 +4,30 @@
  */
 #include "route/formats/source.h"
 
-#include "base/array.h"
 #include "base/error.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define FILE_MAX (4ull << 30)
-
-static int file_read(struct source *source, FILE *file)
-{
-    struct stat status;
-    bool sized = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
-    size_t capacity = sized && status.st_size > 0 ? (size_t)status.st_size + 1 : 1 << 16;
-    source->text = malloc(capacity);
-    while (source->text) {
-        size_t got = fread(source->text + source->length, 1, capacity - source->length, file);
-        source->length += got;
-        if (source->length < capacity)
-            return ferror(file) ? -EIO : 0;
-        if (capacity >= FILE_MAX)
-            return -EFBIG;
-        if (!array_grow(&source->text, &capacity, capacity + 1))
-            break;
-    }
-    return -ENOMEM;
-}
-
-int source_open(struct source *source, const char *path)
-{
-    memset(source, 0, sizeof(*source));
-    bool is_stdin = strcmp(path, "-") == 0;
-    source->name = is_stdin ? "standard input" : path;
-    FILE *file = is_stdin ? stdin : fopen(path, "re");
-    if (!file)
-        return error_set(-errno, ERROR_NO_RANK, "cannot open %s: %s", path, strerror(errno));
-    int result = file_read(source, file);
-    if (!is_stdin)
-        fclose(file);
-    if (result < 0) {
-        source_close(source);
-        return error_set(result, ERROR_NO_RANK, "cannot read %s: %s", path, strerror(-result));
-    }
-    return 0;
-}
-
-int source_from(struct source *source, const char *name, const void *bytes, size_t length)
-{
-    memset(source, 0, sizeof(*source));
-    source->name = name;
-    source->text = malloc(length + 1);
-    if (!source->text)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu bytes", length);
-    memcpy(source->text, bytes, length);
-    source->length = length;
-    return 0;
-}
-
-void source_close(struct source *source)
-{
-    free(source->text);
-    source->text = NULL;
-}
-
-void source_rewind(struct source *source)
-{
-    source->at = 0;
-    source->line_number = 0;
-}
-
-int source_next(struct source *source)
-{
-    if (source->at >= source->length)
-        return 0;
-    source->line_number++;
-    const char *start = source->text + source->at;
-    size_t left = source->length - source->at;
-    const char *end = memchr(start, '\n', left);
-    size_t length = end ? (size_t)(end - start) : left;
-    source->at += length + (end != NULL);
-    if (length >= SOURCE_LINE_MAX) {
-        source->line[0] = '\0';
-        return source_error(source, "the line has %zu characters, at most %d are understood",
-                            length, SOURCE_LINE_MAX - 1);
-    }
-    if (memchr(start, '\0', length)) {
-        source->line[0] = '\0';
-        return source_error(source, "byte 0 in the line; is this a text file?");
-    }
-    memcpy(source->line, start, length);
-    while (length > 0 && isspace((unsigned char)source->line[length - 1]))
-        length--;
-    source->line[length] = '\0';
-    return 1;
-}
-
-int source_error(const struct source *source, const char *format, ...)
+int source_error(const struct lines *source, const char *format, ...)
 {
     char reason[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    return error_set(-EINVAL, ERROR_NO_RANK, "%s:%u: %s", source->name, source->line_number,
+    return error_set(-EINVAL, ERROR_NO_RANK, "%s:%u: %s", source->place.path, source->place.line,
                      reason);
 }
 
-int source_error_wrap(const struct source *source, int code)
+int source_error_wrap(const struct lines *source, int code)
 {
     char reason[256];
     snprintf(reason, sizeof(reason), "%s", rh_error_text());
-    return error_set(code, ERROR_NO_RANK, "%s:%u: %s", source->name, source->line_number, reason);
+    return error_set(code, ERROR_NO_RANK, "%s:%u: %s", source->place.path, source->place.line,
+                     reason);
 }
 
 void source_skip_blanks(const char **at)

@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A text file being read: its lines one by one, and errors that name file, line and reason. All
- * readers parse from here, so a test or a fuzzer can hand them bytes instead of a file.
+ * What the readers of files share: taking words and numbers from a line (base/lines.h), and errors
+ * that name file, line and reason.
  */
 #ifndef ROUTE_FORMATS_SOURCE_H
 #define ROUTE_FORMATS_SOURCE_H
 
+#include "base/lines.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#define SOURCE_LINE_MAX 4096
-
-struct source {
-    const char *name; /* for messages */
-    char *text;
-    size_t length, at;
-    uint32_t line_number;
-    char line[SOURCE_LINE_MAX]; /* the line at hand, without its end */
-};
-
-/* Reads a whole file ("-": standard input); source_close() frees it. */
-int source_open(struct source *source, const char *path);
-/* Takes a copy of the bytes. */
-int source_from(struct source *source, const char *name, const void *bytes, size_t length);
-void source_close(struct source *source);
-
-/* Fetches the next line. Returns 1, 0 at the end, or a negative error (line too long, byte 0). */
-int source_next(struct source *source);
-void source_rewind(struct source *source);
-
 /* "FILE:LINE: reason" as the error text; returns -EINVAL. */
-int source_error(const struct source *source, const char *format, ...)
+int source_error(const struct lines *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The same for an error that a deeper call has set: puts file and line in front of it. */
-int source_error_wrap(const struct source *source, int code);
+int source_error_wrap(const struct lines *source, int code);
 
 /* Cursor helpers on the line at hand: each moves *at past what it took, or returns false and leaves
  * it alone. */

@@ -18,7 +18,7 @@
 
 struct topo {
     struct fabric *fabric;
-    struct source *source;
+    struct lines *source;
     uint32_t node;
 };
 
@@ -113,11 +113,11 @@ static int cable_read(struct topo *reader, const char *at)
     return result < 0 ? source_error_wrap(reader->source, result) : 0;
 }
 
-int formats_topo_parse(struct fabric *fabric, struct source *source)
+int formats_topo_parse(struct fabric *fabric, struct lines *source)
 {
     struct topo reader = {.fabric = fabric, .source = source, .node = FABRIC_NONE};
     int more, result = 0;
-    while (result == 0 && (more = source_next(source)) != 0) {
+    while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
         source_skip_blanks(&at);
         if (more < 0)

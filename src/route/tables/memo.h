@@ -42,7 +42,7 @@ int memo_gone_add(struct memo *memo, struct memo_gone gone);
 
 /* The file (memo_file.c). -ENOENT: the net has a cable whose rank the file does not know. */
 int memo_write(const struct memo *memo, FILE *out);
-int memo_parse(struct memo **memo, const struct net *net, struct source *source);
+int memo_parse(struct memo **memo, const struct net *net, struct lines *source);
 
 /* The turns that a table uses, and their reverses; turns has none before. */
 int memo_turns_collect(struct turns *turns, const struct lft *table);

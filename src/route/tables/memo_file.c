@@ -70,7 +70,7 @@ int memo_write(const struct memo *memo, FILE *out)
 
 struct memo_reader {
     struct memo *memo;
-    struct source *source;
+    struct lines *source;
     struct guids guids;
     uint8_t *slots;     /* net_port_slots() */
     uint64_t last_guid; /* lines of a switch stand together */
@@ -205,18 +205,18 @@ static int line_take(struct memo_reader *reader)
 }
 
 /* Both directions of all cables must be known, and agree. */
-static int ranks_check(const struct memo *memo, const struct source *source)
+static int ranks_check(const struct memo *memo, const struct lines *source)
 {
     const struct net *net = memo->net;
     for (uint32_t c = 0; c < net->channel_count; c++) {
         if (memo->rank[c] == 0 || memo->rank[net->reverse[c]] != -memo->rank[c])
             return error_set(-ENOENT, ERROR_NO_RANK, "%s: no rank for the cable at port %u of '%s'",
-                             source->name, net->port[c], net_name(net, net->tail[c]));
+                             source->place.path, net->port[c], net_name(net, net->tail[c]));
     }
     return 0;
 }
 
-int memo_parse(struct memo **out, const struct net *net, struct source *source)
+int memo_parse(struct memo **out, const struct net *net, struct lines *source)
 {
     struct memo_reader reader = {.source = source, .last_at = FABRIC_NONE};
     int more, result = memo_create(&reader.memo, net);
@@ -224,7 +224,7 @@ int memo_parse(struct memo **out, const struct net *net, struct source *source)
         result = guids_create(&reader.guids, net->fabric);
     if (result == 0)
         result = net_port_slots(net, &reader.slots);
-    while (result == 0 && (more = source_next(source)) != 0)
+    while (result == 0 && (more = lines_next(source)) != 0)
         result = more < 0 ? more : line_take(&reader);
     if (result == 0)
         result = ranks_check(reader.memo, source);

@@ -41,11 +41,11 @@ int traffic_groups(struct traffic **traffic, const struct net *net, double betwe
 
 /* Lines "SOURCE TARGET AMOUNT" with host names; amounts are scaled so that the busiest host sends
  * or receives 1.0. */
-int traffic_matrix_parse(struct traffic **traffic, const struct net *net, struct source *source);
+int traffic_matrix_parse(struct traffic **traffic, const struct net *net, struct lines *source);
 
 /* Lines "HOST SENT RECEIVED" from port counters: each host's output is spread over the others in
  * proportion to what they receive. */
-int traffic_counters_parse(struct traffic **traffic, const struct net *net, struct source *source);
+int traffic_counters_parse(struct traffic **traffic, const struct net *net, struct lines *source);
 
 void traffic_destroy(struct traffic *traffic);
 

@@ -25,7 +25,7 @@ static uint32_t *targets_index(const struct net *net)
     return index;
 }
 
-static int host_take(const struct net *net, const uint32_t *index, struct source *source,
+static int host_take(const struct net *net, const uint32_t *index, struct lines *source,
                      const char **at, uint32_t *target)
 {
     char name[NAME_MAX_LENGTH];
@@ -39,7 +39,7 @@ static int host_take(const struct net *net, const uint32_t *index, struct source
     return 0;
 }
 
-static int amount_take(struct source *source, const char **at, double *amount)
+static int amount_take(struct lines *source, const char **at, double *amount)
 {
     char word[64];
     source_skip_blanks(at);
@@ -55,7 +55,7 @@ struct measured {
     double *sent, *received; /* by target */
 };
 
-static int line_end(struct source *source, const char *at)
+static int line_end(struct lines *source, const char *at)
 {
     source_skip_blanks(&at);
     if (*at != '\0' && *at != '#')
@@ -63,7 +63,7 @@ static int line_end(struct source *source, const char *at)
     return 0;
 }
 
-static int matrix_line(struct measured *measured, struct source *source)
+static int matrix_line(struct measured *measured, struct lines *source)
 {
     const struct net *net = measured->traffic->net;
     const char *at = source->line;
@@ -85,7 +85,7 @@ static int matrix_line(struct measured *measured, struct source *source)
     return 0;
 }
 
-static int counters_line(struct measured *measured, struct source *source)
+static int counters_line(struct measured *measured, struct lines *source)
 {
     const char *at = source->line;
     uint32_t host = 0;
@@ -112,11 +112,11 @@ static double busiest(const struct measured *measured)
     return most;
 }
 
-static int lines_read(struct measured *measured, struct source *source,
-                      int (*line)(struct measured *, struct source *))
+static int all_read(struct measured *measured, struct lines *source,
+                    int (*line)(struct measured *, struct lines *))
 {
     int more, result = 0;
-    while (result == 0 && (more = source_next(source)) != 0) {
+    while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
         source_skip_blanks(&at);
         if (more < 0)
@@ -125,7 +125,8 @@ static int lines_read(struct measured *measured, struct source *source,
             result = line(measured, source);
     }
     if (result == 0 && busiest(measured) <= 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no traffic in the file", source->name);
+        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no traffic in the file",
+                           source->place.path);
     return result;
 }
 
@@ -152,7 +153,7 @@ static int measured_close(struct measured *measured, int result, struct traffic 
     return result;
 }
 
-int traffic_matrix_parse(struct traffic **out, const struct net *net, struct source *source)
+int traffic_matrix_parse(struct traffic **out, const struct net *net, struct lines *source)
 {
     struct measured measured;
     size_t size = (size_t)net->host_count * net->switch_count;
@@ -163,14 +164,14 @@ int traffic_matrix_parse(struct traffic **out, const struct net *net, struct sou
             result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a matrix of %zu", size);
     }
     if (result == 0)
-        result = lines_read(&measured, source, matrix_line);
+        result = all_read(&measured, source, matrix_line);
     double most = result == 0 ? busiest(&measured) : 1;
     for (size_t i = 0; result == 0 && i < size; i++)
         measured.traffic->matrix[i] = (float)(measured.traffic->matrix[i] / most);
     return measured_close(&measured, result, out);
 }
 
-int traffic_counters_parse(struct traffic **out, const struct net *net, struct source *source)
+int traffic_counters_parse(struct traffic **out, const struct net *net, struct lines *source)
 {
     struct measured measured;
     int result = measured_open(&measured, net);
@@ -181,7 +182,7 @@ int traffic_counters_parse(struct traffic **out, const struct net *net, struct s
             result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u hosts", net->host_count);
     }
     if (result == 0)
-        result = lines_read(&measured, source, counters_line);
+        result = all_read(&measured, source, counters_line);
     double most = result == 0 ? busiest(&measured) : 1, received = 0;
     for (uint32_t t = 0; result == 0 && t < net->host_count; t++)
         received += measured.received[t];

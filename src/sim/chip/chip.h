@@ -12,7 +12,7 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c, lock.c.
+ * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c, lock.c, note.c (for traces).
  */
 #ifndef SIM_CHIP_CHIP_H
 #define SIM_CHIP_CHIP_H

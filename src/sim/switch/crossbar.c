@@ -7,9 +7,6 @@
 
 #include "base/assert.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 static uint32_t port_of_place(const struct network *network, uint32_t place)
 {
     return place / network->lane_count;
@@ -125,7 +122,7 @@ static void crossbar_arbitrate(struct network *network, uint32_t port)
     network_post(network, earliest, EVENT_RETRY, port);
 }
 
-static void request_add(struct network *network, uint32_t stay, uint32_t packet, struct way way)
+void crossbar_request(struct network *network, uint32_t stay, uint32_t packet, struct way way)
 {
     uint32_t made = pool_take(network, &network->requests);
     if (made == NONE)
@@ -136,50 +133,6 @@ static void request_add(struct network *network, uint32_t stay, uint32_t packet,
     output->last = made;
     stay_at(network, stay)->copies++;
     stay_at(network, stay)->waiting++;
-}
-
-/* A copy for those targets of a multicast that lie behind one output; they leave the original. */
-static void copy_request(struct network *network, uint32_t stay, struct way way)
-{
-    uint32_t original = stay_at(network, stay)->packet, place = stay_at(network, stay)->place;
-    uint32_t made = pool_take(network, &network->packets), kept = 0;
-    if (made == NONE)
-        return;
-    struct packet *from = packet_at(network, original), *copy = packet_at(network, made);
-    *copy = *from;
-    copy->target_count = 0;
-    copy->targets = malloc(from->target_count * sizeof(*copy->targets));
-    if (!copy->targets) {
-        network->failure = -ENOMEM;
-        return;
-    }
-    for (uint32_t i = 0; i < from->target_count; i++) {
-        struct way other = way_find(network, place, from, from->targets[i]);
-        if (other.port == way.port && other.lane == way.lane)
-            copy->targets[copy->target_count++] = from->targets[i];
-        else
-            from->targets[kept++] = from->targets[i];
-    }
-    from->target_count = kept;
-    copy->target = copy->targets[0];
-    request_add(network, stay, made, way);
-}
-
-static void copies_request(struct network *network, uint32_t stay)
-{
-    uint32_t original = stay_at(network, stay)->packet;
-    while (packet_at(network, original)->target_count > 0 && network->failure == 0) {
-        struct packet *packet = packet_at(network, original);
-        uint32_t last = packet->targets[packet->target_count - 1];
-        struct way way = way_find(network, stay_at(network, stay)->place, packet, last);
-        if (way.port != NONE) {
-            copy_request(network, stay, way);
-            continue;
-        }
-        network->lost++;
-        packet->target_count--;
-    }
-    packet_give(network, original);
 }
 
 /* The first packet of a host's buffer leaves it, as the host has said before. */
@@ -209,14 +162,14 @@ static void stay_ask(struct network *network, uint32_t index)
     uint32_t node = network->ports[port_of_place(network, stay->place)].node;
     if (packet->target_count > 1) {
         stay->output = NONE;
-        copies_request(network, index);
+        multicast_request(network, index);
         for (uint32_t p = network->port_first[node]; p < network->port_first[node + 1]; p++)
             crossbar_arbitrate(network, p);
     } else {
         struct way way = way_find(network, stay->place, packet, packet->target);
         stay->output = way.port;
         if (way.port != NONE) {
-            request_add(network, index, stay->packet, way);
+            crossbar_request(network, index, stay->packet, way);
             crossbar_arbitrate(network, way.port);
             return;
         }

@@ -223,5 +223,12 @@ struct damage errors_strike(struct network *network, struct port *port, uint32_t
 void crossbar_event(void *context, uint32_t kind, uint64_t argument);
 void crossbar_expect(void *context, uint32_t kind, uint64_t argument);
 void crossbar_enqueue(struct network *network, uint32_t stay);
+/* A packet of a stay asks for an output. */
+void crossbar_request(struct network *network, uint32_t stay, uint32_t packet, struct way way);
+
+/* ---- multicast.c */
+
+/* Copies of a stay's packet ask for all its outputs; targets that cannot be reached are lost. */
+void multicast_request(struct network *network, uint32_t stay);
 
 #endif

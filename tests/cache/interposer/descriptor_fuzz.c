@@ -3,6 +3,8 @@
  * descriptor-fuzz FOLDER SEED COUNT: COUNT random calls on the files in FOLDER, each with its
  * outcome on a line. Two runs with the same seed, one of them with the interposer, must print the
  * same. Children are waited for, so that the order is always the same.
+ *
+ * Longer than most files: a short function for each call that is made, and their list.
  */
 #include <aio.h>
 #include <errno.h>

@@ -3,6 +3,8 @@
  * Barriers of shared pages that meet something: other threads of the same rank, ranks that come
  * late, pages that move just now. pages_meeting CASE SEED; each rank that is content prints
  * "ok RANK".
+ *
+ * Longer than most files: cases that share the ranks' threads and their meetings.
  */
 #include "pages_member.h"
 

@@ -2,6 +2,8 @@
  *
  * The mechanisms that notice accesses to pages: each tells the right page and cause, keeps what is
  * written, and lets the program's own handlers have what is not ours.
+ *
+ * Longer than most files: every mechanism goes through the same cases, side by side.
  */
 #include "dsm/page/faults.h"
 

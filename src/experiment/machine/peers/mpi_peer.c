@@ -8,8 +8,8 @@
  *   mpi_peer --follow FILE  any number of ranks: measures messages, case by case, when told to by
  *                           that file. For `rhinet bench msg --peers`; see follow.h.
  *
- * Built with the compiler wrapper of each library, where rhinet is installed: one file, long as it
- * is.
+ * Longer than most files: it is built with the compiler wrapper of each library, where rhinet is
+ * installed, so it is one.
  */
 #include "follow.h"
 

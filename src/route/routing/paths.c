@@ -14,7 +14,6 @@
 #include "route/tables/lanes.h"
 #include "route/trees/price.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

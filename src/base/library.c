@@ -5,7 +5,6 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 
 static const char here; /* an address of ours */
 

@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "simulated/station.h"
 
-#include <errno.h>
-
 #define LOST_FOR (1 * SIM_S)
 #define GRACE    (200 * SIM_US) /* for acks that were on the way when their sender went */
 

@@ -134,9 +134,9 @@ class Refused(Case):
         there.write_text("kept")
         nowhere = self.folder / "nowhere"
         for said, words, settings in (
-                ("cannot write .*nowhere/rhinet-bench-file", ["--path", nowhere], {}),
+                (r"nowhere \(--path\): No such", ["--path", nowhere], {}),
                 (r"nowhere \(TMPDIR\): No such", [], {"TMPDIR": nowhere}),
-                ("is too long|File name too long", ["--path", "/" + "long/" * 250], {}),
+                (r"\(--path\): Invalid argument", ["--path", "/" + "long/" * 250], {}),
                 (r"\(TMPDIR\): Invalid argument", [], {"TMPDIR": "/" + "long/" * 250}),
                 ("a file", ["--plot", there], {}),
                 ("nowhere/rows", ["--json", nowhere / "rows"], {})):
@@ -150,8 +150,20 @@ class Refused(Case):
         self.check_refused(1, "trial sequential on 1 nodes failed", "bench", *QUICK, "sequential",
                            "--run", "--nothing", TMPDIR=place)
         self.assertEqual(list(place.iterdir()), [])
-        self.check_refused(1, f"cannot write {place}/no", "bench", *QUICK, "sequential", "--path",
-                           place / "no")
+        self.check_refused(1, f"no folder for data in {place}/no", "bench", *QUICK, "sequential",
+                           "--path", place / "no")
+
+    def test_files_of_the_same_name(self):
+        """What the user keeps in the folder to be measured stays, whatever its name is."""
+        place = self.folder / "kept"
+        place.mkdir()
+        for name in ("rhinet-bench-file", "rhinet-bench-files"):
+            (place / name).write_text(name)
+        for experiment in ("sequential", "speed"):
+            self.check_refused(1, "nodes failed", "bench", *QUICK, experiment, "--path", place,
+                               "--run", "--nothing")
+        self.assertEqual(sorted((one.name, one.read_text()) for one in place.iterdir()),
+                         [(name, name) for name in ("rhinet-bench-file", "rhinet-bench-files")])
 
     def test_no_trial(self):
         """The experiments end at the first trial that does, and say which it was."""

@@ -73,6 +73,9 @@ WRONG = {
          "--traffic is uniform, hotspot, all-to-all or trace, not 'frob'"),
         ("run --topology x --load 0", FAILED, "'0' is no load"),
         ("run --topology x --load 101", FAILED, "'101' is no load"),
+        ("run --topology x --load " + "0.100000000," * 60 + "x", FAILED, "'x' is no load"),
+        ("run --topology x --load 0." + "1" * 70, FAILED, "is no load"),
+        ("run --topology x --load 1" + ",1" * 64, FAILED, "more than 64 loads"),
         ("run --topology x --load 1:2", FAILED, "'1:2' is not of the form FROM:TO:STEP"),
         ("run --topology x --load 1:2:x", FAILED, "'x' is no load"),
         ("run --topology x --time -1us", USAGE, "--time is a duration from 0s to 1000s"),
@@ -128,7 +131,7 @@ WRONG = {
         ("bench --pretend x", USAGE, "--pretend is a speed such as 100M, not 'x'"),
         ("bench --pretend 0", USAGE, "--pretend is a speed such as 100M, not '0'"),
         ("bench --simulate --nodes 2,0", USAGE, "with commas, not '2,0'"),
-        ("bench --path /none --quick", FAILED, "cannot write /none/rhinet-bench-file"),
+        ("bench --path /none --quick", FAILED, "no folder for data in /none (--path)"),
         ("run -n 2 --path /none true", USAGE, "--path /none: there is no such folder"),
     ],
     "run": [

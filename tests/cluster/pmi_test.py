@@ -111,12 +111,14 @@ class Launcher(harness.ClusterTest):
         self.assertFalse(server.is_alive())
         return status, out + err
 
-    def check(self, said, odd, versions=(1, 2), **more):
+    def check(self, said, odd, versions=(1, 2), unsaid=None, **more):
         for version in versions:
             with self.subTest(version=version, odd=odd, **more):
                 status, words = self.join(version, odd, **more)
                 self.assertEqual(status, 1, words)
                 self.assertRegex(words, f"cannot join: .*{said}")
+                if unsaid:
+                    self.assertNotIn(unsaid, words)
 
     def test_beginning(self):
         self.check('it answers "cmd=response_to_init rc=-1"', {"init": "rc=-1"})
@@ -164,7 +166,8 @@ class Launcher(harness.ClusterTest):
 
     def test_job(self):
         for text in ("short", JOB + "0", "x" * 80, JOB[:16] + "x" * 64, JOB[:-1] + "x"):
-            self.check(f'rank 0 says "{text}" about the job', {}, values={"rhinet-job-0": text})
+            self.check(f"about the job is not 80 hexadecimal digits but {len(text)} characters", {},
+                       values={"rhinet-job-0": text}, unsaid=text[16:48])
 
     def test_judge(self):
         for text in ("-", "nonsense", "1.2.3.4:x"):

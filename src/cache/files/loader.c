@@ -4,7 +4,6 @@
  */
 #include "cache/files/loader.h"
 
-#include "base/clock.h"
 #include "cache/raw.h"
 
 #include <fcntl.h>

@@ -9,12 +9,10 @@
  * data and not zeros.
  */
 #include "cache/interposer/real.h"
-#include "cache/interposer/scope.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

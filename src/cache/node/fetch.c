@@ -5,7 +5,6 @@
  * is waited for for ever. Model: tests/model/cache_claim.pml.
  */
 #include "base/clock.h"
-#include "base/error.h"
 #include "cache/node/node.h"
 
 #define POLL_FIRST_NS (20 * NS_PER_US)

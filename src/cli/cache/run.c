@@ -4,7 +4,6 @@
  * the ranks; each rank is `rhinet cache node`, which keeps a node's cache and runs the program.
  */
 #include "cli/run/run.h"
-#include "base/memory_room.h"
 #include "base/settings.h"
 #include "cache/agent/keeper.h"
 #include "cache/cache_layer.h"

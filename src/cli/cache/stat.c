@@ -3,7 +3,6 @@
  * `rhinet cache stat`: what the caches of this host hold and have done, by node and by file. Costs
  * them nothing: they count in memory that we read.
  */
-#include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"

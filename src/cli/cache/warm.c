@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "cache/client/client.h"
-#include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"
 #include "cli/table.h"

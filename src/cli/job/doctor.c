@@ -12,7 +12,6 @@
 #include "watch/stall_watch.h"
 
 #include <poll.h>
-#include <rhinet/error.h>
 #include <stdlib.h>
 
 #define WATCH_LEAST_NS (10 * NS_PER_MS)

@@ -4,7 +4,6 @@
  */
 #include "cli/job/info.h"
 
-#include "base/error.h"
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"

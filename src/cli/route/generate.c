@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/route/route.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static struct generate_options shape;

@@ -3,7 +3,6 @@
  * How the fabric gets from the table in use to the mended one: at once, or in stages that are
  * checked step by step and written beside the table.
  */
-#include "base/error.h"
 #include "cli/route/repair.h"
 
 #include <string.h>

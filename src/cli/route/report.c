@@ -5,12 +5,10 @@
  */
 #include "cli/route/route.h"
 
-#include "base/error.h"
 #include "cli/json_put.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define BINS  10
 #define WORST 8

@@ -4,7 +4,6 @@
  */
 #include "cli/sim/options.h"
 
-#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
 #include "cli/sim/sim.h"

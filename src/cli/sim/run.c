@@ -3,7 +3,6 @@
  * `rhinet sim run`: traffic on a simulated network, at one or several loads.
  */
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/route/route.h"
 #include "cli/sim/options.h"

@@ -32,32 +32,38 @@ static int range_add(struct sim_loads *loads, const double part[3])
     return result;
 }
 
+/* The numbers of a list of any length; loads->values has them as they stand. */
+static int numbers_read(struct sim_loads *loads, const char *text, const char *separator)
+{
+    size_t length = 0;
+    int result = 0;
+    loads->count = 0;
+    for (const char *at = text; result == 0; at += length + 1) {
+        char word[64];
+        double value;
+        length = strcspn(at, separator);
+        snprintf(word, sizeof(word), "%.*s", (int)length, at);
+        if (length >= sizeof(word) || !text_to_real(word, &value) || value <= 0 || value > 100)
+            return error_set(-EINVAL, ERROR_NO_RANK,
+                             "'%s' is no load: a number above 0, 1 is all that a link carries",
+                             word);
+        result = load_add(loads, value);
+        if (at[length] == '\0')
+            break;
+    }
+    return result;
+}
+
 int sim_loads_parse(struct sim_loads *loads, const char *text)
 {
-    char copy[512], *rest = copy;
-    double part[3];
-    int count = 0, result = 0;
-    char separator = strchr(text, ':') ? ':' : ',';
-    loads->count = 0;
-    snprintf(copy, sizeof(copy), "%s", text);
-    for (char *word; result == 0 && (word = strsep(&rest, separator == ':' ? ":" : ",")) != NULL;) {
-        double value;
-        if (!text_to_real(word, &value) || value <= 0 || value > 100)
-            return error_set(-EINVAL, ERROR_NO_RANK,
-                             "'%s' is no load: a number above 0, 1 is all "
-                             "that a link carries",
-                             word);
-        if (separator == ',')
-            result = load_add(loads, value);
-        else if (count < 3)
-            part[count++] = value;
-        else
-            count++;
-    }
-    if (result < 0 || separator == ',')
+    bool is_range = strchr(text, ':') != NULL;
+    int result = numbers_read(loads, text, is_range ? ":" : ",");
+    if (result < 0 || !is_range)
         return result;
-    if (count != 3)
+    if (loads->count != 3)
         return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is not of the form FROM:TO:STEP", text);
+    const double part[3] = {loads->values[0], loads->values[1], loads->values[2]};
+    loads->count = 0;
     return range_add(loads, part);
 }
 

@@ -69,7 +69,7 @@ static int take_nodes(char *text)
 
 static int take_path(char *path)
 {
-    bench.folder = path;
+    bench.path = path;
     bench.pretend = "";
     return 0;
 }
@@ -105,20 +105,20 @@ static const struct cli_option options[] = {
 
 static int make_folder(void)
 {
-    const char *top = getenv("TMPDIR");
+    const char *top = bench.path ? bench.path : getenv("TMPDIR");
     if (bench.plot && plot_folder_make(bench.plot) != 0)
         return 1;
-    if (bench.folder || bench.is_simulated)
+    if (bench.is_simulated)
         return 0;
     if (!top || !top[0])
         top = "/tmp";
-    snprintf(bench.own_folder, sizeof(bench.own_folder), "%s/rhinet-bench-XXXXXX", top);
-    if (!mkdtemp(bench.own_folder)) { /* also if it was too long for all of the name */
-        cli_say("no folder for data in %s (TMPDIR): %s", top, strerror(errno));
-        bench.own_folder[0] = '\0';
+    snprintf(bench.folder, sizeof(bench.folder), "%s/rhinet-bench-XXXXXX", top);
+    if (!mkdtemp(bench.folder)) { /* also if it was too long for all of the name */
+        cli_say("no folder for data in %s (%s): %s", top, bench.path ? "--path" : "TMPDIR",
+                strerror(errno));
+        bench.folder[0] = '\0';
         return 1;
     }
-    bench.folder = bench.own_folder;
     return 0;
 }
 
@@ -161,8 +161,8 @@ static int bench_run(int count, char **words)
     if (count == 0 && status == 0)
         status = run_all();
     bench_data_remove(&bench);
-    if (bench.own_folder[0])
-        rmdir(bench.own_folder);
+    if (bench.folder[0])
+        rmdir(bench.folder);
     return bench.json ? route_output_close(bench.json, bench.json_path, status) : status;
 }
 

@@ -37,10 +37,11 @@ struct cache_bench {
     int node_count_count;
     FILE *json; /* NULL: none */
     const char *json_path;
-    const char *plot;   /* folder for pictures, or NULL */
-    const char *folder; /* of the data, on the file system to measure */
-    /* One of ours, removed at the end; "" if the user named one. */
-    char own_folder[BENCH_PATH_MOST];
+    const char *plot; /* folder for pictures, or NULL */
+    const char *path; /* the user's, on the file system to measure, or NULL */
+    /* Of the data, there: made for this run, so that nothing of the user's can be in it, and
+     * removed at the end. "": not yet. */
+    char folder[BENCH_PATH_MOST];
     const char *pretend; /* bytes per second of the pretended file system; "": the real one */
     char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
     int run_word_count;

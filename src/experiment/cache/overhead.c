@@ -11,11 +11,8 @@
 #include "cli/table.h"
 #include "experiment/cache/bench.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <rhinet/error.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>

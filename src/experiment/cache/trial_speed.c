@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "experiment/cache/trial.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

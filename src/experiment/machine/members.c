@@ -3,7 +3,6 @@
  * Jobs of the bench: the command starts itself again under the project's own launcher, and shows
  * how far it is; the ranks take their cores, join, and lead or follow.
  */
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/text.h"

@@ -5,7 +5,6 @@
  * moment. The MPI program is compiled when it is needed; what is not installed is named.
  */
 #include "base/clock.h"
-#include "base/error.h"
 #include "experiment/machine/bench.h"
 #include "experiment/machine/peers/follow.h"
 

@@ -3,7 +3,6 @@
  * UCX, by its own program: a server on the last core, a client on the first, over shared memory.
  * Both inherit the real-time priority of rank 0, which waits for them.
  */
-#include "base/clock.h"
 #include "experiment/machine/bench.h"
 
 #include <signal.h>

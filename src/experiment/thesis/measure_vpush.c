@@ -5,8 +5,6 @@
 #include "experiment/thesis/measure.h"
 #include "experiment/thesis/pair.h"
 
-#include <errno.h>
-
 #define MESSAGES 200
 #define WARM     20
 #define SLOTS    64

@@ -5,13 +5,11 @@
  * input; its output is that of the ranks there.
  */
 #include "base/clock.h"
-#include "base/settings.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <rhinet/error.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  *
  * Which rank runs on which host.
  */
-#include "base/settings.h"
 #include "job/launch/parts.h"
 
 #include <rhinet/error.h>

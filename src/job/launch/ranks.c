@@ -10,7 +10,6 @@
 #include "job/job_layer.h"
 #include "job/launch/parts.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

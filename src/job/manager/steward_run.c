@@ -12,7 +12,6 @@
 #include "job/protocol.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <rhinet/error.h>
 #include <signal.h>

@@ -95,15 +95,16 @@ static int read_job(struct meeting *meeting)
     int result = starter->ops->get(starter, 0, "rhinet-job", text);
     if (result < 0)
         return result;
-    if (strlen(text) != 16 + 2 * sizeof(cluster->secret) ||
-        sscanf(text, "%16" SCNx64, &cluster->job_id) != 1 ||
-        sodium_hex2bin(cluster->secret, sizeof(cluster->secret), text + 16, strlen(text) - 16, NULL,
-                       NULL, NULL) != 0)
+    size_t length = strlen(text), expected = 16 + 2 * sizeof(cluster->secret);
+    bool is_good = length == expected && sscanf(text, "%16" SCNx64, &cluster->job_id) == 1 &&
+                   sodium_hex2bin(cluster->secret, sizeof(cluster->secret), text + 16, length - 16,
+                                  NULL, NULL, NULL) == 0;
+    explicit_bzero(text, sizeof(text)); /* nor is it shown: it may hold the secret all the same */
+    if (!is_good)
         return error_set(RH_ECORRUPT, 0,
-                         "rank 0 says \"%s\" about the job; the same rhinet on all "
-                         "hosts?",
-                         text);
-    explicit_bzero(text, sizeof(text));
+                         "what rank 0 says about the job is not %zu hexadecimal digits but %zu "
+                         "characters; the same rhinet on all hosts?",
+                         expected, length);
     return 0;
 }
 

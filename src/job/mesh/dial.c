@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "job/mesh/state.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

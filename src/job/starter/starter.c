@@ -4,8 +4,6 @@
  */
 #include "job/starter/starter.h"
 
-#include "base/error.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  */
 #include "route/check/check.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "route/check/loop.h"
 
@@ -13,6 +14,7 @@
 enum { UNKNOWN, IN_PROGRESS, ARRIVES, FAILS };
 
 struct walk {
+    struct arena memory; /* of the arrays */
     const struct fabric *fabric;
     const struct lft_dump *dump;
     struct check_report *report;
@@ -30,22 +32,18 @@ struct walk {
 static void walk_free(struct walk *walk)
 {
     check_switches_free(&walk->switches);
-    free(walk->state);
-    free(walk->depth);
-    free(walk->path);
-    free(walk->order);
-    free(walk->lanes);
+    arena_free(&walk->memory);
 }
 
 static int walk_prepare(struct walk *walk)
 {
     uint32_t switches = walk->dump->switch_count + 1;
-    walk->state = malloc(switches);
-    walk->depth = malloc(switches * sizeof(uint32_t));
-    walk->path = malloc(switches * sizeof(uint32_t));
-    walk->order = malloc((switches + 1) * sizeof(uint32_t));
-    walk->lanes = malloc(switches * sizeof(uint64_t));
-    if (!walk->state || !walk->depth || !walk->path || !walk->order || !walk->lanes)
+    ARENA_TAKE(&walk->memory, walk->state, switches);
+    ARENA_TAKE(&walk->memory, walk->depth, switches);
+    ARENA_TAKE(&walk->memory, walk->path, switches);
+    ARENA_TAKE(&walk->memory, walk->order, switches + 1);
+    ARENA_TAKE(&walk->memory, walk->lanes, switches);
+    if (walk->memory.is_short)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u switches",
                          walk->dump->switch_count);
     return check_switches_find(&walk->switches, walk->fabric);

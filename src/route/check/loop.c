@@ -7,12 +7,14 @@
  */
 #include "route/check/loop.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct check_loop {
+    struct arena memory; /* of the arrays */
     const struct check_switches *switches;
     size_t *base;    /* switch -> its first entry in lanes */
     size_t *buffer;  /* switch -> its first input buffer */
@@ -51,15 +53,15 @@ static void raises_fill(struct check_loop *loop, enum check_lanes lanes)
 int check_loop_create(struct check_loop **out, const struct check_switches *switches,
                       enum check_lanes lanes)
 {
-    struct check_loop *loop = calloc(1, sizeof(*loop));
+    struct check_loop *loop = arena_owner(sizeof(*loop));
     bool enough = loop != NULL;
     if (loop) {
         loop->switches = switches;
         loop->lane_count = lanes == CHECK_ONE_LANE ? 1 : CHECK_LANES_MAX;
-        loop->base = malloc((switches->count + 1) * sizeof(*loop->base));
-        loop->buffer = malloc((switches->count + 1) * sizeof(*loop->buffer));
-        loop->raises = malloc(switches->count + 1);
-        enough = loop->base && loop->buffer && loop->raises;
+        ARENA_TAKE(&loop->memory, loop->base, switches->count + 1);
+        ARENA_TAKE(&loop->memory, loop->buffer, switches->count + 1);
+        ARENA_TAKE(&loop->memory, loop->raises, switches->count + 1);
+        enough = !loop->memory.is_short;
     }
     size_t size = 0, buffers = 0;
     for (uint32_t s = 0; enough && s < switches->count; s++) {
@@ -71,7 +73,7 @@ int check_loop_create(struct check_loop **out, const struct check_switches *swit
     }
     if (enough) {
         loop->buffer[switches->count] = buffers;
-        loop->lanes = calloc(size + 1, sizeof(*loop->lanes));
+        ARENA_TAKE(&loop->memory, loop->lanes, size + 1);
         enough = loop->lanes != NULL;
     }
     if (!enough) {
@@ -86,15 +88,7 @@ int check_loop_create(struct check_loop **out, const struct check_switches *swit
 
 void check_loop_destroy(struct check_loop *loop)
 {
-    if (!loop)
-        return;
-    free(loop->base);
-    free(loop->buffer);
-    free(loop->lanes);
-    free(loop->raises);
-    free(loop->waiting);
-    free(loop->queue);
-    free(loop);
+    arena_owner_free(loop);
 }
 
 bool check_loop_raises(const struct check_loop *loop, uint32_t at)
@@ -205,9 +199,9 @@ static void cycle_tell(struct check_loop *loop, uint64_t vertices, struct check_
 int check_loop_find(struct check_loop *loop, struct check_report *report, bool *loop_free)
 {
     uint64_t vertices = loop->buffer[loop->switches->count] * loop->lane_count, end = 0;
-    loop->waiting = calloc(vertices + CHECK_LANES_MAX, sizeof(*loop->waiting));
-    loop->queue = malloc((vertices + CHECK_LANES_MAX) * sizeof(*loop->queue));
-    if (!loop->waiting || !loop->queue)
+    ARENA_TAKE(&loop->memory, loop->waiting, vertices + CHECK_LANES_MAX);
+    ARENA_TAKE(&loop->memory, loop->queue, vertices + CHECK_LANES_MAX);
+    if (loop->memory.is_short)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to look for cycles");
     report->dependencies = 0;
     for (uint64_t v = 0; v < vertices; v++)

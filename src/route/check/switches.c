@@ -21,11 +21,11 @@ static uint32_t hosts_count(const struct fabric *fabric, const struct fabric_nod
 int check_switches_find(struct check_switches *switches, const struct fabric *fabric)
 {
     size_t nodes = fabric->node_count + 1u;
-    *switches = (struct check_switches){.fabric = fabric,
-                                        .node = malloc(nodes * sizeof(uint32_t)),
-                                        .index = malloc(nodes * sizeof(uint32_t)),
-                                        .hosts = malloc(nodes * sizeof(uint32_t))};
-    if (!switches->node || !switches->index || !switches->hosts) {
+    *switches = (struct check_switches){.fabric = fabric};
+    ARENA_TAKE(&switches->memory, switches->node, nodes);
+    ARENA_TAKE(&switches->memory, switches->index, nodes);
+    ARENA_TAKE(&switches->memory, switches->hosts, nodes);
+    if (switches->memory.is_short) {
         check_switches_free(switches);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u nodes", fabric->node_count);
     }
@@ -42,8 +42,6 @@ int check_switches_find(struct check_switches *switches, const struct fabric *fa
 
 void check_switches_free(struct check_switches *switches)
 {
-    free(switches->node);
-    free(switches->index);
-    free(switches->hosts);
+    arena_free(&switches->memory);
     *switches = (struct check_switches){.fabric = NULL};
 }

@@ -5,9 +5,11 @@
 #ifndef ROUTE_CHECK_SWITCHES_H
 #define ROUTE_CHECK_SWITCHES_H
 
+#include "base/arena.h"
 #include "route/fabric/fabric.h"
 
 struct check_switches {
+    struct arena memory; /* of the arrays */
     const struct fabric *fabric;
     uint32_t count;
     uint32_t *node;  /* switch -> fabric node */

@@ -4,6 +4,7 @@
  */
 #include "route/check/transition.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "route/check/loop.h"
 
@@ -15,6 +16,7 @@
 enum { FROM_HOST = 1, FROM_ANYONE = 2 };
 
 struct mixed {
+    struct arena memory; /* of the arrays */
     const struct fabric *fabric;
     const struct lft_dump *tables[2];
     struct check_switches switches;
@@ -32,23 +34,19 @@ struct mixed {
 static void mixed_free(struct mixed *mixed)
 {
     check_loop_destroy(mixed->loop);
-    free(mixed->all_send);
     check_switches_free(&mixed->switches);
-    free(mixed->block);
-    free(mixed->seen);
-    free(mixed->waiting);
-    free(mixed->queue);
+    arena_free(&mixed->memory);
 }
 
 static int mixed_allocate(struct mixed *mixed)
 {
     size_t switches = mixed->switch_count + 1u;
-    mixed->all_send = calloc(mixed->lid_count + 1u, 1);
-    mixed->block = malloc(switches * 2 * BLOCK);
-    mixed->seen = malloc(switches);
-    mixed->waiting = malloc(switches * sizeof(*mixed->waiting));
-    mixed->queue = malloc(switches * sizeof(*mixed->queue));
-    if (!mixed->all_send || !mixed->block || !mixed->seen || !mixed->waiting || !mixed->queue)
+    ARENA_TAKE(&mixed->memory, mixed->all_send, mixed->lid_count + 1u);
+    ARENA_TAKE(&mixed->memory, mixed->block, switches * 2 * BLOCK);
+    ARENA_TAKE(&mixed->memory, mixed->seen, switches);
+    ARENA_TAKE(&mixed->memory, mixed->waiting, switches);
+    ARENA_TAKE(&mixed->memory, mixed->queue, switches);
+    if (mixed->memory.is_short)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check the change of %u switches",
                          mixed->switch_count);
     int result = check_switches_find(&mixed->switches, mixed->fabric);

@@ -5,7 +5,6 @@
  */
 #include "route/fabric/fabric.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define GROUPS_MAX 256

@@ -44,22 +44,20 @@ static void counts_fill(struct net *net, const struct fabric *fabric)
 static bool arrays_allocate(struct net *net, const struct fabric *fabric)
 {
     uint32_t channels = net->channel_count + 1, targets = net->target_count + 1;
-    net->first = calloc(net->switch_count + 1, sizeof(*net->first));
-    net->host_first = calloc(net->switch_count + 1, sizeof(*net->host_first));
-    net->node = calloc(net->switch_count + 1, sizeof(*net->node));
-    net->switch_index = malloc((fabric->node_count + 1) * sizeof(*net->switch_index));
-    net->head = calloc(channels, sizeof(*net->head));
-    net->tail = calloc(channels, sizeof(*net->tail));
-    net->reverse = calloc(channels, sizeof(*net->reverse));
-    net->port = calloc(channels, sizeof(*net->port));
-    net->target_switch = calloc(targets, sizeof(*net->target_switch));
-    net->target_node = calloc(targets, sizeof(*net->target_node));
-    net->target_lid = calloc(targets, sizeof(*net->target_lid));
-    net->target_lmc = calloc(targets, sizeof(*net->target_lmc));
-    net->target_port = calloc(targets, sizeof(*net->target_port));
-    return net->first && net->host_first && net->node && net->switch_index && net->head &&
-           net->tail && net->reverse && net->port && net->target_switch && net->target_node &&
-           net->target_lid && net->target_lmc && net->target_port;
+    ARENA_TAKE(&net->memory, net->first, net->switch_count + 1);
+    ARENA_TAKE(&net->memory, net->host_first, net->switch_count + 1);
+    ARENA_TAKE(&net->memory, net->node, net->switch_count + 1);
+    ARENA_TAKE(&net->memory, net->switch_index, fabric->node_count + 1);
+    ARENA_TAKE(&net->memory, net->head, channels);
+    ARENA_TAKE(&net->memory, net->tail, channels);
+    ARENA_TAKE(&net->memory, net->reverse, channels);
+    ARENA_TAKE(&net->memory, net->port, channels);
+    ARENA_TAKE(&net->memory, net->target_switch, targets);
+    ARENA_TAKE(&net->memory, net->target_node, targets);
+    ARENA_TAKE(&net->memory, net->target_lid, targets);
+    ARENA_TAKE(&net->memory, net->target_lmc, targets);
+    ARENA_TAKE(&net->memory, net->target_port, targets);
+    return !net->memory.is_short;
 }
 
 static void switches_number(struct net *net, const struct fabric *fabric)
@@ -138,20 +136,19 @@ uint32_t net_levels(const struct net *net, uint32_t *level, uint32_t *queue, uin
 
 static int connected_check(const struct net *net)
 {
-    uint32_t *queue = malloc(net->switch_count * sizeof(*queue));
-    uint32_t *level = malloc(net->switch_count * sizeof(*level));
+    struct arena memory = {0};
+    uint32_t *queue = ARENA_TAKE(&memory, queue, net->switch_count);
+    uint32_t *level = ARENA_TAKE(&memory, level, net->switch_count);
     uint32_t lost = 0;
     int result = 0;
-    if (!queue || !level) {
+    if (memory.is_short) {
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", net->switch_count);
     } else {
-        queue[0] = 0;
         net_levels(net, level, queue, 1);
         while (lost < net->switch_count && level[lost] != UINT32_MAX)
             lost++;
     }
-    free(queue);
-    free(level);
+    arena_free(&memory);
     if (result == 0 && lost < net->switch_count)
         result = error_set(-ENETUNREACH, ERROR_NO_RANK,
                            "the fabric is not connected: no cables lead from '%s' to '%s'; route "
@@ -162,7 +159,7 @@ static int connected_check(const struct net *net)
 
 int net_create(struct net **out, const struct fabric *fabric)
 {
-    struct net *net = calloc(1, sizeof(*net));
+    struct net *net = arena_owner(sizeof(*net));
     if (!net)
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the network");
     net->fabric = fabric;
@@ -204,20 +201,5 @@ int net_port_slots(const struct net *net, uint8_t **slots)
 
 void net_destroy(struct net *net)
 {
-    if (!net)
-        return;
-    free(net->first);
-    free(net->head);
-    free(net->tail);
-    free(net->reverse);
-    free(net->port);
-    free(net->node);
-    free(net->host_first);
-    free(net->target_switch);
-    free(net->target_node);
-    free(net->target_port);
-    free(net->target_lid);
-    free(net->target_lmc);
-    free(net->switch_index);
-    free(net);
+    arena_owner_free(net);
 }

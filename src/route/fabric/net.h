@@ -11,9 +11,11 @@
 #ifndef ROUTE_FABRIC_NET_H
 #define ROUTE_FABRIC_NET_H
 
+#include "base/arena.h"
 #include "route/fabric/fabric.h"
 
 struct net {
+    struct arena memory; /* of the arrays */
     const struct fabric *fabric;
     uint32_t switch_count;
     uint32_t channel_count;

@@ -9,7 +9,6 @@
  * Every cable stands in the blocks of both its ends; a node may be named before its own block
  * comes.
  */
-#include "base/error.h"
 #include "route/formats/formats.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
  *
  * Numbers are hexadecimal. Descriptions need not be unique: the GUID decides who is who.
  */
-#include "base/error.h"
 #include "route/formats/formats.h"
 
 #include <inttypes.h>

@@ -8,10 +8,8 @@
  * A chassis whose ports have board names would need its .ibnl description; that is refused with a
  * hint.
  */
-#include "base/error.h"
 #include "route/formats/formats.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define NAME_MAX_LENGTH 128

@@ -10,20 +10,16 @@
 
 int branch_create(struct branch **out, const struct net *net)
 {
-    struct branch *branch = calloc(1, sizeof(*branch));
-    bool enough = branch != NULL;
+    struct branch *branch = arena_owner(sizeof(*branch));
     if (branch) {
         branch->net = net;
-        branch->peer_slot = malloc(net->channel_count + 1);
-        branch->at = malloc(net->switch_count * sizeof(*branch->at));
-        branch->scratch = malloc(LFT_SCRATCH(net) * sizeof(*branch->scratch));
-        enough = branch->peer_slot && branch->at && branch->scratch;
+        ARENA_TAKE(&branch->memory, branch->peer_slot, net->channel_count + 1);
+        ARENA_TAKE(&branch->memory, branch->at, net->switch_count);
+        ARENA_TAKE(&branch->memory, branch->scratch, LFT_SCRATCH(net));
+        for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+            ARENA_TAKE(&branch->memory, branch->flow[k], net->switch_count);
     }
-    for (uint32_t k = 0; enough && k < TRAFFIC_CLASSES; k++) {
-        branch->flow[k] = malloc(net->switch_count * sizeof(float));
-        enough = branch->flow[k] != NULL;
-    }
-    if (!enough) {
+    if (!branch || branch->memory.is_short) {
         branch_destroy(branch);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a branch of %u switches",
                          net->switch_count);
@@ -36,14 +32,7 @@ int branch_create(struct branch **out, const struct net *net)
 
 void branch_destroy(struct branch *branch)
 {
-    if (!branch)
-        return;
-    free(branch->peer_slot);
-    free(branch->at);
-    free(branch->scratch);
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(branch->flow[k]);
-    free(branch);
+    arena_owner_free(branch);
 }
 
 void branch_list(struct branch *branch, const uint8_t *next, uint32_t from)

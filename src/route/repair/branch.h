@@ -5,9 +5,11 @@
 #ifndef ROUTE_REPAIR_BRANCH_H
 #define ROUTE_REPAIR_BRANCH_H
 
+#include "base/arena.h"
 #include "route/tables/load.h"
 
 struct branch {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     uint8_t *peer_slot; /* channel -> slot of the other direction, at its head */
     uint32_t *at;       /* the switches, the one where the branch begins first */

@@ -5,12 +5,14 @@
 #ifndef ROUTE_REPAIR_PARTS_H
 #define ROUTE_REPAIR_PARTS_H
 
+#include "base/arena.h"
 #include "route/repair/branch.h"
 #include "route/repair/repair.h"
 #include "route/trees/grow.h"
 #include "route/trees/tune.h"
 
 struct repair {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct turns *turns;
     const struct reach *reach;

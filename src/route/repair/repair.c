@@ -248,13 +248,7 @@ static void target_repair(struct repair *repair, const struct dead *dead, size_t
 static void repair_free(struct repair *repair)
 {
     free(repair->changed);
-    free(repair->before);
-    free(repair->unrescued);
-    free(repair->lost);
-    free(repair->stuck);
-    free(repair->awaiting);
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(repair->expected[k]);
+    arena_free(&repair->memory);
     branch_destroy(repair->branch);
     grow_destroy(repair->grow);
 }
@@ -264,20 +258,16 @@ static int repair_prepare(struct repair *repair, struct load *load)
     const struct net *net = repair->net;
     uint32_t switches = net->switch_count;
     int result = grow_create(&repair->grow, repair->turns, repair->reach, load);
-    repair->before = malloc(switches);
-    repair->unrescued = malloc(switches);
+    ARENA_TAKE(&repair->memory, repair->before, switches);
+    ARENA_TAKE(&repair->memory, repair->unrescued, switches);
     /* a switch may be lost, find a way, and be lost again when that changes: once for each
      * output */
-    repair->lost = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    repair->stuck = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    repair->awaiting = malloc(((size_t)net->channel_count + switches) * sizeof(uint32_t));
-    bool enough = repair->before && repair->unrescued && repair->lost && repair->stuck &&
-                  repair->awaiting;
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
-        repair->expected[k] = malloc(switches * sizeof(float));
-        enough = enough && repair->expected[k];
-    }
-    if (result == 0 && !enough)
+    ARENA_TAKE(&repair->memory, repair->lost, (size_t)net->channel_count + switches);
+    ARENA_TAKE(&repair->memory, repair->stuck, (size_t)net->channel_count + switches);
+    ARENA_TAKE(&repair->memory, repair->awaiting, (size_t)net->channel_count + switches);
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        ARENA_TAKE(&repair->memory, repair->expected[k], switches);
+    if (result == 0 && repair->memory.is_short)
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to repair %u switches", switches);
     return result == 0 ? branch_create(&repair->branch, net) : result;
 }

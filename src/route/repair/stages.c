@@ -10,6 +10,7 @@
  */
 #include "route/repair/stages.h"
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
 
@@ -18,6 +19,7 @@
 
 /* One target at a time. */
 struct plan {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct turns *turns;
     const uint8_t *old, *new;
@@ -30,27 +32,16 @@ struct plan {
     uint32_t ready_count;
 };
 
-static void plan_free(struct plan *plan)
-{
-    free(plan->changes);
-    free(plan->old_until);
-    free(plan->new_from);
-    free(plan->conflicts);
-    free(plan->queue);
-    free(plan->ready);
-}
-
 static bool plan_allocate(struct plan *plan)
 {
     size_t switches = plan->net->switch_count + 1u;
-    plan->changes = malloc(switches);
-    plan->old_until = malloc(switches * sizeof(*plan->old_until));
-    plan->new_from = malloc(switches * sizeof(*plan->new_from));
-    plan->conflicts = malloc(switches * sizeof(*plan->conflicts));
-    plan->queue = malloc(switches * sizeof(*plan->queue));
-    plan->ready = malloc(switches * sizeof(*plan->ready));
-    return plan->changes && plan->old_until && plan->new_from && plan->conflicts && plan->queue &&
-           plan->ready;
+    ARENA_TAKE(&plan->memory, plan->changes, switches);
+    ARENA_TAKE(&plan->memory, plan->old_until, switches);
+    ARENA_TAKE(&plan->memory, plan->new_from, switches);
+    ARENA_TAKE(&plan->memory, plan->conflicts, switches);
+    ARENA_TAKE(&plan->memory, plan->queue, switches);
+    ARENA_TAKE(&plan->memory, plan->ready, switches);
+    return !plan->memory.is_short;
 }
 
 /* Marks where packets may come at all, by old and new entries. Between switches without hosts
@@ -280,7 +271,7 @@ int stages_find(struct stages *stages, const struct lft_dump *held, const struct
                            net->switch_count);
     for (uint32_t t = 0; result == 0 && t < net->target_count; t++)
         result = target_add(stages, &plan, before, t);
-    plan_free(&plan);
+    arena_free(&plan.memory);
     lft_destroy(before);
     if (result < 0)
         stages_free(stages);

@@ -9,12 +9,12 @@
  */
 #include "route/routing/paths.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "route/tables/lanes.h"
 #include "route/trees/price.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +22,7 @@
 #define HOPS_MAX 4096
 
 struct strand {
+    struct arena memory; /* of the arrays */
     const struct routing *routing;
     struct load *load;
     struct price *price;
@@ -40,16 +41,9 @@ struct strand {
 
 static void strand_free(struct strand *strand)
 {
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
-        free(strand->cost[k]);
-        free(strand->source[k]);
-    }
+    arena_free(&strand->memory);
     price_destroy(strand->price);
     load_destroy(strand->load);
-    free(strand->distance);
-    free(strand->order);
-    free(strand->seen);
-    free(strand->path);
 }
 
 static int strand_prepare(struct strand *strand)
@@ -61,17 +55,16 @@ static int strand_prepare(struct strand *strand)
         result = price_create(&strand->price, strand->load, strand->routing->turns);
     if (result == 0)
         strand->price->sharp = true;
-    strand->distance = malloc(channels * sizeof(uint32_t));
-    strand->order = malloc(channels * sizeof(uint32_t));
-    strand->path = malloc(HOPS_MAX * sizeof(uint32_t));
-    strand->seen = malloc((size_t)net->switch_count * strand->routing->turns->words * 8);
-    bool enough = strand->distance && strand->order && strand->path && strand->seen;
+    ARENA_TAKE(&strand->memory, strand->distance, channels);
+    ARENA_TAKE(&strand->memory, strand->order, channels);
+    ARENA_TAKE(&strand->memory, strand->path, HOPS_MAX);
+    ARENA_TAKE(&strand->memory, strand->seen,
+               (size_t)net->switch_count * strand->routing->turns->words);
     for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
-        strand->cost[k] = malloc(channels * sizeof(uint64_t));
-        strand->source[k] = malloc(net->switch_count * sizeof(float));
-        enough = enough && strand->cost[k] && strand->source[k];
+        ARENA_TAKE(&strand->memory, strand->cost[k], channels);
+        ARENA_TAKE(&strand->memory, strand->source[k], net->switch_count);
     }
-    if (result == 0 && !enough)
+    if (result == 0 && strand->memory.is_short)
         result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for paths over %u channels",
                            net->channel_count);
     return result;

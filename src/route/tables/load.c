@@ -16,30 +16,23 @@
 int load_create(struct load **out, const struct traffic *traffic)
 {
     const struct net *net = traffic->net;
-    struct load *load = calloc(1, sizeof(*load));
-    if (!load)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for loads");
+    struct load *load = arena_owner(sizeof(*load));
+    for (uint32_t k = 0; load && k < traffic->class_count; k++)
+        ARENA_TAKE(&load->memory, load->channel[k], net->channel_count + 1);
+    if (!load || load->memory.is_short) {
+        load_destroy(load);
+        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the loads of %u channels",
+                         net->channel_count);
+    }
     load->net = net;
     load->traffic = traffic;
-    for (uint32_t k = 0; k < traffic->class_count; k++) {
-        load->channel[k] = calloc(net->channel_count + 1, sizeof(float));
-        if (!load->channel[k]) {
-            load_destroy(load);
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the loads of %u channels",
-                             net->channel_count);
-        }
-    }
     *out = load;
     return 0;
 }
 
 void load_destroy(struct load *load)
 {
-    if (!load)
-        return;
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(load->channel[k]);
-    free(load);
+    arena_owner_free(load);
 }
 
 void load_tree_add(struct load *load, const struct load_tree *tree, float *flow)
@@ -69,25 +62,22 @@ static void table_part(void *context, uint32_t part)
 {
     struct table_load *job = context;
     const struct net *net = job->table->net;
-    uint32_t *order = malloc(net->switch_count * sizeof(*order));
-    uint32_t *scratch = malloc(LFT_SCRATCH(net) * sizeof(*scratch));
-    float *flow = malloc(net->switch_count * sizeof(*flow));
-    if (order && scratch && flow) {
-        for (uint32_t t = part; t < net->host_count; t += LOAD_PARTS) {
-            uint32_t count = lft_tree_order(job->table, t, order, scratch);
-            struct load_tree tree = {.next = lft_tree(job->table, t),
-                                     .order = order,
-                                     .order_count = count,
-                                     .target = t,
-                                     .sign = 1};
-            load_tree_add(job->part[part], &tree, flow);
-        }
-    } else {
+    struct arena memory = {0};
+    uint32_t *order = ARENA_TAKE(&memory, order, net->switch_count);
+    uint32_t *scratch = ARENA_TAKE(&memory, scratch, LFT_SCRATCH(net));
+    float *flow = ARENA_TAKE(&memory, flow, net->switch_count);
+    if (memory.is_short)
         job->failed = true;
+    for (uint32_t t = part; !memory.is_short && t < net->host_count; t += LOAD_PARTS) {
+        uint32_t count = lft_tree_order(job->table, t, order, scratch);
+        struct load_tree tree = {.next = lft_tree(job->table, t),
+                                 .order = order,
+                                 .order_count = count,
+                                 .target = t,
+                                 .sign = 1};
+        load_tree_add(job->part[part], &tree, flow);
     }
-    free(order);
-    free(scratch);
-    free(flow);
+    arena_free(&memory);
 }
 
 int load_of_table(struct load *load, const struct lft *table)

@@ -6,10 +6,12 @@
 #ifndef ROUTE_TABLES_LOAD_H
 #define ROUTE_TABLES_LOAD_H
 
+#include "base/arena.h"
 #include "route/tables/lft.h"
 #include "route/traffic/traffic.h"
 
 struct load {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct traffic *traffic;
     float *channel[TRAFFIC_CLASSES];

@@ -15,18 +15,14 @@
 
 int memo_create(struct memo **out, const struct net *net)
 {
-    struct memo *memo = calloc(1, sizeof(*memo));
-    bool enough = memo != NULL;
+    struct memo *memo = arena_owner(sizeof(*memo));
     if (memo) {
         memo->net = net;
-        memo->rank = calloc(net->channel_count + 1, sizeof(*memo->rank));
-        enough = memo->rank != NULL && turns_create(&memo->used, net) == 0;
+        ARENA_TAKE(&memo->memory, memo->rank, net->channel_count + 1);
+        for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+            ARENA_TAKE(&memo->memory, memo->load[k], net->channel_count + 1);
     }
-    for (uint32_t k = 0; enough && k < TRAFFIC_CLASSES; k++) {
-        memo->load[k] = calloc(net->channel_count + 1, sizeof(float));
-        enough = memo->load[k] != NULL;
-    }
-    if (!enough) {
+    if (!memo || memo->memory.is_short || turns_create(&memo->used, net) < 0) {
         memo_destroy(memo);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a memo of %u channels",
                          net->channel_count);
@@ -39,12 +35,9 @@ void memo_destroy(struct memo *memo)
 {
     if (!memo)
         return;
-    free(memo->rank);
     turns_destroy(memo->used);
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(memo->load[k]);
     free(memo->gone);
-    free(memo);
+    arena_owner_free(memo);
 }
 
 int memo_gone_add(struct memo *memo, struct memo_gone gone)

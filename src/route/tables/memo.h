@@ -7,6 +7,7 @@
 #ifndef ROUTE_TABLES_MEMO_H
 #define ROUTE_TABLES_MEMO_H
 
+#include "base/arena.h"
 #include "route/tables/load.h"
 #include "route/turns/turns.h"
 
@@ -20,6 +21,7 @@ struct memo_gone {
 };
 
 struct memo {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     uint64_t table;                 /* the table's fingerprint, see struct lft_dump */
     char traffic[MEMO_TRAFFIC_MAX]; /* the model that the loads are by, in words */

@@ -45,18 +45,15 @@ static bool arrays_allocate(struct traffic *traffic)
 {
     const struct net *net = traffic->net;
     uint32_t groups = traffic->group_count;
-    traffic->group = calloc(net->target_count + 1, sizeof(*traffic->group));
-    traffic->group_of_switch = calloc(net->switch_count, sizeof(*traffic->group_of_switch));
-    traffic->group_hosts = calloc(groups, sizeof(*traffic->group_hosts));
-    traffic->switch_hosts = calloc((size_t)net->switch_count * groups,
-                                   sizeof(*traffic->switch_hosts));
-    traffic->inside_rate = calloc(groups, sizeof(*traffic->inside_rate));
-    traffic->between_rate = calloc((size_t)groups * groups, sizeof(*traffic->between_rate));
-    traffic->group_source = calloc((size_t)traffic->class_count * groups * net->switch_count,
-                                   sizeof(*traffic->group_source));
-    return traffic->group && traffic->group_of_switch && traffic->group_hosts &&
-           traffic->switch_hosts && traffic->inside_rate && traffic->between_rate &&
-           traffic->group_source;
+    ARENA_TAKE(&traffic->memory, traffic->group, net->target_count + 1);
+    ARENA_TAKE(&traffic->memory, traffic->group_of_switch, net->switch_count);
+    ARENA_TAKE(&traffic->memory, traffic->group_hosts, groups);
+    ARENA_TAKE(&traffic->memory, traffic->switch_hosts, (size_t)net->switch_count * groups);
+    ARENA_TAKE(&traffic->memory, traffic->inside_rate, groups);
+    ARENA_TAKE(&traffic->memory, traffic->between_rate, (size_t)groups * groups);
+    ARENA_TAKE(&traffic->memory, traffic->group_source,
+               (size_t)traffic->class_count * groups * net->switch_count);
+    return !traffic->memory.is_short;
 }
 
 /* What a switch's hosts send to one host of a group. */
@@ -84,7 +81,7 @@ static void group_sources_fill(struct traffic *traffic)
 
 static int traffic_make(struct traffic **out, const struct net *net, uint32_t group_count)
 {
-    struct traffic *traffic = calloc(1, sizeof(*traffic));
+    struct traffic *traffic = arena_owner(sizeof(*traffic));
     if (traffic) {
         traffic->net = net;
         traffic->group_count = group_count;
@@ -133,17 +130,10 @@ void traffic_destroy(struct traffic *traffic)
 {
     if (!traffic)
         return;
-    free(traffic->group);
-    free(traffic->group_of_switch);
-    free(traffic->group_hosts);
-    free(traffic->switch_hosts);
-    free(traffic->inside_rate);
-    free(traffic->between_rate);
-    free(traffic->group_source);
     free(traffic->out_share);
     free(traffic->in_share);
     free(traffic->matrix);
-    free(traffic);
+    arena_owner_free(traffic);
 }
 
 float traffic_source(const struct traffic *traffic, uint32_t target, uint32_t class, uint32_t at)

@@ -12,12 +12,14 @@
 #ifndef ROUTE_TRAFFIC_TRAFFIC_H
 #define ROUTE_TRAFFIC_TRAFFIC_H
 
+#include "base/arena.h"
 #include "route/fabric/net.h"
 #include "route/formats/source.h"
 
 #define TRAFFIC_CLASSES 2
 
 struct traffic {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     uint32_t class_count;
     uint32_t group_count;

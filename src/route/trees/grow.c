@@ -15,26 +15,22 @@
 static bool grow_allocate(struct grow *grow)
 {
     const struct net *net = grow->net;
-    bool enough = true;
-    grow->price_at = malloc(net->switch_count * sizeof(*grow->price_at));
-    grow->cost = malloc(net->switch_count * sizeof(*grow->cost));
-    grow->level = malloc(net->switch_count * sizeof(*grow->level));
-    grow->order = malloc(net->switch_count * sizeof(*grow->order));
-    grow->waiting = malloc(net->switch_count * sizeof(*grow->waiting));
-    grow->scratch = malloc(LFT_SCRATCH(net) * sizeof(*grow->scratch));
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
-        grow->flow[k] = malloc(net->switch_count * sizeof(float));
-        enough = enough && grow->flow[k];
-    }
-    return enough && grow->price_at && grow->cost && grow->level && grow->order && grow->waiting &&
-           grow->scratch;
+    ARENA_TAKE(&grow->memory, grow->price_at, net->switch_count);
+    ARENA_TAKE(&grow->memory, grow->cost, net->switch_count);
+    ARENA_TAKE(&grow->memory, grow->level, net->switch_count);
+    ARENA_TAKE(&grow->memory, grow->order, net->switch_count);
+    ARENA_TAKE(&grow->memory, grow->waiting, net->switch_count);
+    ARENA_TAKE(&grow->memory, grow->scratch, LFT_SCRATCH(net));
+    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
+        ARENA_TAKE(&grow->memory, grow->flow[k], net->switch_count);
+    return !grow->memory.is_short;
 }
 
 int grow_create(struct grow **out, const struct turns *turns, const struct reach *reach,
                 struct load *load)
 {
     const struct net *net = turns->net;
-    struct grow *grow = calloc(1, sizeof(*grow));
+    struct grow *grow = arena_owner(sizeof(*grow));
     if (grow) {
         grow->net = net;
         grow->turns = turns;
@@ -57,18 +53,10 @@ void grow_destroy(struct grow *grow)
     if (!grow)
         return;
     price_destroy(grow->price);
-    free(grow->price_at);
-    free(grow->cost);
-    free(grow->level);
-    free(grow->order);
-    free(grow->waiting);
-    free(grow->scratch);
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(grow->flow[k]);
     hub_destroy(grow->hub);
     ways_destroy(grow->ways);
     rescue_destroy(grow->rescue);
-    free(grow);
+    arena_owner_free(grow);
 }
 
 static void join(struct grow *grow, uint32_t at, uint32_t level, uint64_t cost)

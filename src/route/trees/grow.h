@@ -10,6 +10,7 @@
 #ifndef ROUTE_TREES_GROW_H
 #define ROUTE_TREES_GROW_H
 
+#include "base/arena.h"
 #include "route/tables/load.h"
 #include "route/trees/hub.h"
 #include "route/trees/price.h"
@@ -19,6 +20,7 @@
 struct rescue;
 
 struct grow {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct turns *turns;
     const struct reach *reach;

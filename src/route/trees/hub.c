@@ -14,16 +14,16 @@
 int hub_create(struct hub **out, const struct ways *ways, const struct load *load)
 {
     uint32_t switches = load->net->switch_count;
-    struct hub *hub = calloc(1, sizeof(*hub));
+    struct hub *hub = arena_owner(sizeof(*hub));
     if (hub) {
         hub->ways = ways;
         hub->load = load;
-        hub->candidates = malloc(switches * sizeof(*hub->candidates));
-        hub->chosen = calloc(switches, 1);
-        hub->potential = malloc(switches * sizeof(*hub->potential));
-        hub->score = malloc(switches * sizeof(*hub->score));
+        ARENA_TAKE(&hub->memory, hub->candidates, switches);
+        ARENA_TAKE(&hub->memory, hub->chosen, switches);
+        ARENA_TAKE(&hub->memory, hub->potential, switches);
+        ARENA_TAKE(&hub->memory, hub->score, switches);
     }
-    if (!hub || !hub->candidates || !hub->chosen || !hub->potential || !hub->score) {
+    if (!hub || hub->memory.is_short) {
         hub_destroy(hub);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for hubs among %u switches", switches);
     }
@@ -33,13 +33,7 @@ int hub_create(struct hub **out, const struct ways *ways, const struct load *loa
 
 void hub_destroy(struct hub *hub)
 {
-    if (!hub)
-        return;
-    free(hub->candidates);
-    free(hub->chosen);
-    free(hub->potential);
-    free(hub->score);
-    free(hub);
+    arena_owner_free(hub);
 }
 
 /* What a switch could get is what all that could choose it could get; more than all is all. */

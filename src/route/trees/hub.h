@@ -12,10 +12,12 @@
 #ifndef ROUTE_TREES_HUB_H
 #define ROUTE_TREES_HUB_H
 
+#include "base/arena.h"
 #include "route/tables/load.h"
 #include "route/trees/ways.h"
 
 struct hub {
+    struct arena memory; /* of the arrays */
     const struct ways *ways;
     const struct load *load;
     uint32_t *candidates; /* switches by which nearly all traffic could come, nearest first */

@@ -19,19 +19,16 @@
 int price_create(struct price **out, const struct load *load, const struct turns *turns)
 {
     const struct net *net = load->net;
-    struct price *price = calloc(1, sizeof(*price));
-    bool enough = price != NULL;
+    struct price *price = arena_owner(sizeof(*price));
     if (price) {
         price->load = load;
-        price->narrow = malloc(net->channel_count + 1);
-        enough = price->narrow != NULL;
+        ARENA_TAKE(&price->memory, price->narrow, net->channel_count + 1);
     }
-    for (uint32_t k = 0; enough && k < load->traffic->class_count; k++) {
+    for (uint32_t k = 0; price && k < load->traffic->class_count; k++) {
         price->scale[k] = 1;
-        price->of[k] = calloc(net->channel_count + 1, sizeof(uint64_t));
-        enough = price->of[k] != NULL;
+        ARENA_TAKE(&price->memory, price->of[k], net->channel_count + 1);
     }
-    if (!enough) {
+    if (!price || price->memory.is_short) {
         price_destroy(price);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the prices of %u channels",
                          net->channel_count);
@@ -45,12 +42,7 @@ int price_create(struct price **out, const struct load *load, const struct turns
 
 void price_destroy(struct price *price)
 {
-    if (!price)
-        return;
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
-        free(price->of[k]);
-    free(price->narrow);
-    free(price);
+    arena_owner_free(price);
 }
 
 void price_update(struct price *price, uint32_t channel)

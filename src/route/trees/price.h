@@ -10,10 +10,12 @@
 #ifndef ROUTE_TREES_PRICE_H
 #define ROUTE_TREES_PRICE_H
 
+#include "base/arena.h"
 #include "route/tables/load.h"
 #include "route/turns/turns.h"
 
 struct price {
+    struct arena memory; /* of the arrays */
     const struct load *load;
     uint64_t *of[TRAFFIC_CLASSES];
     float scale[TRAFFIC_CLASSES]; /* load that is counted as 1 */

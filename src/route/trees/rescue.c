@@ -13,6 +13,7 @@
  * switch we came from would have had a wider way itself; and since the turns have no loop,
  * following these outputs ends, which it can only at the root. The search covers that way.
  */
+#include "base/arena.h"
 #include "route/trees/grow.h"
 
 #include "base/error.h"
@@ -23,9 +24,10 @@
 #define HINT_LENGTH 6
 
 struct rescue {
-    uint32_t *queue;  /* channels found */
-    uint32_t *before; /* channel -> the one it was found from */
-    uint32_t *mark;   /* channel -> number of the search that found it */
+    struct arena memory; /* of the arrays */
+    uint32_t *queue;     /* channels found */
+    uint32_t *before;    /* channel -> the one it was found from */
+    uint32_t *mark;      /* channel -> number of the search that found it */
     uint32_t number;
     uint8_t *busy;  /* switch: carries traffic to the target at hand */
     uint32_t *hint; /* switch -> the way that rescued it last, HINT_LENGTH channels at most */
@@ -33,17 +35,16 @@ struct rescue {
 
 int rescue_create(struct rescue **out, const struct net *net)
 {
-    struct rescue *rescue = calloc(1, sizeof(*rescue));
+    struct rescue *rescue = arena_owner(sizeof(*rescue));
     size_t channels = net->channel_count + 1u, hints = (size_t)net->switch_count * HINT_LENGTH;
     if (rescue) {
-        rescue->queue = malloc(channels * sizeof(uint32_t));
-        rescue->before = malloc(channels * sizeof(uint32_t));
-        rescue->mark = calloc(channels, sizeof(uint32_t));
-        rescue->busy = malloc(net->switch_count);
-        rescue->hint = malloc(hints * sizeof(uint32_t));
+        ARENA_TAKE(&rescue->memory, rescue->queue, channels);
+        ARENA_TAKE(&rescue->memory, rescue->before, channels);
+        ARENA_TAKE(&rescue->memory, rescue->mark, channels);
+        ARENA_TAKE(&rescue->memory, rescue->busy, net->switch_count);
+        ARENA_TAKE(&rescue->memory, rescue->hint, hints);
     }
-    if (!rescue || !rescue->queue || !rescue->before || !rescue->mark || !rescue->busy ||
-        !rescue->hint) {
+    if (!rescue || rescue->memory.is_short) {
         rescue_destroy(rescue);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to search %u channels",
                          net->channel_count);
@@ -55,14 +56,7 @@ int rescue_create(struct rescue **out, const struct net *net)
 
 void rescue_destroy(struct rescue *rescue)
 {
-    if (!rescue)
-        return;
-    free(rescue->queue);
-    free(rescue->before);
-    free(rescue->mark);
-    free(rescue->busy);
-    free(rescue->hint);
-    free(rescue);
+    arena_owner_free(rescue);
 }
 
 void rescue_busy_mark(struct grow *grow, const uint8_t *next)

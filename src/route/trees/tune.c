@@ -14,37 +14,23 @@
 #define ANY_GAIN    0.9999f /* a gain, not noise */
 #define TUNE_IDLE   4       /* rounds without a gain after which it is enough */
 
-static void tune_free(struct tune *tune)
-{
-    for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++) {
-        free(tune->source[k]);
-        free(tune->flow[k]);
-    }
-    free(tune->joined);
-    free(tune->hops);
-    free(tune->path);
-    free(tune->marked);
-    free(tune->offenders);
-    free(tune->busy_list);
-}
-
-static bool tune_allocate(struct tune *tune)
+static int tune_allocate(struct tune *tune)
 {
     uint32_t switches = tune->net->switch_count;
-    bool enough = true;
     for (uint32_t k = 0; k < tune->classes; k++) {
-        tune->source[k] = malloc(switches * sizeof(float));
-        tune->flow[k] = malloc(switches * sizeof(float));
-        enough = enough && tune->source[k] && tune->flow[k];
+        ARENA_TAKE(&tune->memory, tune->source[k], switches);
+        ARENA_TAKE(&tune->memory, tune->flow[k], switches);
     }
-    tune->joined = malloc((size_t)switches * tune->turns->words * sizeof(uint64_t));
-    tune->hops = malloc(switches * sizeof(uint32_t));
-    tune->path = malloc(switches * sizeof(uint32_t));
-    tune->marked = malloc(switches);
-    tune->offenders = malloc(switches * sizeof(*tune->offenders));
-    tune->busy_list = malloc((tune->net->channel_count + 1) * sizeof(*tune->busy_list));
-    return enough && tune->joined && tune->hops && tune->path && tune->marked && tune->offenders &&
-           tune->busy_list;
+    ARENA_TAKE(&tune->memory, tune->joined, (size_t)switches * tune->turns->words);
+    ARENA_TAKE(&tune->memory, tune->hops, switches);
+    ARENA_TAKE(&tune->memory, tune->path, switches);
+    ARENA_TAKE(&tune->memory, tune->marked, switches);
+    ARENA_TAKE(&tune->memory, tune->offenders, switches);
+    ARENA_TAKE(&tune->memory, tune->busy_list, tune->net->channel_count + 1);
+    if (!tune->memory.is_short)
+        return 0;
+    arena_free(&tune->memory);
+    return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
 }
 
 static uint32_t output_of(const struct tune *tune, uint32_t at)
@@ -308,10 +294,9 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                         .idle_max = options->idle_max ? options->idle_max : UINT32_MAX,
                         .looks_max = options->looks_max ? options->looks_max : UINT64_MAX,
                         .classes = load->traffic->class_count};
-    if (!tune_allocate(&tune)) {
-        tune_free(&tune);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
-    }
+    int result = tune_allocate(&tune);
+    if (result < 0)
+        return result;
     uint32_t idle = 0, rounds_max = options->rounds_max ? options->rounds_max : TUNE_ROUNDS;
     double best = INFINITY; /* the product of the busiest loads of the classes */
     for (uint32_t round = 0; round < rounds_max && idle < TUNE_IDLE && !is_spent(&tune); round++) {
@@ -329,7 +314,7 @@ int tune_table(struct lft *table, const struct turns *turns, struct load *load,
                   tune.most[0], tune.most[1]);
     }
     options->moves = tune.moves;
-    tune_free(&tune);
+    arena_free(&tune.memory);
     return 0;
 }
 
@@ -341,10 +326,9 @@ int tune_entries(struct lft *table, const struct turns *turns, struct load *load
                         .load = load,
                         .worth = ANY_GAIN,
                         .classes = load->traffic->class_count};
-    if (!tune_allocate(&tune)) {
-        tune_free(&tune);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
-    }
+    int result = tune_allocate(&tune);
+    if (result < 0)
+        return result;
     for (uint32_t round = 0; round < rounds; round++) {
         tune_limits_set(&tune, 0);
         for (size_t i = 0; i < entry_count; i++) {
@@ -356,6 +340,6 @@ int tune_entries(struct lft *table, const struct turns *turns, struct load *load
                 switch_improve(&tune, entries[i].at);
         }
     }
-    tune_free(&tune);
+    arena_free(&tune.memory);
     return 0;
 }

@@ -5,6 +5,7 @@
 #ifndef ROUTE_TREES_TUNE_PARTS_H
 #define ROUTE_TREES_TUNE_PARTS_H
 
+#include "base/arena.h"
 #include "route/trees/tune.h"
 
 /* A switch whose way leads over a busy channel. */
@@ -19,6 +20,7 @@ struct busy {
 };
 
 struct tune {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct turns *turns;
     struct load *load;

@@ -15,16 +15,16 @@
 int ways_create(struct ways **out, const struct turns *turns)
 {
     const struct net *net = turns->net;
-    struct ways *ways = calloc(1, sizeof(*ways));
+    struct ways *ways = arena_owner(sizeof(*ways));
     if (ways) {
         ways->turns = turns;
         ways->root = UINT32_MAX;
-        ways->order = malloc(net->switch_count * sizeof(uint32_t));
-        ways->level = malloc(net->switch_count * sizeof(uint32_t));
-        ways->choice = malloc((size_t)net->switch_count * turns->words * sizeof(uint64_t));
-        ways->depends = malloc(net->switch_count);
+        ARENA_TAKE(&ways->memory, ways->order, net->switch_count);
+        ARENA_TAKE(&ways->memory, ways->level, net->switch_count);
+        ARENA_TAKE(&ways->memory, ways->choice, (size_t)net->switch_count * turns->words);
+        ARENA_TAKE(&ways->memory, ways->depends, net->switch_count);
     }
-    if (!ways || !ways->order || !ways->level || !ways->choice || !ways->depends) {
+    if (!ways || ways->memory.is_short) {
         ways_destroy(ways);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ways over %u switches",
                          net->switch_count);
@@ -35,13 +35,7 @@ int ways_create(struct ways **out, const struct turns *turns)
 
 void ways_destroy(struct ways *ways)
 {
-    if (!ways)
-        return;
-    free(ways->order);
-    free(ways->level);
-    free(ways->choice);
-    free(ways->depends);
-    free(ways);
+    arena_owner_free(ways);
 }
 
 /* How many of a switch's choices may follow somebody who comes in by a slot's cable. */

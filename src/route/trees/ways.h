@@ -6,9 +6,11 @@
 #ifndef ROUTE_TREES_WAYS_H
 #define ROUTE_TREES_WAYS_H
 
+#include "base/arena.h"
 #include "route/turns/turns.h"
 
 struct ways {
+    struct arena memory; /* of the arrays */
     const struct turns *turns;
     uint32_t root;
     uint32_t *order; /* switches, nearest first; those that no way leads from are missing */

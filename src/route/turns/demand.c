@@ -11,6 +11,7 @@
  */
 #include "route/turns/demand.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -22,6 +23,7 @@
 #define MASK_WORDS   4 /* 254 slots */
 
 struct part {
+    struct arena memory; /* of the arrays */
     double *turn;
     double *share, *hops; /* per switch, for the destination at hand: on each of its outputs */
     double *out_flow, *out_position; /* per switch: shares since the output set last changed */
@@ -42,37 +44,25 @@ struct job {
 static void part_free(struct part *part)
 {
     free(part->turn);
-    free(part->share);
-    free(part->hops);
-    free(part->out_flow);
-    free(part->out_position);
-    free(part->flow_sum);
-    free(part->position_sum);
-    free(part->pending);
-    free(part->outputs);
-    free(part->order);
-    free(part->distance);
-    free(part->source);
+    arena_free(&part->memory);
 }
 
 static bool part_allocate(struct part *part, const struct net *net, size_t turn_count)
 {
     size_t channels = net->channel_count + 1, switches = net->switch_count;
     part->turn = calloc(turn_count + 1, sizeof(double));
-    part->share = calloc(switches, sizeof(double));
-    part->hops = calloc(switches, sizeof(double));
-    part->out_flow = calloc(switches, sizeof(double));
-    part->out_position = calloc(switches, sizeof(double));
-    part->flow_sum = calloc(channels, sizeof(double));
-    part->position_sum = calloc(channels, sizeof(double));
-    part->pending = calloc(channels, sizeof(double));
-    part->outputs = calloc(switches * MASK_WORDS, sizeof(uint64_t));
-    part->order = calloc(switches, sizeof(uint32_t));
-    part->distance = calloc(switches, sizeof(uint32_t));
-    part->source = calloc(switches, sizeof(double));
-    return part->turn && part->share && part->hops && part->out_flow && part->out_position &&
-           part->flow_sum && part->position_sum && part->pending && part->outputs && part->order &&
-           part->distance && part->source;
+    ARENA_TAKE(&part->memory, part->share, switches);
+    ARENA_TAKE(&part->memory, part->hops, switches);
+    ARENA_TAKE(&part->memory, part->out_flow, switches);
+    ARENA_TAKE(&part->memory, part->out_position, switches);
+    ARENA_TAKE(&part->memory, part->flow_sum, channels);
+    ARENA_TAKE(&part->memory, part->position_sum, channels);
+    ARENA_TAKE(&part->memory, part->pending, channels);
+    ARENA_TAKE(&part->memory, part->outputs, switches * MASK_WORDS);
+    ARENA_TAKE(&part->memory, part->order, switches);
+    ARENA_TAKE(&part->memory, part->distance, switches);
+    ARENA_TAKE(&part->memory, part->source, switches);
+    return part->turn && !part->memory.is_short;
 }
 
 /* Deals out what came in by each slot, and went out, while this set of outputs was in use. */
@@ -199,15 +189,16 @@ static void parts_sum(struct job *job)
 int demand_create(struct demand **out, const struct traffic *traffic)
 {
     const struct net *net = traffic->net;
-    struct demand *demand = calloc(1, sizeof(*demand));
-    if (!demand)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the demand");
-    demand->net = net;
-    demand->traffic = traffic;
-    demand->base = malloc((net->switch_count + 1) * sizeof(*demand->base));
-    demand->position = calloc(net->channel_count + 1, sizeof(double));
+    struct demand *demand = arena_owner(sizeof(*demand));
     struct job job = {.traffic = traffic, .demand = demand};
-    bool enough = demand->base && demand->position;
+    bool enough = demand != NULL;
+    if (enough) {
+        demand->net = net;
+        demand->traffic = traffic;
+        ARENA_TAKE(&demand->memory, demand->base, net->switch_count + 1);
+        ARENA_TAKE(&demand->memory, demand->position, net->channel_count + 1);
+        enough = !demand->memory.is_short;
+    }
     if (enough) {
         size_t turn_count = 0;
         for (uint32_t s = 0; s < net->switch_count; s++) {
@@ -235,8 +226,6 @@ void demand_destroy(struct demand *demand)
 {
     if (!demand)
         return;
-    free(demand->base);
     free(demand->turn);
-    free(demand->position);
-    free(demand);
+    arena_owner_free(demand);
 }

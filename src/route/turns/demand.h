@@ -8,9 +8,11 @@
 #ifndef ROUTE_TURNS_DEMAND_H
 #define ROUTE_TURNS_DEMAND_H
 
+#include "base/arena.h"
 #include "route/traffic/traffic.h"
 
 struct demand {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct traffic *traffic;
     size_t *base;     /* switch -> its matrix of degree x degree turns in `turn` */

@@ -78,40 +78,31 @@ static bool list_fill(struct order *order, const double *initial)
     return true;
 }
 
-static bool side_allocate(struct order_side *side, const struct turns *turns)
+static void side_allocate(struct order_side *side, struct arena *memory, const struct turns *turns)
 {
     const struct net *net = turns->net;
-    side->seen = calloc((size_t)net->switch_count * turns->words, sizeof(uint64_t));
-    side->touched = malloc(net->switch_count * sizeof(uint32_t));
-    side->found = malloc((net->channel_count + 1) * sizeof(uint32_t));
-    side->mark = calloc(net->channel_count + 1, sizeof(uint32_t));
-    return side->seen && side->touched && side->found && side->mark;
-}
-
-static void side_free(struct order_side *side)
-{
-    free(side->seen);
-    free(side->touched);
-    free(side->found);
-    free(side->mark);
+    ARENA_TAKE(memory, side->seen, (size_t)net->switch_count * turns->words);
+    ARENA_TAKE(memory, side->touched, net->switch_count);
+    ARENA_TAKE(memory, side->found, net->channel_count + 1);
+    ARENA_TAKE(memory, side->mark, net->channel_count + 1);
 }
 
 int order_create(struct order **out, struct turns *turns, const double *initial)
 {
     const struct net *net = turns->net;
     size_t channels = net->channel_count + 1;
-    struct order *order = calloc(1, sizeof(*order));
-    if (!order)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for an order of channels");
-    order->net = net;
-    order->turns = turns;
-    order->label = malloc(channels * sizeof(uint64_t));
-    order->after = malloc(channels * sizeof(uint32_t));
-    order->before = malloc(channels * sizeof(uint32_t));
-    order->sorting = malloc(channels * sizeof(*order->sorting));
-    bool enough = side_allocate(&order->ahead, turns) && side_allocate(&order->behind, turns);
-    if (!enough || !order->label || !order->after || !order->before || !order->sorting ||
-        !list_fill(order, initial)) {
+    struct order *order = arena_owner(sizeof(*order));
+    if (order) {
+        order->net = net;
+        order->turns = turns;
+        ARENA_TAKE(&order->memory, order->label, channels);
+        ARENA_TAKE(&order->memory, order->after, channels);
+        ARENA_TAKE(&order->memory, order->before, channels);
+        ARENA_TAKE(&order->memory, order->sorting, channels);
+        side_allocate(&order->ahead, &order->memory, turns);
+        side_allocate(&order->behind, &order->memory, turns);
+    }
+    if (!order || order->memory.is_short || !list_fill(order, initial)) {
         order_destroy(order);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for an order of %u channels",
                          net->channel_count);
@@ -122,15 +113,7 @@ int order_create(struct order **out, struct turns *turns, const double *initial)
 
 void order_destroy(struct order *order)
 {
-    if (!order)
-        return;
-    free(order->label);
-    free(order->after);
-    free(order->before);
-    free(order->sorting);
-    side_free(&order->ahead);
-    side_free(&order->behind);
-    free(order);
+    arena_owner_free(order);
 }
 
 static void seen_clear(struct order_side *side, uint32_t words)

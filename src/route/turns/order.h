@@ -9,6 +9,7 @@
 #ifndef ROUTE_TURNS_ORDER_H
 #define ROUTE_TURNS_ORDER_H
 
+#include "base/arena.h"
 #include "route/turns/turns.h"
 
 /* One of the two searches. */
@@ -23,6 +24,7 @@ struct order_side {
 };
 
 struct order {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     struct turns *turns; /* the turns accepted so far; the order adds to it */
     uint64_t *label;     /* channel -> its place, all different */

@@ -15,6 +15,7 @@
  */
 #include "route/turns/turn_addition.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "route/turns/algorithm.h"
@@ -43,10 +44,12 @@ static int tree_allow(struct order *order, const struct demand *demand)
             root = s;
         }
     }
-    uint32_t *queue = malloc(net->switch_count * sizeof(*queue));
-    uint8_t *in_tree = calloc(net->channel_count + 1, 1);
-    uint8_t *seen = calloc(net->switch_count, 1);
-    if (queue && in_tree && seen) {
+    struct arena memory = {0};
+    uint32_t *queue = ARENA_TAKE(&memory, queue, net->switch_count);
+    uint8_t *in_tree = ARENA_TAKE(&memory, in_tree, net->channel_count + 1);
+    uint8_t *seen = ARENA_TAKE(&memory, seen, net->switch_count);
+    bool enough = !memory.is_short;
+    if (enough) {
         queue[0] = root;
         seen[root] = 1;
         for (uint32_t i = 0; i < count; i++) {
@@ -67,10 +70,7 @@ static int tree_allow(struct order *order, const struct demand *demand)
             }
         }
     }
-    bool enough = queue && in_tree && seen;
-    free(queue);
-    free(in_tree);
-    free(seen);
+    arena_free(&memory);
     return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a spanning tree");
 }
 

@@ -9,6 +9,7 @@
  */
 #include "route/turns/turn_list.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -67,48 +68,34 @@ static void keys_sort(struct keyed *keys, struct keyed *spare, size_t count, siz
 /* Four digits: the result is back where it started. */
 static bool items_sort(struct turn_list *list)
 {
-    struct keyed *keys = malloc((list->count + 1) * sizeof(*keys));
-    struct keyed *spare = malloc((list->count + 1) * sizeof(*spare));
+    struct arena memory = {0};
+    struct keyed *keys = ARENA_TAKE(&memory, keys, list->count + 1);
+    struct keyed *spare = ARENA_TAKE(&memory, spare, list->count + 1);
     struct turn_item *sorted = malloc((list->count + 1) * sizeof(*sorted));
-    size_t *start = malloc((DIGITS + 1) * sizeof(*start));
-    bool enough = keys && spare && sorted && start;
+    size_t *start = ARENA_TAKE(&memory, start, DIGITS + 1);
+    bool enough = sorted && !memory.is_short;
     for (size_t i = 0; enough && i < list->count; i++)
         keys[i] = (struct keyed){.key = item_key(&list->items[i]), .index = (uint32_t)i};
     if (enough)
         keys_sort(keys, spare, list->count, start);
     for (size_t i = 0; enough && i < list->count; i++)
         sorted[i] = list->items[keys[i].index];
-    free(keys);
-    free(spare);
-    free(start);
-    if (!enough) {
-        free(sorted);
-        return false;
-    }
-    free(list->items);
-    list->items = sorted;
-    return true;
+    arena_free(&memory);
+    free(enough ? list->items : sorted);
+    if (enough)
+        list->items = sorted;
+    return enough;
 }
 
 /* Distance of each switch from the nearest one with hosts. */
-static uint32_t *levels_find(const struct net *net)
+static void levels_find(const struct net *net, uint32_t *level, uint32_t *queue)
 {
-    uint32_t *level = malloc(net->switch_count * sizeof(*level));
-    uint32_t *queue = malloc(net->switch_count * sizeof(*queue));
-    bool enough = level && queue;
     uint32_t count = 0;
-    for (uint32_t s = 0; enough && s < net->switch_count; s++) {
+    for (uint32_t s = 0; s < net->switch_count; s++) {
         if (net_has_hosts(net, s))
             queue[count++] = s;
     }
-    if (enough)
-        net_levels(net, level, queue, count);
-    free(queue);
-    if (!enough) {
-        free(level);
-        return NULL;
-    }
-    return level;
+    net_levels(net, level, queue, count);
 }
 
 struct family {
@@ -143,7 +130,7 @@ static void rounds_rotate(struct turn_item *items, size_t count, const uint32_t 
 struct scratch {
     struct family *families;
     uint32_t *family_of;
-    const uint32_t *level;
+    uint32_t *level, *queue;
     double heaviest;
 };
 
@@ -196,21 +183,19 @@ int turn_list_create(struct turn_list *list, const struct demand *demand)
 {
     const struct net *net = demand->net;
     size_t most = demand->base[net->switch_count] / 2 + 1, per_switch = net->degree_max + 1u;
-    double heaviest = heaviest_find(demand);
-    uint32_t *level = levels_find(net);
-    struct scratch scratch = {
-        .families = malloc(per_switch * per_switch * sizeof(struct family)),
-        .family_of = malloc(per_switch * per_switch * sizeof(uint32_t)),
-        .level = level,
-        .heaviest = heaviest,
-    };
+    struct arena memory = {0};
+    struct scratch scratch = {.heaviest = heaviest_find(demand)};
+    ARENA_TAKE(&memory, scratch.families, per_switch * per_switch);
+    ARENA_TAKE(&memory, scratch.family_of, per_switch * per_switch);
+    ARENA_TAKE(&memory, scratch.level, net->switch_count);
+    ARENA_TAKE(&memory, scratch.queue, net->switch_count);
     *list = (struct turn_list){.net = net, .items = malloc(most * sizeof(struct turn_item))};
-    bool enough = scratch.families && scratch.family_of && level && list->items;
+    bool enough = list->items && !memory.is_short;
+    if (enough)
+        levels_find(net, scratch.level, scratch.queue);
     for (uint32_t s = 0; enough && s < net->switch_count; s++)
         list->count += switch_append(demand, s, list->items + list->count, &scratch);
-    free(scratch.families);
-    free(scratch.family_of);
-    free(level);
+    arena_free(&memory);
     if (!enough || !items_sort(list)) {
         turn_list_destroy(list);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to sort %zu turns", most);

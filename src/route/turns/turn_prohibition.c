@@ -6,6 +6,7 @@
  * where the switch holds two parts together, turns from one part to the other can close no loop,
  * and are the only way across.
  */
+#include "base/arena.h"
 #include "route/turns/algorithm.h"
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include <string.h>
 
 struct prohibition {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     const struct demand *demand;
     struct turns *turns;
@@ -27,24 +29,15 @@ struct prohibition {
     uint32_t part_count; /* numbers given so far, over all removals */
 };
 
-static void prohibition_free(struct prohibition *work)
-{
-    free(work->gone);
-    free(work->sum);
-    free(work->inside_sum);
-    free(work->part);
-    free(work->queue);
-}
-
 static bool prohibition_allocate(struct prohibition *work)
 {
     uint32_t count = work->net->switch_count;
-    work->gone = calloc(count, 1);
-    work->sum = calloc(count, sizeof(double));
-    work->inside_sum = calloc(count, sizeof(double));
-    work->part = calloc(count, sizeof(uint32_t));
-    work->queue = malloc(count * sizeof(uint32_t));
-    return work->gone && work->sum && work->inside_sum && work->part && work->queue;
+    ARENA_TAKE(&work->memory, work->gone, count);
+    ARENA_TAKE(&work->memory, work->sum, count);
+    ARENA_TAKE(&work->memory, work->inside_sum, count);
+    ARENA_TAKE(&work->memory, work->part, count);
+    ARENA_TAKE(&work->memory, work->queue, count);
+    return !work->memory.is_short;
 }
 
 static void sum_fill(struct prohibition *work, uint32_t at)
@@ -159,7 +152,7 @@ int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
     }
     if (!prohibition_allocate(&work)) {
         demand_destroy(inside);
-        prohibition_free(&work);
+        arena_free(&work.memory);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", net->switch_count);
     }
     for (uint32_t s = 0; s < net->switch_count; s++)
@@ -173,6 +166,6 @@ int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
         }
     }
     demand_destroy(inside);
-    prohibition_free(&work);
+    arena_free(&work.memory);
     return reach_create(reach, turns);
 }

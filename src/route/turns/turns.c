@@ -11,15 +11,14 @@
 
 int turns_create(struct turns **out, const struct net *net)
 {
-    struct turns *turns = calloc(1, sizeof(*turns));
+    struct turns *turns = arena_owner(sizeof(*turns));
     if (turns) {
         turns->net = net;
         turns->words = net->degree_max ? (net->degree_max + 63) / 64 : 1;
-        turns->rows = calloc((size_t)net->channel_count + 1, turns->words * sizeof(uint64_t));
+        ARENA_TAKE(&turns->memory, turns->rows, ((size_t)net->channel_count + 1) * turns->words);
+        ARENA_TAKE(&turns->memory, turns->width, net->channel_count + 1);
     }
-    if (turns)
-        turns->width = calloc((size_t)net->channel_count + 1, sizeof(int64_t));
-    if (!turns || !turns->rows || !turns->width) {
+    if (!turns || turns->memory.is_short) {
         turns_destroy(turns);
         return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the turns of %u channels",
                          net->channel_count);
@@ -30,11 +29,7 @@ int turns_create(struct turns **out, const struct net *net)
 
 void turns_destroy(struct turns *turns)
 {
-    if (!turns)
-        return;
-    free(turns->rows);
-    free(turns->width);
-    free(turns);
+    arena_owner_free(turns);
 }
 
 static void slots_allow(struct turns *turns, uint32_t first, uint32_t i, uint32_t j)

@@ -8,9 +8,11 @@
 #ifndef ROUTE_TURNS_TURNS_H
 #define ROUTE_TURNS_TURNS_H
 
+#include "base/arena.h"
 #include "route/fabric/net.h"
 
 struct turns {
+    struct arena memory; /* of the arrays */
     const struct net *net;
     uint32_t words; /* 64-bit words in a row */
     uint64_t *rows; /* one row for each channel */

@@ -5,6 +5,7 @@
  * the paper, and the one wins whose prohibited turns would carry the least traffic. The fat-tree
  * algorithm is the same rule with another ranking: distance from the hosts.
  */
+#include "base/arena.h"
 #include "route/turns/algorithm.h"
 
 #include "base/error.h"
@@ -15,20 +16,15 @@
 #include <string.h>
 
 struct levels {
+    struct arena memory; /* of the arrays */
     uint32_t *level, *queue;
 };
 
 static bool levels_allocate(struct levels *levels, const struct net *net)
 {
-    levels->level = malloc(net->switch_count * sizeof(uint32_t));
-    levels->queue = malloc(net->switch_count * sizeof(uint32_t));
-    return levels->level && levels->queue;
-}
-
-static void levels_free(struct levels *levels)
-{
-    free(levels->level);
-    free(levels->queue);
+    ARENA_TAKE(&levels->memory, levels->level, net->switch_count);
+    ARENA_TAKE(&levels->memory, levels->queue, net->switch_count);
+    return !levels->memory.is_short;
 }
 
 static bool is_up(const struct net *net, const struct levels *levels, uint32_t channel)
@@ -71,7 +67,7 @@ static void roots_try(void *context, uint32_t part)
 {
     struct root_search *search = context;
     const struct net *net = search->demand->net;
-    struct levels levels;
+    struct levels levels = {0};
     bool enough = levels_allocate(&levels, net);
     for (uint32_t i = 0; enough && i < ROOTS_PER_PART; i++) {
         uint32_t root = part * ROOTS_PER_PART + i;
@@ -83,7 +79,7 @@ static void roots_try(void *context, uint32_t part)
     }
     if (!enough)
         search->failed = true;
-    levels_free(&levels);
+    arena_free(&levels.memory);
 }
 
 static int best_root_find(const struct demand *demand, uint32_t *root)
@@ -139,7 +135,7 @@ int algorithm_up_down(struct turns *turns, struct reach **reach, const struct de
                       const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
-    struct levels levels;
+    struct levels levels = {0};
     bool given = options && options->root_count > 0;
     uint32_t best = 0;
     int result = 0;
@@ -155,7 +151,7 @@ int algorithm_up_down(struct turns *turns, struct reach **reach, const struct de
     }
     if (result == 0)
         result = reach_create(reach, turns);
-    levels_free(&levels);
+    arena_free(&levels.memory);
     return result;
 }
 
@@ -163,7 +159,7 @@ int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct d
                        const struct algorithm_options *options)
 {
     const struct net *net = turns->net;
-    struct levels levels;
+    struct levels levels = {0};
     uint32_t count = 0, from = 0, to = 0;
     int result = 0;
     (void)demand;
@@ -188,6 +184,6 @@ int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct d
                            "use turn-addition",
                            net_name(net, from), net_name(net, to));
     }
-    levels_free(&levels);
+    arena_free(&levels.memory);
     return result;
 }

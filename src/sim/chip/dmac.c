@@ -7,9 +7,7 @@
 #include "sim/chip/parts.h"
 
 #include "base/array.h"
-#include "base/error.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* NULL when memory is out: the world then stops. */

@@ -5,9 +5,6 @@
  */
 #include "sim/switch/network.h"
 
-#include "base/error.h"
-
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
  */
 #include "dsm/datagram/datagram.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "experiment/machine/dsm/dsm.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
  * The raw programs beside messages: a two-copy ring, a stream of lines, two atomics, a bare queue
  * lock, a barrier of a counter and a word. No checks, no deaths, no deadlines.
  */
-#include "base/clock.h"
 #include "experiment/machine/msg/msg.h"
 
 #include <sched.h>

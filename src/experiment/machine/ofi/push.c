@@ -3,7 +3,6 @@
  * Our side of the cases of the libfabric NICs: rank 0 writes to rank 1 and waits for each write, or
  * keeps several under way; rank 1 waits for a word meanwhile, as raw's peer looks at its queue.
  */
-#include "base/error.h"
 #include "experiment/machine/msg/msg.h"
 #include "experiment/machine/ofi/ofi.h"
 

@@ -5,7 +5,6 @@
 #include "experiment/machine/rma/rma.h"
 
 #include <rhinet/rma.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

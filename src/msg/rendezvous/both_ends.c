@@ -88,6 +88,16 @@ void both_ends_begin(struct rh_request *send, const struct cts *cts)
                                              .first = cts->first_chunk};
 }
 
+struct doubtful both_ends_place(const struct rh_request *send)
+{
+    const struct both_ends *part = &send->out.both_ends;
+    uint64_t claimed = offsetof(struct stream_memory, claimed);
+    uint64_t pushed = offsetof(struct stream_memory, pushed);
+    return (struct doubtful){.at = word_at(part, claimed).offset,
+                             .length = sizeof(uint64_t),
+                             .notice_at = word_at(part, pushed).offset};
+}
+
 static int push_claimed(struct mail *mail, const struct rh_request *send)
 {
     const struct both_ends *part = &send->out.both_ends;

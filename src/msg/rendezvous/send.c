@@ -51,7 +51,7 @@ static void stop_moving(struct mail *mail, struct rh_request *send)
 {
     struct send_part *out = &send->out;
     if (out->has_cts && out->way == WAY_RING && out->ring.is_pushing) {
-        rh_withdraw(mail->job, &out->ring.push);
+        out->is_in_doubt |= rh_withdraw(mail->job, &out->ring.push) == RH_ECANCELED;
         out->ring.is_pushing = false;
     }
     if (out->rts.pull_sid)
@@ -122,7 +122,6 @@ static void leave_list(struct mail *mail, struct rh_request *send)
 
 void rendezvous_withdraw(struct mail *mail, struct rh_request *send)
 {
-    uint64_t send_id = send->out.rts.send_id;
     if (send->state == STATE_UNDERWAY)
         leave_list(mail, send);
     if (send->state == STATE_PENDING || mail->peer[send->rank].is_gone) {
@@ -131,9 +130,7 @@ void rendezvous_withdraw(struct mail *mail, struct rh_request *send)
     }
     stop_moving(mail, send);
     send->out.has_rts = false;
-    name_withdraw(mail, send->rank, send_id);
-    if (send->out.has_cts)
-        name_tell_withdrawn(mail, send_id);
+    name_withdraw(mail, send);
 }
 
 static unsigned way_counter(const struct send_part *out)
@@ -177,9 +174,12 @@ static bool is_kept_back(struct mail *mail, struct rh_request *send)
 bool send_take_held(struct mail *mail, int source, uint64_t send_id)
 {
     struct rh_request *send = find_send(mail, source, send_id);
-    if (!send)
+    if (name_is_withdrawn(mail, source, send_id))
+        name_take_held(mail, send_id);
+    else if (!send)
         return name_post(mail, source, SLOT_LET_GO, send_id);
-    send->out.hold = HOLD_GIVEN;
+    else
+        send->out.hold = HOLD_GIVEN;
     return true;
 }
 

@@ -19,7 +19,7 @@
  */
 #include "job/job.h"
 #include "member.h"
-#include "msg/progress.h"
+#include "msg/match.h"
 #include "msg/rendezvous/parts.h"
 
 #define LENGTH   (2 * STREAM_BLOCKS * STREAM_BLOCK) /* more than fits: it does not end by itself */
@@ -154,9 +154,8 @@ static void push_in_doubt(struct member *member, char *data, const uint64_t *wor
         return;
     }
     const struct stream *stream = &member->msg->mail->rendezvous->stream[0];
+    MEMBER_OK(member, rh_probe(member->msg, 0, TAG, NULL, RH_TIMEOUT_DEFAULT));
     MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
-    while (!receive->in.stream)
-        MEMBER_CODE(member, rh_test_request(receive, NULL), RH_EAGAIN);
     await(member, word, 1); /* and answer nothing meanwhile */
     await_end(member, receive);
     MEMBER_CHECK(member, stream->is_used && stream->is_held);

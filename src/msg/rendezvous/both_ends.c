@@ -82,6 +82,7 @@ uint64_t both_ends_moved(const struct both_ends *part)
 
 void both_ends_begin(struct rh_request *send, const struct cts *cts)
 {
+    ASSERT(send->out.has_cts && send->out.way == WAY_BOTH_ENDS);
     send->out.both_ends = (struct both_ends){.owner = send->rank,
                                              .stream = cts->stream,
                                              .length = send->length,
@@ -201,6 +202,7 @@ static int take_one(struct mail *mail, struct stream *stream)
 
 int both_ends_pull(struct mail *mail, struct stream *stream)
 {
+    ASSERT(stream->is_used && stream->way == WAY_BOTH_ENDS);
     const struct both_ends *part = &stream->both_ends;
     int result = take_one(mail, stream);
     if (result < 0)

@@ -139,24 +139,18 @@ void name_withdraw(struct mail *mail, const struct rh_request *send)
     begin_step(mail, withdrawal, must_ask ? WITHDRAW_HOLD : WITHDRAW_TELL);
 }
 
-bool name_is_withdrawn(const struct mail *mail, int rank, uint64_t send_id)
+struct withdrawal *name_withdrawn(struct mail *mail, int rank, uint64_t send_id)
 {
-    uint32_t place = name_place(send_id);
-    return mail->rendezvous->withdrawn[place].rank == rank + 1 &&
-           mail->rendezvous->withdrawn[place].send_id == send_id;
-}
-
-void name_take_held(struct mail *mail, uint64_t send_id)
-{
-    mail->rendezvous->withdrawn[name_place(send_id)].hold = HOLD_GIVEN;
+    struct withdrawal *withdrawal = &mail->rendezvous->withdrawn[name_place(send_id)];
+    return withdrawal->rank == rank + 1 && withdrawal->send_id == send_id ? withdrawal : NULL;
 }
 
 /* Who was asked to keep the stream and has not, had closed it: all had come. */
-void name_take_ack(struct mail *mail, uint64_t send_id)
+void name_take_ack(struct mail *mail, int rank, uint64_t send_id)
 {
-    struct withdrawal *withdrawal = &mail->rendezvous->withdrawn[name_place(send_id)];
-    if (withdrawal->step != WITHDRAW_WAIT)
-        return; /* a broken peer's */
+    struct withdrawal *withdrawal = name_withdrawn(mail, rank, send_id);
+    if (!withdrawal || withdrawal->step != WITHDRAW_WAIT)
+        return; /* we have heard by the word, or it is a broken peer's */
     if (withdrawal->hold == HOLD_GIVEN)
         begin_step(mail, withdrawal,
                    withdrawal->doubtful.length > 0 ? WITHDRAW_OVERWRITE : WITHDRAW_LET_GO);

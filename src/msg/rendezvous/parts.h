@@ -99,10 +99,10 @@ uint32_t name_done(const struct mail *mail, uint64_t send_id);
 /* The message is given up, and its receiver told if it counts on it; its name is free when that has
  * been heard, and nothing of it is in doubt. */
 void name_withdraw(struct mail *mail, const struct rh_request *send);
-bool name_is_withdrawn(const struct mail *mail, int rank, uint64_t send_id);
-/* The receiver of a message that was given up keeps a stream; it has heard. */
-void name_take_held(struct mail *mail, uint64_t send_id);
-void name_take_ack(struct mail *mail, uint64_t send_id);
+/* One that is under way, or NULL. */
+struct withdrawal *name_withdrawn(struct mail *mail, int rank, uint64_t send_id);
+/* Its receiver has heard. */
+void name_take_ack(struct mail *mail, int rank, uint64_t send_id);
 /* Go on with withdrawals. */
 void name_progress(struct mail *mail);
 /* Those that wait for ranks that are gone. */
@@ -145,7 +145,6 @@ static inline bool is_closed(int result)
 }
 
 uint64_t ring_chunk_count(uint64_t length);
-void ring_begin(struct ring_out *ring, const struct cts *cts);
 int ring_push(struct mail *mail, struct rh_request *send);
 /* Whether a chunk whose only push is in doubt has come, as its receiver counts; then it is over. */
 bool ring_has_come(const struct mail *mail, struct rh_request *send);
@@ -155,9 +154,6 @@ struct doubtful ring_place(const struct rh_request *send);
 bool ring_tell(struct mail *mail, struct stream *stream);
 /* 0: copied out, and the sender knows. */
 int ring_take(struct mail *mail, struct stream *stream);
-uint64_t ring_moved(uint64_t chunk);
-
-int pull_message(struct mail *mail, struct rh_request *receive);
 
 uint64_t both_ends_chunk_count(uint64_t length);
 /* Whether the sender should offer its help. */

@@ -21,6 +21,7 @@ static int make_memory(struct mail *mail)
 static struct stream *take_stream(struct mail *mail, struct rh_request *receive)
 {
     uint64_t length = receive->in.rts.length;
+    ASSERT(mail->rendezvous->memory);
     struct stream *stream = mail->rendezvous->stream;
     struct stream *end = stream + STREAM_COUNT;
     while (stream < end && stream->is_used)
@@ -44,6 +45,7 @@ static struct stream *take_stream(struct mail *mail, struct rh_request *receive)
 
 static void give_stream(struct mail *mail, struct stream *stream)
 {
+    ASSERT(stream->is_used && mail->long_count > 0);
     both_ends_detach(mail, stream);
     post_withdraw(mail, &stream->told);
     stream->is_used = false;
@@ -95,6 +97,23 @@ static bool tell_all(struct mail *mail, int source, uint64_t send_id)
                      done_word(send_id, DONE_ALL));
 }
 
+/* The sender gives the memory another message once it has heard that this one is here, and it may
+ * have heard although we do not know it: what was pulled is not pulled again. */
+static int pull_message(struct mail *mail, struct rh_request *receive)
+{
+    const struct rts *rts = &receive->in.rts;
+    size_t part = rts->length < receive->length ? rts->length : receive->length;
+    if (receive->in.is_pulled)
+        return receive->in.pull_result;
+    int result = rh_pull(mail->job, rh_at(receive->status.source, rts->pull_sid, 0),
+                         receive->buffer, part);
+    if (is_for_later(result))
+        return RH_EAGAIN;
+    receive->in.is_pulled = true;
+    receive->in.pull_result = result;
+    return result;
+}
+
 /* False: not now. */
 static bool pull(struct mail *mail, struct rh_request *receive)
 {
@@ -119,6 +138,7 @@ static bool begin(struct mail *mail, struct rh_request *receive)
 
 int rendezvous_receive(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_PENDING && receive->in.record);
     const struct rts *rts = &receive->in.rts;
     int result = rts->pull_sid != 0 ? 0 : make_memory(mail);
     if (result < 0)
@@ -194,6 +214,8 @@ static void abandon_stream(struct mail *mail, struct stream *stream)
 
 bool rendezvous_abandon(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_UNDERWAY);
+    ASSERT(!receive->in.stream || receive->in.stream->receive == receive);
     if (receive->in.stream) {
         abandon_stream(mail, receive->in.stream);
         return false;

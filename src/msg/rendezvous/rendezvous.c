@@ -34,8 +34,7 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
     case SLOT_WITHDRAW:
         return receive_take_withdraw(mail, source, send_id);
     case SLOT_WITHDRAW_ACK:
-        if (name_is_withdrawn(mail, source, send_id))
-            name_take_ack(mail, send_id);
+        name_take_ack(mail, source, send_id);
         return true;
     case SLOT_HOLD:
         return receive_take_hold(mail, source, send_id);
@@ -51,6 +50,7 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
 
 void rendezvous_progress(struct mail *mail)
 {
+    ASSERT(turn_is_taken(&mail->turn));
     send_progress(mail);
     receive_progress(mail);
     if (unlikely(mail->rendezvous->withdraw_count > 0))
@@ -59,7 +59,7 @@ void rendezvous_progress(struct mail *mail)
 
 static uint64_t moved(enum way way, uint64_t chunk, const struct both_ends *both_ends)
 {
-    return way == WAY_RING ? ring_moved(chunk) : both_ends_moved(both_ends);
+    return way == WAY_RING ? chunk * STREAM_BLOCK : both_ends_moved(both_ends);
 }
 
 uint64_t rendezvous_moved(const struct rh_request *request)

@@ -23,17 +23,7 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
     return left < STREAM_BLOCK ? (size_t)left : STREAM_BLOCK;
 }
 
-uint64_t ring_moved(uint64_t chunk)
-{
-    return chunk * STREAM_BLOCK;
-}
-
 /* ---- The sender ----------------------------------------------------------------------------- */
-
-void ring_begin(struct ring_out *ring, const struct cts *cts)
-{
-    *ring = (struct ring_out){.stream = cts->stream, .first_chunk = cts->first_chunk};
-}
 
 struct doubtful ring_place(const struct rh_request *send)
 {
@@ -50,6 +40,8 @@ struct doubtful ring_place(const struct rh_request *send)
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     struct ring_out *ring = &send->out.ring;
+    ASSERT(!ring->is_pushing);
+    ASSERT(ring->chunk < ring_chunk_count(send->length));
     struct doubtful place = ring_place(send);
     struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, place.notice_at),
                                .value = ring->first_chunk + ring->chunk + 1};

@@ -62,6 +62,14 @@ def check_names(names, path, text):
             yield f"{path}:{place(text, match)}: {match[1]} is not in {match[2]}"
 
 
+def check_rooms(names, path, text):
+    """Each folder with sources is told of: by its path, or by its name in the line of another."""
+    rooms = {each.rsplit("/", 1)[0] for each in names.tree.c_files() if each.startswith("src/")}
+    for room in sorted(rooms):
+        if f"{room}/" not in text and not re.search(rf"[ `/]{room.rsplit('/', 1)[1]}/", text):
+            yield f"{path}: says nothing of {room}/"
+
+
 def map_names(text):
     """(line, name) of each file that stands at the beginning of a column in the first comment."""
     comment = re.match(r"/\*.*?\*/", text, re.DOTALL)
@@ -87,5 +95,6 @@ def check(tree):
             yield from check_paths(names, path, tree.text(path))
     if WRITTEN in names.paths:
         yield from check_names(names, WRITTEN, tree.text(WRITTEN))
+        yield from check_rooms(names, WRITTEN, tree.text(WRITTEN))
     for path in tree.c_files():
         yield from check_map(names, path)

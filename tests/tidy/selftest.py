@@ -390,10 +390,14 @@ class Sizes(Case):
         self.speaks(check_sizes, "src/job: 26 sources")
 
 
+ROOMS = "src/base/ src/nic/, with shm/ src/job/ src/cli/\n"
+
+
 class Documents(Case):
     def test_sound(self):
         self.write("README.md", "see src/nic/shm, `src/nic/nic.c`, tests/mutants/ROOM.toml.\n")
-        self.write("ARCHITECTURE.md", "`text` (`base/text.h`), `shm.c`, `rh_one`, `NAME_layer.c`\n")
+        self.write("ARCHITECTURE.md",
+                   ROOMS + "`text` (`base/text.h`), `shm.c`, `rh_one`, `NAME_layer.c`\n")
         self.write("src/nic/shm/shm.h", "/* SPDX\n *\n *   ring.h  a\n *   nic/nic.h  b\n */\n")
         self.silent(check_documents)
 
@@ -405,16 +409,22 @@ class Documents(Case):
                 (self.root / path).unlink()
 
     def test_file(self):
-        self.write("ARCHITECTURE.md", "`shm/gone.c`\n")
+        self.write("ARCHITECTURE.md", ROOMS + "`shm/gone.c`\n")
         self.speaks(check_documents, "no file shm/gone.c")
 
     def test_function(self):
-        self.write("ARCHITECTURE.md", "`rh_gone`\n")
+        self.write("ARCHITECTURE.md", ROOMS + "`rh_gone`\n")
         self.speaks(check_documents, "rh_gone")
 
     def test_function_elsewhere(self):
-        self.write("ARCHITECTURE.md", "`rh_one`\n(`base/text.h`)\n")
-        self.speaks(check_documents, "ARCHITECTURE.md:1", "rh_one is not in base/text.h")
+        self.write("ARCHITECTURE.md", ROOMS + "`rh_one`\n(`base/text.h`)\n")
+        self.speaks(check_documents, "ARCHITECTURE.md:2", "rh_one is not in base/text.h")
+
+    def test_room_that_nobody_knows(self):
+        self.write("ARCHITECTURE.md", ROOMS)
+        self.silent(check_documents)
+        self.write("src/nic/other/other.c", SPDX)
+        self.speaks(check_documents, "says nothing of src/nic/other/")
 
     def test_map(self):
         self.write("src/nic/shm/shm.h", "/* SPDX\n *\n *   gone.c  was\n */\n")

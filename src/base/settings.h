@@ -2,8 +2,9 @@
  *
  * Every RHINET_ variable: name, kind, default and help, which the layers have (base/layer.h).
  * Parsed once, at one place, into a checked struct that hangs off the job. Only who has no job yet
- * looks at the environment itself: the log (RHINET_LOG) and PM's contexts (RHINET_PM). What programs
- * under the file cache are told by its agent is no setting, and is read by the cache's client.
+ * looks at the environment itself: the log (RHINET_LOG) and PM's contexts (RHINET_PM). What
+ * programs under the file cache are told by its agent is no setting, and is read by the cache's
+ * client.
  */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H

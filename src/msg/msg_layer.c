@@ -18,32 +18,26 @@ static const struct setting_spec settings[] = {
 };
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_MSG_INLINE)] = {"msg_inline", "messages sent inside their descriptor"},
-    [LAYER_AT(COUNTER_MSG_PUSH)] = {"msg_push", "messages sent by push into the receiver's buffer"},
-    [LAYER_AT(COUNTER_MSG_RING)] = {"msg_ring", "messages sent by pushes through a ring of blocks"},
-    [LAYER_AT(COUNTER_MSG_JOINT)] = {"msg_joint",
-                                     "messages that sender and receiver copied together"},
-    [LAYER_AT(COUNTER_MSG_PULL)] = {"msg_pull",
-                                    "messages that the receiver pulled from our memory"},
-    [LAYER_AT(COUNTER_MSG_BYTES)] = {"msg_bytes", "bytes sent in messages"},
-    [LAYER_AT(COUNTER_MSG_RECEIVED)] = {"msg_received", "messages received", .is_progress = true},
-    [LAYER_AT(COUNTER_MSG_UNEXPECTED)] = {"msg_unexpected",
-                                          "messages that came before their receive",
-                                          .is_progress = true},
-    [LAYER_AT(COUNTER_MSG_BLOCKED)] = {"msg_blocked",
-                                       "messages that waited for the receiver's buffers"},
+    COUNTER(COUNTER_MSG_INLINE, "msg_inline", "messages sent inside their descriptor"),
+    COUNTER(COUNTER_MSG_PUSH, "msg_push", "messages sent by push into the receiver's buffer"),
+    COUNTER(COUNTER_MSG_RING, "msg_ring", "messages sent by pushes through a ring of blocks"),
+    COUNTER(COUNTER_MSG_JOINT, "msg_joint", "messages that sender and receiver copied together"),
+    COUNTER(COUNTER_MSG_PULL, "msg_pull", "messages that the receiver pulled from our memory"),
+    COUNTER(COUNTER_MSG_BYTES, "msg_bytes", "bytes sent in messages"),
+    PROGRESS_COUNTER(COUNTER_MSG_RECEIVED, "msg_received", "messages received"),
+    PROGRESS_COUNTER(COUNTER_MSG_UNEXPECTED, "msg_unexpected",
+                     "messages that came before their receive"),
+    COUNTER(COUNTER_MSG_BLOCKED, "msg_blocked", "messages that waited for the receiver's buffers"),
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_SEND)] = {"send", "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"},
-    [LAYER_AT(WAIT_RECEIVE)] = {"receive", "receive from %r[, tag %n|, any tag][, %m moved]"},
-    [LAYER_AT(WAIT_REQUESTS)] = {"requests", "rh_wait_any of %n requests"},
-    [LAYER_AT(WAIT_PROBE)] = {"probe", "probe for a message from %r[, tag %n|, any tag]"},
-    [LAYER_AT(WAIT_LOCK)] = {"lock", "lock %n[, held by %r]", .on = WAIT_ON_HOLDER},
-    [LAYER_AT(WAIT_BARRIER)] = {"barrier", "barrier of set %n", .on = WAIT_ON_GROUP,
-                                .group = "set"},
-    [LAYER_AT(WAIT_COLLECTIVE)] = {"collective", "collective of set %n", .on = WAIT_ON_GROUP,
-                                   .group = "set"},
+    WAIT_FOR_RANK(WAIT_SEND, "send", "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"),
+    WAIT_FOR_RANK(WAIT_RECEIVE, "receive", "receive from %r[, tag %n|, any tag][, %m moved]"),
+    WAIT_FOR_RANK(WAIT_REQUESTS, "requests", "rh_wait_any of %n requests"),
+    WAIT_FOR_RANK(WAIT_PROBE, "probe", "probe for a message from %r[, tag %n|, any tag]"),
+    WAIT_FOR_HOLDER(WAIT_LOCK, "lock", "lock %n[, held by %r]"),
+    WAIT_FOR_GROUP(WAIT_BARRIER, "barrier", "barrier of set %n", "set"),
+    WAIT_FOR_GROUP(WAIT_COLLECTIVE, "collective", "collective of set %n", "set"),
 };
 
 const struct layer msg_layer = {

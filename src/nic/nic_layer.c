@@ -40,19 +40,18 @@ static const struct setting_spec settings[] = {
 };
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_APPEND_FULL)] = {"append_full", "appends that found the queue full"},
-    [LAYER_AT(COUNTER_WAIT_SLEEP)] = {"wait_sleep", "times a wait went to sleep"},
-    [LAYER_AT(COUNTER_WAKE)] = {"wake", "sleeping peers woken"},
-    [LAYER_AT(COUNTER_AGENT)] = {"agent", "operations sent through a peer's agent thread"},
-    [LAYER_AT(COUNTER_DENIED_SEGMENT)] = {"denied_segment", "operations refused: no such segment"},
-    [LAYER_AT(COUNTER_DENIED_STALE)] = {"denied_stale", "operations refused: segment was detached"},
-    [LAYER_AT(COUNTER_DENIED_BOUNDS)] = {"denied_bounds",
-                                         "operations refused: outside the segment"},
-    [LAYER_AT(COUNTER_DENIED_RIGHTS)] = {"denied_rights", "operations refused: access not granted"},
-    [LAYER_AT(COUNTER_DENIED_DEAD)] = {"denied_dead", "operations refused: peer died or left"},
-    [LAYER_AT(COUNTER_DENIED_STRANGER)] = {"denied_stranger",
-                                           "network messages refused: not from the job"},
-    [LAYER_AT(COUNTER_FAULT)] = {"fault", "faults injected by the fault NIC"},
+    COUNTER(COUNTER_APPEND_FULL, "append_full", "appends that found the queue full"),
+    COUNTER(COUNTER_WAIT_SLEEP, "wait_sleep", "times a wait went to sleep"),
+    COUNTER(COUNTER_WAKE, "wake", "sleeping peers woken"),
+    COUNTER(COUNTER_AGENT, "agent", "operations sent through a peer's agent thread"),
+    COUNTER(COUNTER_DENIED_SEGMENT, "denied_segment", "operations refused: no such segment"),
+    COUNTER(COUNTER_DENIED_STALE, "denied_stale", "operations refused: segment was detached"),
+    COUNTER(COUNTER_DENIED_BOUNDS, "denied_bounds", "operations refused: outside the segment"),
+    COUNTER(COUNTER_DENIED_RIGHTS, "denied_rights", "operations refused: access not granted"),
+    COUNTER(COUNTER_DENIED_DEAD, "denied_dead", "operations refused: peer died or left"),
+    COUNTER(COUNTER_DENIED_STRANGER, "denied_stranger",
+            "network messages refused: not from the job"),
+    COUNTER(COUNTER_FAULT, "fault", "faults injected by the fault NIC"),
 };
 
 static const char *const conditions[] = {[RH_EQUAL] = "exactly",
@@ -61,14 +60,15 @@ static const char *const conditions[] = {[RH_EQUAL] = "exactly",
                                          NULL};
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_WORD)] = {"word", "rh_wait_word from %r, word is %m and should be %c %n",
+    [LAYER_AT(WAIT_WORD)] = {.name = "word",
+                             .text = "rh_wait_word from %r, word is %m and should be %c %n",
                              .choices = conditions},
-    [LAYER_AT(WAIT_UNTIL)] = {"until", "rh_wait_until from %r"},
-    [LAYER_AT(WAIT_DONE)] = {"done", "rh_wait_done from %r"},
-    [LAYER_AT(WAIT_TRANSFER)] = {"transfer", "copy of %l bytes of %s by %r"},
-    [LAYER_AT(WAIT_DETACH)] = {"detach", "detach of %s, which %r is copying"},
-    [LAYER_AT(WAIT_APPEND)] = {"append", "append to %q of %r, which is full"},
-    [LAYER_AT(WAIT_QUEUE)] = {"queue", "rh_queue_next of queue %n, which is empty"},
+    WAIT_FOR_RANK(WAIT_UNTIL, "until", "rh_wait_until from %r"),
+    WAIT_FOR_RANK(WAIT_DONE, "done", "rh_wait_done from %r"),
+    WAIT_FOR_RANK(WAIT_TRANSFER, "transfer", "copy of %l bytes of %s by %r"),
+    WAIT_FOR_RANK(WAIT_DETACH, "detach", "detach of %s, which %r is copying"),
+    WAIT_FOR_RANK(WAIT_APPEND, "append", "append to %q of %r, which is full"),
+    WAIT_FOR_RANK(WAIT_QUEUE, "queue", "rh_queue_next of queue %n, which is empty"),
 };
 
 const struct layer nic_layer = {

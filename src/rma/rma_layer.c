@@ -8,23 +8,21 @@
 #include "watch/board.h"
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_PUSH)] = {"push", "pushes, of every kind but inline", .is_progress = true},
-    [LAYER_AT(COUNTER_PUSH_BYTES)] = {"push_bytes",
-                                      "bytes pushed, inline pushes and stores included"},
-    [LAYER_AT(COUNTER_PULL)] = {"pull", "pulls"},
-    [LAYER_AT(COUNTER_PULL_BYTES)] = {"pull_bytes", "bytes pulled"},
-    [LAYER_AT(COUNTER_INLINE)] = {"inline", "inline pushes", .is_progress = true},
-    [LAYER_AT(COUNTER_STORE)] = {"store", "stores through a page handle", .is_progress = true},
-    [LAYER_AT(COUNTER_ATOMIC)] = {"atomic", "atomic operations"},
-    [LAYER_AT(COUNTER_APPEND)] = {"append", "messages appended to queues", .is_progress = true},
-    [LAYER_AT(COUNTER_RECEIVE)] = {"receive", "messages received from own queues",
-                                   .is_progress = true},
-    [LAYER_AT(COUNTER_FLUSH)] = {"flush", "flushes"},
-    [LAYER_AT(COUNTER_WAIT)] = {"wait", "waits"},
+    PROGRESS_COUNTER(COUNTER_PUSH, "push", "pushes, of every kind but inline"),
+    COUNTER(COUNTER_PUSH_BYTES, "push_bytes", "bytes pushed, inline pushes and stores included"),
+    COUNTER(COUNTER_PULL, "pull", "pulls"),
+    COUNTER(COUNTER_PULL_BYTES, "pull_bytes", "bytes pulled"),
+    PROGRESS_COUNTER(COUNTER_INLINE, "inline", "inline pushes"),
+    PROGRESS_COUNTER(COUNTER_STORE, "store", "stores through a page handle"),
+    COUNTER(COUNTER_ATOMIC, "atomic", "atomic operations"),
+    PROGRESS_COUNTER(COUNTER_APPEND, "append", "messages appended to queues"),
+    PROGRESS_COUNTER(COUNTER_RECEIVE, "receive", "messages received from own queues"),
+    COUNTER(COUNTER_FLUSH, "flush", "flushes"),
+    COUNTER(COUNTER_WAIT, "wait", "waits"),
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_SEGMENT)] = {"segment", "rh_segment_wait for %s of %r"},
+    WAIT_FOR_RANK(WAIT_SEGMENT, "segment", "rh_segment_wait for %s of %r"),
 };
 
 const struct layer rma_layer = {

@@ -24,8 +24,9 @@ static const struct counter_spec counters[] = {
                                     .help = "messages sent by push into the receiver's buffer"},
     [LAYER_AT(COUNTER_MSG_RING)] = {.name = "msg_ring",
                                     .help = "messages sent by pushes through a ring of blocks"},
-    [LAYER_AT(COUNTER_MSG_JOINT)] = {.name = "msg_joint",
-                                     .help = "messages that sender and receiver copied together"},
+    [LAYER_AT(
+        COUNTER_MSG_BOTH_ENDS)] = {.name = "msg_joint",
+                                   .help = "messages that sender and receiver copied together"},
     [LAYER_AT(COUNTER_MSG_PULL)] = {.name = "msg_pull",
                                     .help = "messages that the receiver pulled from our memory"},
     [LAYER_AT(COUNTER_MSG_BYTES)] = {.name = "msg_bytes", .help = "bytes sent in messages"},

@@ -29,28 +29,21 @@ static const struct setting_spec settings[] = {
 };
 
 static const struct counter_spec counters[] = {
-    [LAYER_AT(COUNTER_DSM_FETCH)] = {.name = "dsm_fetch",
-                                     .help = "shared memory: reads that had to fetch"},
-    [LAYER_AT(COUNTER_DSM_OWN)] =
-        {.name = "dsm_own", .help = "shared memory: writes that took a variable from another rank"},
-    [LAYER_AT(
-        COUNTER_DSM_WAIT)] = {.name = "dsm_wait",
-                              .help = "shared memory: acquires that waited for other holders"},
-    [LAYER_AT(COUNTER_DSM_INVALIDATE)] = {.name = "dsm_invalidate",
-                                          .help = "shared memory: copies of others made invalid"},
-    [LAYER_AT(COUNTER_DSM_UPDATE)] = {.name = "dsm_update",
-                                      .help = "shared memory: copies of others written"},
-    [LAYER_AT(
-        COUNTER_DSM_BOUNCE)] = {.name = "dsm_bounce",
-                                .help = "shared memory: variables taken back from the rank that "
-                                        "had just taken them"},
-    [LAYER_AT(
-        COUNTER_DSM_BYTES)] = {.name = "dsm_bytes",
-                               .help = "shared memory: bytes of variables fetched and written"},
+    COUNTER(COUNTER_DSM_FETCH, "dsm_fetch", "shared memory: reads that had to fetch"),
+    COUNTER(COUNTER_DSM_OWN, "dsm_own",
+            "shared memory: writes that took a variable from another rank"),
+    COUNTER(COUNTER_DSM_WAIT, "dsm_wait", "shared memory: acquires that waited for other holders"),
+    COUNTER(COUNTER_DSM_INVALIDATE, "dsm_invalidate",
+            "shared memory: copies of others made invalid"),
+    COUNTER(COUNTER_DSM_UPDATE, "dsm_update", "shared memory: copies of others written"),
+    COUNTER(COUNTER_DSM_BOUNCE, "dsm_bounce",
+            "shared memory: variables taken back from the rank that had just taken them"),
+    COUNTER(COUNTER_DSM_BYTES, "dsm_bytes",
+            "shared memory: bytes of variables fetched and written"),
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_VARIABLE)] = {.name = "variable", .text = "variable %n[, held by %r]"},
+    WAIT_FOR_RANK(WAIT_VARIABLE, "variable", "variable %n[, held by %r]"),
 };
 
 const struct layer dsm_layer = {

@@ -23,6 +23,7 @@ struct counters {
 struct counter_spec {
     const char *name;
     const char *help;
+    const char *was;  /* its name once, by which rh_counter() still finds it; NULL: none */
     bool is_progress; /* counts what is done to others or taken from them, not looking around */
 };
 

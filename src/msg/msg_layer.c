@@ -11,10 +11,11 @@
 static const struct setting_spec settings[] = {
     NUMBER_SETTING(SETTING_LOCKS, "RHINET_LOCKS", "1024", 1, 1 << 20,
                    "locks that a job has, 192 bytes each on every rank; the same on all"),
-    CHOICE_SETTING(SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|joint",
-                   "how messages too long for a descriptor travel: push into the receiver's "
-                   "buffer, ring of blocks, pull from the sender, copied by both together; auto "
-                   "goes by length and NIC"),
+    RENAMED_CHOICE_SETTING(
+        SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|both", "joint",
+        "how messages too long for a descriptor travel: push into the receiver's "
+        "buffer, ring of blocks, pull from the sender, copied by both together; auto "
+        "goes by length and NIC"),
 };
 
 static const struct counter_spec counters[] = {
@@ -24,8 +25,9 @@ static const struct counter_spec counters[] = {
                                     .help = "messages sent by push into the receiver's buffer"},
     [LAYER_AT(COUNTER_MSG_RING)] = {.name = "msg_ring",
                                     .help = "messages sent by pushes through a ring of blocks"},
-    [LAYER_AT(COUNTER_MSG_JOINT)] = {.name = "msg_joint",
-                                     .help = "messages that sender and receiver copied together"},
+    [LAYER_AT(COUNTER_MSG_JOINT)] = {.name = "msg_both_ends",
+                                     .help = "messages that sender and receiver copied together",
+                                     .was = "msg_joint"},
     [LAYER_AT(COUNTER_MSG_PULL)] = {.name = "msg_pull",
                                     .help = "messages that the receiver pulled from our memory"},
     [LAYER_AT(COUNTER_MSG_BYTES)] = {.name = "msg_bytes", .help = "bytes sent in messages"},

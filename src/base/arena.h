@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory with one owner, which is given back all at once. A struct that has many arrays keeps an
- * arena among them; {0} is an empty one. It takes what it needs, asks once at the end whether it has
- * got all of it, and frees once:
+ * arena among them; {0} is an empty one. It takes what it needs, asks once at the end whether it
+ * has got all of it, and frees once:
  *
  *   ARENA_TAKE(&net->memory, net->head, channels);
  *   ARENA_TAKE(&net->memory, net->tail, channels);
@@ -35,8 +35,8 @@ void *arena_take(struct arena *arena, size_t count, size_t item_bytes);
 /* Everything; the arena is empty then, and can be used again. */
 void arena_free(struct arena *arena);
 
-/* A cleared struct on the heap whose first member is its arena, and its end with all it has taken. NULL
- * is no memory, and nothing to free. */
+/* A cleared struct on the heap whose first member is its arena, and its end with all it has taken.
+ * NULL is no memory, and nothing to free. */
 void *arena_owner(size_t bytes);
 void arena_owner_free(void *owner);
 

@@ -27,6 +27,10 @@ struct counter_spec {
     bool is_progress; /* counts what is done to others or taken from them, not looking around */
 };
 
+/* Entries of a layer's list. */
+#define COUNTER(which, name, help)          [LAYER_AT(which)] = {name, help, false}
+#define PROGRESS_COUNTER(which, name, help) [LAYER_AT(which)] = {name, help, true}
+
 /* NULL: no counter has that number. */
 static inline const struct counter_spec *counter_spec(unsigned which)
 {

@@ -50,7 +50,7 @@ static const struct counter_spec counters[] = {
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_VARIABLE)] = {"variable", "variable %n[, held by %r]"},
+    [LAYER_AT(WAIT_VARIABLE)] = {.name = "variable", .text = "variable %n[, held by %r]"},
 };
 
 const struct layer dsm_layer = {

@@ -33,9 +33,11 @@ int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, ui
 static inline int dsm_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
                                 uint64_t *expected, uint64_t desired, struct dsm_step *step)
 {
-    if (unlikely(!dsm->peers[rank].nodes))
+    uint64_t *word = dsm_near(dsm, rank, variable, DSM_WORD);
+    if (unlikely(!word))
         return dsm_far_swap_word(dsm, rank, variable, expected, desired, step);
-    return dsm_swap_if(dsm, rank, variable, DSM_WORD, expected, desired);
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
 }
 
 /* The own word becomes SERVING, if it is not yet, and WRITER no more, until the step has ended. The

@@ -6,25 +6,23 @@
 
 #include "base/deadline.h"
 
-/* The list itself is not cleared: it is long, and moving one word must not cost that. */
-static void batch_begin(struct dsm_batch *batch, struct rh_dsm *dsm, dsm_mover move, int rank)
+/* The list itself is not cleared: it is long, and moving one word must not cost that. Nor is the
+ * clock asked where data is copied at once. */
+static void batch_begin(struct dsm_batch *batch, struct rh_dsm *dsm, dsm_mover move, int rank,
+                        struct dsm_patience *patience)
 {
+    bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
     batch->dsm = dsm;
     batch->move = move;
     batch->rank = rank;
     batch->count = 0;
     batch->length = 0;
-}
-
-/* The clock is not asked where data is copied at once. */
-static int64_t near_or_deadline(struct rh_dsm *dsm, int rank, struct dsm_patience *patience)
-{
-    bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
     if (likely(is_near))
-        return DEADLINE_NEVER;
-    if (patience->timeout_ns == 0) /* what is to be had without waiting takes as long as it takes */
-        return rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
-    return dsm_deadline_ns(dsm, patience);
+        batch->deadline_ns = DEADLINE_NEVER;
+    else if (patience->timeout_ns == 0) /* without waiting: that takes as long as it takes */
+        batch->deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
+    else
+        batch->deadline_ns = dsm_deadline_ns(dsm, patience);
 }
 
 int dsm_batch_flush(struct dsm_batch *batch)
@@ -32,11 +30,7 @@ int dsm_batch_flush(struct dsm_batch *batch)
     ASSERT(batch->count <= DSM_BATCH);
     size_t count = batch->count;
     batch->count = 0;
-    struct dsm_move move = {.dsm = batch->dsm,
-                            .rank = batch->rank,
-                            .pieces = batch->piece,
-                            .count = count,
-                            .deadline_ns = batch->deadline_ns};
+    struct dsm_move move = {batch->dsm, batch->rank, batch->piece, count, batch->deadline_ns};
     return count == 0 ? 0 : batch->move(&move);
 }
 
@@ -67,9 +61,18 @@ static int batch_add_region(struct dsm_batch *batch, const struct rh_dsm_region 
     return result;
 }
 
+/* One plain region, which is the usual case, needs no list. */
 static int move_regions(struct dsm_batch *batch, const struct dsm_binding *binding)
 {
     int result = 0;
+    if (likely(binding->region_count == 1 && binding->region[0].block_count <= 1)) {
+        struct dsm_piece piece = {binding->region[0].offset, binding->region[0].length};
+        ASSERT(piece.offset <= batch->dsm->heap_length);
+        ASSERT(piece.length <= batch->dsm->heap_length - piece.offset);
+        batch->length = piece.length;
+        struct dsm_move move = {batch->dsm, batch->rank, &piece, 1, batch->deadline_ns};
+        return batch->move(&move);
+    }
     for (uint32_t i = 0; i < binding->region_count && result == 0; i++)
         result = batch_add_region(batch, &binding->region[i]);
     return result < 0 ? result : dsm_batch_flush(batch);
@@ -80,8 +83,7 @@ int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
     struct dsm_batch batch;
-    batch_begin(&batch, dsm, dsm->bulk->pull, rank);
-    batch.deadline_ns = near_or_deadline(dsm, rank, patience);
+    batch_begin(&batch, dsm, dsm->bulk->pull, rank, patience);
     int result = binding->stamps != 0 ? dsm_diff_pull(&batch, variable)
                                       : move_regions(&batch, binding);
     if (likely(result == 0))
@@ -94,8 +96,7 @@ int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
 {
     const struct dsm_binding *binding = &dsm->bindings[variable];
     struct dsm_batch batch;
-    batch_begin(&batch, dsm, dsm->bulk->push, rank);
-    batch.deadline_ns = near_or_deadline(dsm, rank, patience);
+    batch_begin(&batch, dsm, dsm->bulk->push, rank, patience);
     int result = binding->stamps != 0 ? dsm_diff_push(&batch, variable)
                                       : move_regions(&batch, binding);
     if (likely(result == 0))

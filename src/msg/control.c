@@ -41,6 +41,7 @@ static void drop_first(struct mail *mail, int rank)
 {
     struct control *control = mail->peer[rank].controls;
     mail->peer[rank].controls = control->next;
+    ASSERT(mail->pending_count > 0);
     mail->pending_count--;
     free(control);
 }

@@ -5,7 +5,6 @@
 #include "base/settings.h"
 #include "msg/match.h"
 #include "msg/rendezvous/rendezvous.h"
-#include "msg/wire.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
  */
 #include "msg/match.h"
 #include "msg/rendezvous/rendezvous.h"
-#include "msg/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

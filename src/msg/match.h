@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bringing messages and receives together: match.c.
+ * What stands above the long messages, and is not called by them: match.c and progress.c.
  */
 #ifndef MSG_MATCH_H
 #define MSG_MATCH_H
 
 #include "msg/mail.h"
+
+/* ---- match.c: bringing messages and receives together ---------------------------------------- */
 
 struct arrived {
     int source;
@@ -39,5 +41,15 @@ void match_put_back(struct mail *mail, struct rh_request *receive);
 void match_drop_gone(struct mail *mail);
 
 void match_close(struct mail *mail);
+
+/* ---- progress.c: what goes on by itself whenever somebody calls ------------------------------ */
+
+/* Start a send: at once, or when there is room. */
+void progress_send(struct mail *mail, struct rh_request *send);
+/* Everything that can go on without waiting. Also for whoever waits for something else
+ * meanwhile. */
+void progress(struct mail *mail);
+/* End a request that is not complete: take it off its list. */
+void progress_abort(struct mail *mail, struct rh_request *request, int result);
 
 #endif

@@ -42,14 +42,21 @@ static const struct counter_spec counters[] = {
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_SEND)] = {"send", "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"},
-    [LAYER_AT(WAIT_RECEIVE)] = {"receive", "receive from %r[, tag %n|, any tag][, %m moved]"},
-    [LAYER_AT(WAIT_REQUESTS)] = {"requests", "rh_wait_any of %n requests"},
-    [LAYER_AT(WAIT_PROBE)] = {"probe", "probe for a message from %r[, tag %n|, any tag]"},
-    [LAYER_AT(WAIT_LOCK)] = {"lock", "lock %n[, held by %r]", .on = WAIT_ON_HOLDER},
-    [LAYER_AT(WAIT_BARRIER)] = {"barrier", "barrier of set %n", .on = WAIT_ON_GROUP,
+    [LAYER_AT(WAIT_SEND)] = {.name = "send",
+                             .text = "send to %r[, tag %n|, any tag], %l bytes[, %m moved]"},
+    [LAYER_AT(WAIT_RECEIVE)] = {.name = "receive",
+                                .text = "receive from %r[, tag %n|, any tag][, %m moved]"},
+    [LAYER_AT(WAIT_REQUESTS)] = {.name = "requests", .text = "rh_wait_any of %n requests"},
+    [LAYER_AT(WAIT_PROBE)] = {.name = "probe",
+                              .text = "probe for a message from %r[, tag %n|, any tag]"},
+    [LAYER_AT(WAIT_LOCK)] = {.name = "lock", .text = "lock %n[, held by %r]", .on = WAIT_ON_HOLDER},
+    [LAYER_AT(WAIT_BARRIER)] = {.name = "barrier",
+                                .text = "barrier of set %n",
+                                .on = WAIT_ON_GROUP,
                                 .group = "set"},
-    [LAYER_AT(WAIT_COLLECTIVE)] = {"collective", "collective of set %n", .on = WAIT_ON_GROUP,
+    [LAYER_AT(WAIT_COLLECTIVE)] = {.name = "collective",
+                                   .text = "collective of set %n",
+                                   .on = WAIT_ON_GROUP,
                                    .group = "set"},
 };
 

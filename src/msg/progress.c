@@ -3,10 +3,8 @@
  * What goes on by itself whenever somebody calls: arrivals are taken in, pending sends are tried
  * again in their order, long ones move, and requests that hang on a rank that is gone are ended.
  */
-#include "msg/progress.h"
 #include "msg/match.h"
 #include "msg/rendezvous/rendezvous.h"
-#include "msg/wire.h"
 #include "rma/inside.h"
 
 #define DEATHS_EVERY 16  /* looks between two looks at the number of deaths */
@@ -20,8 +18,8 @@ static enum protocol choose(const struct mail *mail, const struct rh_request *se
     if (send->length <= SLOT_INLINE)
         return PROTOCOL_INLINE;
     bool may_block = mail->way == WAY_AUTO || mail->way == WAY_PUSH;
-    return may_block && send->length <= wire_block_most(mail, send->rank) ? PROTOCOL_BLOCK
-                                                                          : PROTOCOL_RENDEZVOUS;
+    size_t most = mail->peer[send->rank].lane < 0 ? INBOX_LENGTH : BLOCK_LENGTH;
+    return may_block && send->length <= most ? PROTOCOL_BLOCK : PROTOCOL_RENDEZVOUS;
 }
 
 static int try_inline(struct mail *mail, struct rh_request *send)

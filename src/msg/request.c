@@ -5,9 +5,7 @@
  */
 #include "msg/call.h"
 #include "msg/match.h"
-#include "msg/progress.h"
 #include "msg/rendezvous/rendezvous.h"
-#include "msg/wire.h"
 #include "rma/inside.h"
 
 #include <stdlib.h>

@@ -5,8 +5,6 @@
  */
 #include "msg/call.h"
 #include "msg/match.h"
-#include "msg/progress.h"
-#include "msg/wire.h"
 
 static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
 {

@@ -7,7 +7,6 @@
  * the messages that a sender sent by the inbox and those it sent by its lane later: the lane says
  * how many of the former there were, and is left alone until they have been taken.
  */
-#include "msg/wire.h"
 #include "base/clock.h"
 #include "msg/match.h"
 #include "rma/inside.h"

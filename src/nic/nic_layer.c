@@ -68,14 +68,15 @@ static const char *const conditions[] = {[RH_EQUAL] = "exactly",
                                          NULL};
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_WORD)] = {"word", "rh_wait_word from %r, word is %m and should be %c %n",
+    [LAYER_AT(WAIT_WORD)] = {.name = "word",
+                             .text = "rh_wait_word from %r, word is %m and should be %c %n",
                              .choices = conditions},
-    [LAYER_AT(WAIT_UNTIL)] = {"until", "rh_wait_until from %r"},
-    [LAYER_AT(WAIT_DONE)] = {"done", "rh_wait_done from %r"},
-    [LAYER_AT(WAIT_TRANSFER)] = {"transfer", "copy of %l bytes of %s by %r"},
-    [LAYER_AT(WAIT_DETACH)] = {"detach", "detach of %s, which %r is copying"},
-    [LAYER_AT(WAIT_APPEND)] = {"append", "append to %q of %r, which is full"},
-    [LAYER_AT(WAIT_QUEUE)] = {"queue", "rh_queue_next of queue %n, which is empty"},
+    [LAYER_AT(WAIT_UNTIL)] = {.name = "until", .text = "rh_wait_until from %r"},
+    [LAYER_AT(WAIT_DONE)] = {.name = "done", .text = "rh_wait_done from %r"},
+    [LAYER_AT(WAIT_TRANSFER)] = {.name = "transfer", .text = "copy of %l bytes of %s by %r"},
+    [LAYER_AT(WAIT_DETACH)] = {.name = "detach", .text = "detach of %s, which %r is copying"},
+    [LAYER_AT(WAIT_APPEND)] = {.name = "append", .text = "append to %q of %r, which is full"},
+    [LAYER_AT(WAIT_QUEUE)] = {.name = "queue", .text = "rh_queue_next of queue %n, which is empty"},
 };
 
 const struct layer nic_layer = {

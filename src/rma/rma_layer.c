@@ -31,7 +31,7 @@ static const struct counter_spec counters[] = {
 };
 
 static const struct wait_spec waits[] = {
-    [LAYER_AT(WAIT_SEGMENT)] = {"segment", "rh_segment_wait for %s of %r"},
+    [LAYER_AT(WAIT_SEGMENT)] = {.name = "segment", .text = "rh_segment_wait for %s of %r"},
 };
 
 const struct layer rma_layer = {

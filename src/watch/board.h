@@ -44,6 +44,13 @@ struct wait_spec {
     const char *const *choices; /* for %c; NULL after the last */
 };
 
+/* Entries of a layer's list. */
+#define WAIT_FOR_RANK(which, name, text) [LAYER_AT(which)] = {name, text, WAIT_ON_RANK, NULL, NULL}
+#define WAIT_FOR_HOLDER(which, name, text)                                                         \
+    [LAYER_AT(which)] = {name, text, WAIT_ON_HOLDER, NULL, NULL}
+#define WAIT_FOR_GROUP(which, name, text, group)                                                   \
+    [LAYER_AT(which)] = {name, text, WAIT_ON_GROUP, group, NULL}
+
 /* What a wait is about, before it is published. */
 struct wait_note {
     uint32_t call; /* number of a layer's wait */

@@ -11,7 +11,8 @@
  * What one receiver does to the word happens in its order (nic.h); different receivers overtake each
  * other. The sender may give up at any time. Then its memory is out of reach, and the place is used
  * again only when the receiver has been heard: by the word, or by a slot where it found the memory
- * gone.
+ * gone. One that has begun to take the message by a ring tells in the same word how far it is; it is
+ * told that the sender has given up, and answers when what it has told is there (settle()).
  *
  * Must hold: a sender whose call returned "received" has been received; a sender hears in the end,
  * and a place is always free again. Mutants, each of which must fail:
@@ -20,6 +21,7 @@
  *   NOT_AGAIN    it is not told again
  *   EARLY_PLACE  the place of a message that was given up is used again at once
  *   NO_SLOT      a receiver that finds the memory gone says nothing
+ *   EARLY_ACK    it answers while its word is under way
  */
 #define MESSAGES  3
 #define RECEIVERS 2
@@ -31,13 +33,16 @@ mtype = { PUSH, SWAP, UNTOLD, UNDERWAY, TOLD };
 
 #ifdef NO_NUMBER
 #define OPEN(m) 0
-#define DONE(m) 1
+#define PART(m) 1
+#define DONE(m) 2
 #else
-#define OPEN(m) (2 * (m))
-#define DONE(m) (2 * (m) + 1)
+#define OPEN(m) (3 * (m))
+#define PART(m) (3 * (m) + 1)
+#define DONE(m) (3 * (m) + 2)
 #endif
+#define VALUE(m) (is_by_ring[m] -> PART(m) : DONE(m))
 
-bool is_pulled[MESSAGES];
+bool is_pulled[MESSAGES], is_by_ring[MESSAGES], is_withdrawn[MESSAGES];
 mtype told[MESSAGES] = UNTOLD;
 byte receiver_of[MESSAGES];
 byte offered = NONE; /* the message whose memory is in reach */
@@ -64,7 +69,8 @@ active proctype sender()
         do
         :: atomic { !has_given_up && word == DONE(m) ->
                assert(is_pulled[m]); offered = NONE; break }
-        :: atomic { !has_given_up && word != DONE(m) -> has_given_up = true; offered = NONE }
+        :: atomic { !has_given_up && word != DONE(m) ->
+               has_given_up = true; offered = NONE; is_withdrawn[m] = true }
 #ifdef EARLY_PLACE
         :: has_given_up && m < MESSAGES - 1 -> break /* the last one is to hear */
 #endif
@@ -81,6 +87,7 @@ active proctype sender()
 proctype receiver(byte r)
 {
     byte m;
+    bool is_answered;
 end:
     do
     :: atomic { announced[r]?m ->
@@ -88,13 +95,21 @@ end:
            :: offered == m ->
                is_pulled[m] = true; told[m] = UNDERWAY; receiver_of[m] = r;
                network[r]!PUSH, m
-           :: else ->
+           :: m == 0 ->
+               is_by_ring[m] = true; told[m] = UNDERWAY; receiver_of[m] = r;
+               network[r]!PUSH, m
+           :: offered != m ->
 #ifndef NO_SLOT
                finished!m;
 #endif
                skip
            fi;
            m = 0 }
+    :: atomic { is_withdrawn[0] && is_by_ring[0] && receiver_of[0] == r &&
+#ifndef EARLY_ACK
+                told[0] == TOLD &&
+#endif
+                !is_answered -> is_answered = true; finished!0 }
     od
 }
 
@@ -125,13 +140,14 @@ end:
     do
     :: atomic { network[r]?what, m ->
            if
-           :: what == PUSH -> word = DONE(m)
-           :: what == SWAP && word == OPEN(m) -> word = DONE(m)
+           :: what == PUSH -> word = VALUE(m)
+           :: what == SWAP && word == OPEN(m) -> word = VALUE(m)
            :: what == SWAP && word != OPEN(m)
            fi;
            if
            :: told[m] = TOLD
-           :: skip /* the answer is late, or lost */
+           :: what == PUSH /* the answer is late, or lost */
+           :: what == SWAP && losses < LOSSES -> losses++
            fi;
            m = 0 }
     :: atomic { losses < LOSSES && nempty(network[r]) -> network[r]?what, m; losses++; m = 0 }

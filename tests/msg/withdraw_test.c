@@ -10,9 +10,16 @@
  * block (RHINET_FAULT keeps rank 0 from appending):
  *
  *   late    it goes as was decided, and leaves no name in use
+ *
+ * And with RHINET_FAULT, which makes a push time out, so that it may still come (name.c):
+ *
+ *   doubt   the sender's push of a chunk. The stream is kept for it until it has let go
+ *   told    the receiver's push that says what has been copied out, and all that is tried to say it
+ *           again: the sender's name is not free, or it would be told of another message
  */
 #include "job/job.h"
 #include "member.h"
+#include "msg/match.h"
 #include "msg/rendezvous/parts.h"
 
 #define LENGTH   (2 * STREAM_BLOCKS * STREAM_BLOCK) /* more than fits: it does not end by itself */
@@ -89,6 +96,94 @@ static void lose_receives(struct member *member, char *data, const uint64_t *wor
     }
 }
 
+static void await_end(struct member *member, struct rh_request *receive)
+{
+    MEMBER_CODE(member, rh_wait_request(receive, NULL, RH_TIMEOUT_DEFAULT), RH_ECANCELED);
+}
+
+static void look_until(struct member *member, bool (*is_so)(const struct mail *mail))
+{
+    for (int64_t end_ms = member_now_ms() + 20000; !is_so(member->msg->mail);) {
+        MEMBER_CHECK(member, member_now_ms() < end_ms);
+        MEMBER_CODE(member, rh_probe(member->msg, 1 - member->rank, TAG + 1, NULL, 0), RH_EAGAIN);
+    }
+}
+
+static bool has_no_names_out(const struct mail *mail)
+{
+    return !has_names_out(mail);
+}
+
+static bool has_pushed(const struct mail *mail)
+{
+    uint64_t faults = 0;
+    return rh_counter(mail->job, "fault", &faults) == 0 && faults > 0;
+}
+
+static bool has_free_stream(const struct mail *mail)
+{
+    return !mail->rendezvous->stream[0].is_used;
+}
+
+static bool has_told(const struct mail *mail)
+{
+    return mail->rendezvous->stream[0].told.is_in_doubt;
+}
+
+/* Give up as a call does whose time is over. */
+static void give_up(struct member *member, struct rh_request *send)
+{
+    struct mail *mail = member->msg->mail;
+    mail_take(mail);
+    progress_abort(mail, send, RH_ETIMEOUT);
+    mail_give(mail);
+    MEMBER_CODE(member, rh_wait_request(send, NULL, 0), RH_ETIMEOUT);
+    tell(member, 1);
+}
+
+static void push_in_doubt(struct member *member, char *data, const uint64_t *word)
+{
+    struct rh_request *send, *receive;
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_isend(member->msg, 1, TAG, data, LENGTH, &send));
+        look_until(member, has_pushed);
+        give_up(member, send);
+        await(member, word, 1);
+        look_until(member, has_no_names_out);
+        tell(member, 2);
+        return;
+    }
+    const struct stream *stream = &member->msg->mail->rendezvous->stream[0];
+    MEMBER_OK(member, rh_probe(member->msg, 0, TAG, NULL, RH_TIMEOUT_DEFAULT));
+    MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
+    await(member, word, 1); /* and answer nothing meanwhile */
+    await_end(member, receive);
+    MEMBER_CHECK(member, stream->is_used && stream->is_held);
+    tell(member, 1);
+    look_until(member, has_free_stream);
+    await(member, word, 2);
+}
+
+static void told_in_doubt(struct member *member, char *data, const uint64_t *word)
+{
+    struct rh_request *send, *receive;
+    if (member->rank == 0) {
+        MEMBER_OK(member, rh_isend(member->msg, 1, TAG, data, LENGTH, &send));
+        await_politely(member, word, 1);
+        give_up(member, send);
+        await_politely(member, word, 2);
+        MEMBER_CHECK(member, has_names_out(member->msg->mail));
+        return;
+    }
+    MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
+    look_until(member, has_told);
+    tell(member, 1);
+    await_end(member, receive);
+    MEMBER_CHECK(member, member->msg->mail->rendezvous->stream[0].owes_ack);
+    tell(member, 2);
+    await(member, word, 1);
+}
+
 static void send_late(struct member *member, char *data)
 {
     _Static_assert(MIDDLE > INBOX_LENGTH && MIDDLE <= BLOCK_LENGTH, "its way depends on the lane");
@@ -113,6 +208,10 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     MEMBER_OK(&member, rh_segment_wait(member.job, 1 - member.rank, SID_TURN, RH_TIMEOUT_DEFAULT));
     if (strcmp(name, "late") == 0) {
         send_late(&member, data);
+    } else if (strcmp(name, "doubt") == 0) {
+        push_in_doubt(&member, data, word);
+    } else if (strcmp(name, "told") == 0) {
+        told_in_doubt(&member, data, word);
     } else if (member.rank == 0) {
         give_up_sends(&member, data, word);
         memset(data, 7, LENGTH);
@@ -124,7 +223,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
     }
     tell(&member, ROUNDS + 1);
     await(&member, word, ROUNDS + 1);
-    MEMBER_CHECK(&member, member.msg->mail->long_count == 0); /* or short ones would go slowly */
+    if (strcmp(name, "told") != 0) /* or short ones would go slowly */
+        MEMBER_CHECK(&member, member.msg->mail->long_count == 0);
     free(data);
     member_end(&member);
     return 0;

@@ -3,9 +3,8 @@
  * What the firmware adds to the hardware: locks, time-outs, what it does with modules that it has
  * stopped.
  */
+#include "lock.h"
 #include "node.h"
-
-#include "sim/process/lock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -67,130 +67,50 @@ static int early_fcntl(int fd, int command, ...)
     return (int)KERNEL(fcntl, fd, command, argument);
 }
 
-static ssize_t early_read(int fd, void *buffer, size_t length)
-{
-    return KERNEL(read, fd, buffer, length);
-}
+/* Defines what has no more to do than to ask the kernel. */
+#define EARLY(type, name, parameters, call, ...)                                                   \
+    static type early_##name parameters                                                            \
+    {                                                                                              \
+        return (type)KERNEL(call, __VA_ARGS__);                                                    \
+    }
 
-static ssize_t early_pread(int fd, void *buffer, size_t length, off_t offset)
-{
-    return KERNEL(pread64, fd, buffer, length, offset);
-}
-
-static ssize_t early_readv(int fd, const struct iovec *parts, int part_count)
-{
-    return KERNEL(readv, fd, parts, part_count);
-}
-
-static ssize_t early_preadv(int fd, const struct iovec *parts, int part_count, off_t offset)
-{
-    return KERNEL(preadv, fd, parts, part_count, offset);
-}
-
-static ssize_t early_preadv2(int fd, const struct iovec *parts, int part_count, off_t offset,
-                             int flags)
-{
-    return KERNEL(preadv2, fd, parts, part_count, offset, 0, flags);
-}
-
-static off_t early_lseek(int fd, off_t offset, int whence)
-{
-    return KERNEL(lseek, fd, offset, whence);
-}
-
-static int early_close(int fd)
-{
-    return (int)KERNEL(close, fd);
-}
-
-static int early_close_range(unsigned first, unsigned last, int flags)
-{
-    return (int)KERNEL(close_range, first, last, flags);
-}
-
-static int early_dup(int fd)
-{
-    return (int)KERNEL(dup, fd);
-}
-
-static int early_dup2(int fd, int target)
-{
-    return (int)KERNEL(dup2, fd, target);
-}
-
-static int early_dup3(int fd, int target, int flags)
-{
-    return (int)KERNEL(dup3, fd, target, flags);
-}
-
-static int early_flock(int fd, int operation)
-{
-    return (int)KERNEL(flock, fd, operation);
-}
-
-static void *early_mmap(void *address, size_t length, int protection, int flags, int fd,
-                        off_t offset)
-{
-    return (void *)KERNEL(mmap, address, length, protection, flags, fd, offset);
-}
-
-static ssize_t early_sendfile(int out, int in, off_t *offset, size_t length)
-{
-    return KERNEL(sendfile, out, in, offset, length);
-}
-
-static ssize_t early_copy(int in, off_t *in_offset, int out, off_t *out_offset, size_t length,
-                          unsigned flags)
-{
-    return KERNEL(copy_file_range, in, in_offset, out, out_offset, length, flags);
-}
-
-static ssize_t early_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t length,
-                            unsigned flags)
-{
-    return KERNEL(splice, in, in_offset, out, out_offset, length, flags);
-}
-
-static ssize_t early_readahead(int fd, off_t offset, size_t length)
-{
-    return KERNEL(readahead, fd, offset, length);
-}
-
-static int early_truncate(const char *path, off_t length)
-{
-    return (int)KERNEL(truncate, path, length);
-}
-
-static int early_renameat2(int folder, const char *path, int to_folder, const char *to,
-                           unsigned flags)
-{
-    return (int)KERNEL(renameat2, folder, path, to_folder, to, flags);
-}
-
-static int early_unlinkat(int folder, const char *path, int flags)
-{
-    return (int)KERNEL(unlinkat, folder, path, flags);
-}
-
-static int early_chdir(const char *path)
-{
-    return (int)KERNEL(chdir, path);
-}
-
-static int early_fchdir(int fd)
-{
-    return (int)KERNEL(fchdir, fd);
-}
-
-static int early_execve(const char *path, char *const *arguments, char *const *environment)
-{
-    return (int)KERNEL(execve, path, arguments, environment);
-}
-
-static int early_unshare(int flags)
-{
-    return (int)KERNEL(unshare, flags);
-}
+EARLY(ssize_t, read, (int fd, void *buffer, size_t length), read, fd, buffer, length)
+EARLY(ssize_t, pread, (int fd, void *buffer, size_t length, off_t offset), pread64, fd, buffer,
+      length, offset)
+EARLY(ssize_t, readv, (int fd, const struct iovec *parts, int part_count), readv, fd, parts,
+      part_count)
+EARLY(ssize_t, preadv, (int fd, const struct iovec *parts, int part_count, off_t offset), preadv,
+      fd, parts, part_count, offset)
+EARLY(ssize_t, preadv2,
+      (int fd, const struct iovec *parts, int part_count, off_t offset, int flags), preadv2, fd,
+      parts, part_count, offset, 0, flags)
+EARLY(off_t, lseek, (int fd, off_t offset, int whence), lseek, fd, offset, whence)
+EARLY(int, close, (int fd), close, fd)
+EARLY(int, close_range, (unsigned first, unsigned last, int flags), close_range, first, last, flags)
+EARLY(int, dup, (int fd), dup, fd)
+EARLY(int, dup2, (int fd, int target), dup2, fd, target)
+EARLY(int, dup3, (int fd, int target, int flags), dup3, fd, target, flags)
+EARLY(int, flock, (int fd, int operation), flock, fd, operation)
+EARLY(void *, mmap, (void *address, size_t length, int protection, int flags, int fd, off_t offset),
+      mmap, address, length, protection, flags, fd, offset)
+EARLY(ssize_t, sendfile, (int out, int in, off_t *offset, size_t length), sendfile, out, in, offset,
+      length)
+EARLY(ssize_t, copy,
+      (int in, off_t *in_offset, int out, off_t *out_offset, size_t length, unsigned flags),
+      copy_file_range, in, in_offset, out, out_offset, length, flags)
+EARLY(ssize_t, splice,
+      (int in, off_t *in_offset, int out, off_t *out_offset, size_t length, unsigned flags), splice,
+      in, in_offset, out, out_offset, length, flags)
+EARLY(ssize_t, readahead, (int fd, off_t offset, size_t length), readahead, fd, offset, length)
+EARLY(int, truncate, (const char *path, off_t length), truncate, path, length)
+EARLY(int, renameat2, (int folder, const char *path, int to_folder, const char *to, unsigned flags),
+      renameat2, folder, path, to_folder, to, flags)
+EARLY(int, unlinkat, (int folder, const char *path, int flags), unlinkat, folder, path, flags)
+EARLY(int, chdir, (const char *path), chdir, path)
+EARLY(int, fchdir, (int fd), fchdir, fd)
+EARLY(int, execve, (const char *path, char *const *arguments, char *const *environment), execve,
+      path, arguments, environment)
+EARLY(int, unshare, (int flags), unshare, flags)
 
 struct real real = {
     .openat = early_openat,

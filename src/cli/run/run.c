@@ -116,21 +116,6 @@ const struct cli_option run_options[] = {
     CLI_OPTIONS_END,
 };
 
-static int start(const struct settings *settings)
-{
-    int status = 0;
-    launch.nic = setting_text(settings, SETTING_NIC);
-    launch.environ = environ;
-    launch.settings = settings;
-    launch.server = &martini_server;
-    if (hosts.launch.count > 0) {
-        hosts.launch.cyclic = map == 1;
-        status = run_hosts_finish(&hosts, settings);
-        launch.hosts = &hosts.launch;
-    }
-    return status == 0 ? launch_run(&launch) : status;
-}
-
 int run_job(const struct run_kind *kind, char **argv)
 {
     struct settings settings;
@@ -145,7 +130,18 @@ int run_job(const struct run_kind *kind, char **argv)
     if (!wrapped)
         return LAUNCH_STATUS_FAILED;
     launch.argv = wrapped;
-    int status = start(&settings);
+    launch.nic = setting_text(&settings, SETTING_NIC);
+    launch.environ = environ;
+    launch.settings = &settings;
+    launch.server = &martini_server;
+    int status = 0;
+    if (hosts.launch.count > 0) {
+        hosts.launch.cyclic = map == 1;
+        status = run_hosts_finish(&hosts, &settings);
+        launch.hosts = &hosts.launch;
+    }
+    if (status == 0)
+        status = launch_run(&launch);
     if (wrapped != argv)
         free(wrapped);
     run_hosts_free(&hosts);

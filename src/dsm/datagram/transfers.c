@@ -68,7 +68,7 @@ static int repeat(struct datagram *datagram, struct batch *batch, char *room, in
                 result = datagram_send(datagram, &batch->transfer[i], room);
         if (result == 0)
             result = rh_wait_until(job, &until);
-        if (result == RH_ETIMEOUT && dsm_left_ns(datagram->dsm, deadline_ns) == 0)
+        if (result == RH_ETIMEOUT && rma_left_ns(datagram->dsm->job, deadline_ns) == 0)
             return error_set(RH_ETIMEOUT, until.from,
                              "datagrams to rank %d are not answered; is it stopped?", until.from);
         if (until.timeout_ns < REPEAT_MOST_NS)

@@ -253,6 +253,13 @@ int bench_bandwidth_ping(struct bench_run *run, bench_chunk chunk, double *figur
 /* Rank 0 sends blocks to rank 1, each written anew before the clock runs: GB/s. */
 int bench_bandwidth_fresh(struct bench_run *run, bench_chunk chunk, double *figure);
 
+/* Defines what a case measures: a chunk, by one of the ways above to time it. */
+#define BENCH_MEASURE(name, timing, ...)                                                           \
+    int name(struct bench_run *run, double *figure)                                                \
+    {                                                                                              \
+        return timing(run, __VA_ARGS__, figure);                                                   \
+    }
+
 static inline uint64_t *bench_word(char *memory, uint64_t offset)
 {
     return (uint64_t *)(void *)(memory + offset);

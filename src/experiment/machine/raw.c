@@ -61,15 +61,8 @@ static int trip_lines_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
-int raw_trip(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, trip_chunk, figure);
-}
-
-int raw_trip_lines(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, trip_lines_chunk, figure);
-}
+BENCH_MEASURE(raw_trip, bench_one_way, trip_chunk)
+BENCH_MEASURE(raw_trip_lines, bench_one_way, trip_lines_chunk)
 
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
@@ -114,20 +107,9 @@ static int process_write_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
-int raw_copy(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth(run, copy_chunk, figure);
-}
-
-int raw_copy_ping(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth_ping(run, copy_ping_chunk, figure);
-}
-
-int raw_process_write(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth(run, process_write_chunk, figure);
-}
+BENCH_MEASURE(raw_copy, bench_bandwidth, copy_chunk)
+BENCH_MEASURE(raw_copy_ping, bench_bandwidth_ping, copy_ping_chunk)
+BENCH_MEASURE(raw_process_write, bench_bandwidth, process_write_chunk)
 
 /* ---- Atomics -------------------------------------------------------------------------------- */
 
@@ -176,17 +158,6 @@ static int store_fence_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
-int raw_atomic_trip(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, atomic_trip_chunk, figure);
-}
-
-int raw_atomic(struct bench_run *run, double *figure)
-{
-    return bench_time(run, atomic_chunk, 1000, figure);
-}
-
-int raw_store_fence(struct bench_run *run, double *figure)
-{
-    return bench_time(run, store_fence_chunk, 1000, figure);
-}
+BENCH_MEASURE(raw_atomic_trip, bench_one_way, atomic_trip_chunk)
+BENCH_MEASURE(raw_atomic, bench_time, atomic_chunk, 1000)
+BENCH_MEASURE(raw_store_fence, bench_time, store_fence_chunk, 1000)

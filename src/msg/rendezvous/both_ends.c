@@ -82,10 +82,21 @@ uint64_t both_ends_moved(const struct both_ends *part)
 
 void both_ends_begin(struct rh_request *send, const struct cts *cts)
 {
+    ASSERT(send->out.has_cts && send->out.way == WAY_BOTH_ENDS);
     send->out.both_ends = (struct both_ends){.owner = send->rank,
                                              .stream = cts->stream,
                                              .length = send->length,
                                              .first = cts->first_chunk};
+}
+
+struct doubtful both_ends_place(const struct rh_request *send)
+{
+    const struct both_ends *part = &send->out.both_ends;
+    uint64_t claimed = offsetof(struct stream_memory, claimed);
+    uint64_t pushed = offsetof(struct stream_memory, pushed);
+    return (struct doubtful){.at = word_at(part, claimed).offset,
+                             .length = sizeof(uint64_t),
+                             .notice_at = word_at(part, pushed).offset};
 }
 
 static int push_claimed(struct mail *mail, const struct rh_request *send)
@@ -191,6 +202,7 @@ static int take_one(struct mail *mail, struct stream *stream)
 
 int both_ends_pull(struct mail *mail, struct stream *stream)
 {
+    ASSERT(stream->is_used && stream->way == WAY_BOTH_ENDS);
     const struct both_ends *part = &stream->both_ends;
     int result = take_one(mail, stream);
     if (result < 0)

@@ -24,7 +24,8 @@ struct stream_memory {
 struct stream {
     bool is_used;
     bool is_held;      /* the sender may push something again, and will say when it does not */
-    bool is_over;      /* the message is, but not that */
+    bool is_over;      /* the message is, but not that, or a word of ours is under way */
+    bool owes_ack;     /* the sender has given up, and is told so when that has come */
     bool is_attached;  /* both ends: the buffer is open to the sender */
     bool is_withdrawn; /* both ends: the sender has given up, and will say so */
     enum way way;
@@ -38,6 +39,29 @@ struct stream {
     struct both_ends both_ends;
 };
 
+/* Memory of a stream that a push in doubt may still write. */
+struct doubtful {
+    uint64_t at, length; /* in MSG_SID_BLOCKS */
+    uint64_t notice_at;
+};
+
+/* A message that its sender has given up. */
+struct withdrawal {
+    int rank; /* + 1: of the receiver, until that has been heard; 0: there is none */
+    enum withdrawal_step {
+        WITHDRAW_WAIT, /* for a CTS, or for the answer */
+        WITHDRAW_HOLD,
+        WITHDRAW_TELL,
+        WITHDRAW_OVERWRITE,
+        WITHDRAW_LET_GO
+    } step; /* what is to be done next */
+    enum hold hold;
+    uint64_t send_id;
+    struct doubtful doubtful; /* nothing if its length is 0 */
+    bool is_pushing;          /* over that */
+    struct rh_done push;
+};
+
 struct rendezvous {
     struct stream_memory *memory; /* STREAM_COUNT of them, made for the first message */
     struct stream stream[STREAM_COUNT];
@@ -45,12 +69,8 @@ struct rendezvous {
     struct list sending;             /* sends whose RTS is out */
     uint64_t names[SENDS_MOST / 64]; /* set: place is in use */
     uint64_t name_count;             /* given so far: makes the names differ */
-    struct {
-        int rank; /* + 1: given up, but that receiver does not know yet; 0: not so */
-        uint64_t send_id;
-        bool is_untold; /* there was no memory to tell it */
-    } withdrawn[SENDS_MOST];
-    uint32_t untold_count;
+    struct withdrawal withdrawn[SENDS_MOST];
+    uint32_t withdraw_count; /* of which something is to be done */
 };
 
 /* ---- name.c --------------------------------------------------------------------------------- */
@@ -76,15 +96,18 @@ void name_give(struct mail *mail, uint64_t send_id);
 /* Chunks of a message of ours that its receiver is done with, or DONE_ALL. */
 uint32_t name_done(const struct mail *mail, uint64_t send_id);
 
-/* The message is given up; its name is free when rank has heard. */
-void name_withdraw(struct mail *mail, int rank, uint64_t send_id);
-bool name_is_withdrawn(const struct mail *mail, int rank, uint64_t send_id);
-/* Tell rank that it is, now or when there is memory for it. */
-void name_tell_withdrawn(struct mail *mail, uint64_t send_id);
-/* Go on with those that could not be told. */
-void name_tell_untold(struct mail *mail);
+/* The message is given up, and its receiver told if it counts on it; its name is free when that has
+ * been heard, and nothing of it is in doubt. */
+void name_withdraw(struct mail *mail, const struct rh_request *send);
+/* One that is under way, or NULL. */
+struct withdrawal *name_withdrawn(struct mail *mail, int rank, uint64_t send_id);
+/* Its receiver has heard. */
+void name_take_ack(struct mail *mail, int rank, uint64_t send_id);
+/* Go on with withdrawals. */
+void name_progress(struct mail *mail);
 /* Those that wait for ranks that are gone. */
 void name_end_gone(struct mail *mail);
+void name_close(struct mail *mail);
 
 /* Post a control slot that says no more than a name. False: there is no memory to remember it. */
 bool name_post(struct mail *mail, int rank, enum slot_kind kind, uint64_t send_id);
@@ -122,21 +145,23 @@ static inline bool is_closed(int result)
 }
 
 uint64_t ring_chunk_count(uint64_t length);
-void ring_begin(struct ring_out *ring, const struct cts *cts);
 int ring_push(struct mail *mail, struct rh_request *send);
 /* Whether a chunk whose only push is in doubt has come, as its receiver counts; then it is over. */
 bool ring_has_come(const struct mail *mail, struct rh_request *send);
+/* What a push of the next chunk writes. */
+struct doubtful ring_place(const struct rh_request *send);
+/* Tell the sender what has been copied out; whether it knows. */
+bool ring_tell(struct mail *mail, struct stream *stream);
 /* 0: copied out, and the sender knows. */
 int ring_take(struct mail *mail, struct stream *stream);
-uint64_t ring_moved(uint64_t chunk);
-
-int pull_message(struct mail *mail, struct rh_request *receive);
 
 uint64_t both_ends_chunk_count(uint64_t length);
 /* Whether the sender should offer its help. */
 bool both_ends_pays(const struct mail *mail, const struct rh_request *send);
 void both_ends_begin(struct rh_request *send, const struct cts *cts);
 int both_ends_push(struct mail *mail, struct rh_request *send);
+/* What the push of a chunk writes beside the buffer, which its receiver closes. */
+struct doubtful both_ends_place(const struct rh_request *send);
 /* Open the receive's buffer to the sender. */
 int both_ends_attach(struct mail *mail, struct stream *stream);
 /* It is its program's again. */

@@ -21,6 +21,7 @@ static int make_memory(struct mail *mail)
 static struct stream *take_stream(struct mail *mail, struct rh_request *receive)
 {
     uint64_t length = receive->in.rts.length;
+    ASSERT(mail->rendezvous->memory);
     struct stream *stream = mail->rendezvous->stream;
     struct stream *end = stream + STREAM_COUNT;
     while (stream < end && stream->is_used)
@@ -44,6 +45,7 @@ static struct stream *take_stream(struct mail *mail, struct rh_request *receive)
 
 static void give_stream(struct mail *mail, struct stream *stream)
 {
+    ASSERT(stream->is_used && mail->long_count > 0);
     both_ends_detach(mail, stream);
     post_withdraw(mail, &stream->told);
     stream->is_used = false;
@@ -95,6 +97,23 @@ static bool tell_all(struct mail *mail, int source, uint64_t send_id)
                      done_word(send_id, DONE_ALL));
 }
 
+/* The sender gives the memory another message once it has heard that this one is here, and it may
+ * have heard although we do not know it: what was pulled is not pulled again. */
+static int pull_message(struct mail *mail, struct rh_request *receive)
+{
+    const struct rts *rts = &receive->in.rts;
+    size_t part = rts->length < receive->length ? rts->length : receive->length;
+    if (receive->in.is_pulled)
+        return receive->in.pull_result;
+    int result = rh_pull(mail->job, rh_at(receive->status.source, rts->pull_sid, 0),
+                         receive->buffer, part);
+    if (is_for_later(result))
+        return RH_EAGAIN;
+    receive->in.is_pulled = true;
+    receive->in.pull_result = result;
+    return result;
+}
+
 /* False: not now. */
 static bool pull(struct mail *mail, struct rh_request *receive)
 {
@@ -119,6 +138,7 @@ static bool begin(struct mail *mail, struct rh_request *receive)
 
 int rendezvous_receive(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_PENDING && receive->in.record);
     const struct rts *rts = &receive->in.rts;
     int result = rts->pull_sid != 0 ? 0 : make_memory(mail);
     if (result < 0)
@@ -142,22 +162,39 @@ int rendezvous_receive(struct mail *mail, struct rh_request *receive)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
+/* The message is over: free its stream if neither end writes any more. A sender that has given up
+ * uses the word for another message when it has heard, so what we tell there comes first. */
+static void settle(struct mail *mail, struct stream *stream)
+{
+    ASSERT(stream->is_over && !stream->receive && !stream->is_attached);
+    if (!ring_tell(mail, stream))
+        return;
+    if (stream->owes_ack &&
+        !name_post(mail, stream->source, SLOT_WITHDRAW_ACK, stream->rts.send_id))
+        return;
+    stream->owes_ack = false;
+    if (likely(!stream->is_held))
+        give_stream(mail, stream);
+}
+
 static void close_stream(struct mail *mail, struct stream *stream, int result)
 {
     struct rh_request *receive = stream->receive;
+    both_ends_detach(mail, stream);
     stream->receive = NULL;
     stream->is_over = true;
-    if (likely(!stream->is_held))
-        give_stream(mail, stream);
+    settle(mail, stream);
     if (receive)
         end(mail, receive, result);
 }
 
-/* The sender writes no more, or has nothing more to say. */
-static void free_stream(struct mail *mail, struct stream *stream, int result)
+/* Its sender is gone. */
+static void end_stream(struct mail *mail, struct stream *stream)
 {
-    stream->is_held = false;
-    close_stream(mail, stream, result);
+    struct rh_request *receive = stream->receive;
+    give_stream(mail, stream);
+    if (receive)
+        end(mail, receive, RH_EDEAD);
 }
 
 static void leave_matched(struct mail *mail, struct rh_request *receive)
@@ -172,11 +209,13 @@ static void abandon_stream(struct mail *mail, struct stream *stream)
     stream->receive = NULL;
     both_ends_detach(mail, stream);
     if (mail->peer[stream->source].is_gone)
-        free_stream(mail, stream, 0);
+        end_stream(mail, stream);
 }
 
 bool rendezvous_abandon(struct mail *mail, struct rh_request *receive)
 {
+    ASSERT(receive->state == STATE_UNDERWAY);
+    ASSERT(!receive->in.stream || receive->in.stream->receive == receive);
     if (receive->in.stream) {
         abandon_stream(mail, receive->in.stream);
         return false;
@@ -200,9 +239,11 @@ static struct stream *find_stream(struct mail *mail, int source, uint64_t send_i
 bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id)
 {
     struct stream *stream = find_stream(mail, source, send_id);
-    if (stream)
-        free_stream(mail, stream, RH_ECANCELED);
-    return name_post(mail, source, SLOT_WITHDRAW_ACK, send_id);
+    if (!stream)
+        return name_post(mail, source, SLOT_WITHDRAW_ACK, send_id);
+    stream->owes_ack = true;
+    close_stream(mail, stream, RH_ECANCELED);
+    return true;
 }
 
 /* Who asks when the stream is closed needs no answer: all has come, and is told. */
@@ -222,7 +263,7 @@ void receive_take_let_go(struct mail *mail, int source, uint64_t send_id)
         return;
     stream->is_held = false;
     if (stream->is_over)
-        give_stream(mail, stream);
+        settle(mail, stream);
 }
 
 /* ---- Progress ------------------------------------------------------------------------------- */
@@ -248,8 +289,11 @@ void receive_progress(struct mail *mail)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
-        if (rendezvous->stream[i].is_used && !rendezvous->stream[i].is_over)
-            advance(mail, &rendezvous->stream[i]);
+        struct stream *stream = &rendezvous->stream[i];
+        if (stream->is_used && stream->is_over)
+            settle(mail, stream);
+        else if (stream->is_used)
+            advance(mail, stream);
     }
     for (struct rh_request *receive = rendezvous->matched.first, *next; receive; receive = next) {
         next = receive->next;
@@ -271,7 +315,7 @@ void receive_end_gone(struct mail *mail)
     for (uint32_t i = 0; i < STREAM_COUNT; i++) {
         struct stream *stream = &rendezvous->stream[i];
         if (stream->is_used && mail->peer[stream->source].is_gone)
-            free_stream(mail, stream, RH_EDEAD);
+            end_stream(mail, stream);
     }
 }
 

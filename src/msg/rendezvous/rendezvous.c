@@ -15,6 +15,7 @@ int rendezvous_open(struct mail *mail)
 void rendezvous_close(struct mail *mail)
 {
     receive_close(mail);
+    name_close(mail);
     if (mail->rendezvous->memory)
         rh_segment_detach(mail->job, MSG_SID_BLOCKS);
     free(mail->rendezvous);
@@ -33,8 +34,7 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
     case SLOT_WITHDRAW:
         return receive_take_withdraw(mail, source, send_id);
     case SLOT_WITHDRAW_ACK:
-        if (name_is_withdrawn(mail, source, send_id))
-            name_give(mail, send_id);
+        name_take_ack(mail, source, send_id);
         return true;
     case SLOT_HOLD:
         return receive_take_hold(mail, source, send_id);
@@ -50,15 +50,16 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
 
 void rendezvous_progress(struct mail *mail)
 {
+    ASSERT(turn_is_taken(&mail->turn));
     send_progress(mail);
     receive_progress(mail);
-    if (unlikely(mail->rendezvous->untold_count > 0))
-        name_tell_untold(mail);
+    if (unlikely(mail->rendezvous->withdraw_count > 0))
+        name_progress(mail);
 }
 
 static uint64_t moved(enum way way, uint64_t chunk, const struct both_ends *both_ends)
 {
-    return way == WAY_RING ? ring_moved(chunk) : both_ends_moved(both_ends);
+    return way == WAY_RING ? chunk * STREAM_BLOCK : both_ends_moved(both_ends);
 }
 
 uint64_t rendezvous_moved(const struct rh_request *request)

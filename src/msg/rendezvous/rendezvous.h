@@ -27,17 +27,16 @@
  *
  * A push that timed out may have landed, and whose memory it then is the sender does not know; it
  * may be lost, too, and must be made again. So the receiver is first asked to keep the stream
- * (`hold`, `held`) until the sender lets go of it.
+ * (`hold`, `held`) until the sender lets go of it; also by a sender that then gives up.
  *
  * Models: tests/model/pulled.pml (the word), joint.pml (both ends), hold.pml (pushes in doubt).
  *
- *   rendezvous.c  opening, news, progress      ring.c       chunks through blocks, both sides
- *   send.c        the sender: RTS to done      pull.c       all at one go, by the receiver
- *   receive.c     the receiver: picks, ends    both_ends.c  chunks that each end takes on
- *   name.c        names of messages, and withdrawals
+ *   rendezvous.c  opening, news, progress      name.c       names of messages, and withdrawals
+ *   send.c        the sender: RTS to done      ring.c       chunks through blocks, both sides
+ *   receive.c     the receiver: picks, pulls   both_ends.c  chunks that each end takes on
  *
- * send.c and receive.c decide; the three ways move bytes when asked and return how far it is, and
- * nobody here calls back into matching or progress.
+ * send.c and receive.c decide; the ways move bytes when asked and return how far it is, and nobody
+ * here calls back into matching or progress.
  */
 #ifndef MSG_RENDEZVOUS_RENDEZVOUS_H
 #define MSG_RENDEZVOUS_RENDEZVOUS_H

@@ -23,33 +23,31 @@ static size_t chunk_length(uint64_t length, uint64_t chunk)
     return left < STREAM_BLOCK ? (size_t)left : STREAM_BLOCK;
 }
 
-uint64_t ring_moved(uint64_t chunk)
-{
-    return chunk * STREAM_BLOCK;
-}
-
 /* ---- The sender ----------------------------------------------------------------------------- */
 
-void ring_begin(struct ring_out *ring, const struct cts *cts)
+struct doubtful ring_place(const struct rh_request *send)
 {
-    *ring = (struct ring_out){.stream = cts->stream, .first_chunk = cts->first_chunk};
+    const struct ring_out *ring = &send->out.ring;
+    uint64_t block = (ring->first_chunk + ring->chunk) % STREAM_BLOCKS;
+    uint64_t base = (uint64_t)ring->stream * sizeof(struct stream_memory);
+    return (struct doubtful){
+        .at = base + offsetof(struct stream_memory, block) + block * STREAM_BLOCK,
+        .length = chunk_length(send->length, ring->chunk),
+        .notice_at = base + offsetof(struct stream_memory, arrived) + block * 8};
 }
 
 /* Begin with the next chunk. However long it takes, it is gone on with. */
 static int push_chunk(struct mail *mail, struct rh_request *send)
 {
     struct ring_out *ring = &send->out.ring;
-    uint64_t number = ring->first_chunk + ring->chunk;
-    uint64_t block = number % STREAM_BLOCKS;
-    uint64_t base = (uint64_t)ring->stream * sizeof(struct stream_memory);
-    uint64_t data_at = base + offsetof(struct stream_memory, block) + block * STREAM_BLOCK;
-    uint64_t notice_at = base + offsetof(struct stream_memory, arrived) + block * 8;
-    struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, notice_at),
-                               .value = number + 1};
-    int result = rma_push_notify_start(mail->job, rh_at(send->rank, MSG_SID_BLOCKS, data_at),
-                                       send->buffer + ring->chunk * STREAM_BLOCK,
-                                       chunk_length(send->length, ring->chunk), &notice,
-                                       &ring->push);
+    ASSERT(!ring->is_pushing);
+    ASSERT(ring->chunk < ring_chunk_count(send->length));
+    struct doubtful place = ring_place(send);
+    struct rh_notice notice = {.word = rh_at(send->rank, MSG_SID_BLOCKS, place.notice_at),
+                               .value = ring->first_chunk + ring->chunk + 1};
+    int result = rma_push_notify_start(mail->job, rh_at(send->rank, MSG_SID_BLOCKS, place.at),
+                                       send->buffer + ring->chunk * STREAM_BLOCK, place.length,
+                                       &notice, &ring->push);
     ring->is_pushing = result == 0;
     return result;
 }
@@ -108,7 +106,7 @@ static void take_chunk(struct stream *stream, const char *block)
     stream->chunk++;
 }
 
-static bool tell_chunks(struct mail *mail, struct stream *stream)
+bool ring_tell(struct mail *mail, struct stream *stream)
 {
     uint64_t send_id = stream->rts.send_id;
     return post_word(mail, &stream->told, done_at(stream->source, send_id),
@@ -120,7 +118,7 @@ int ring_take(struct mail *mail, struct stream *stream)
     struct rendezvous *rendezvous = mail->rendezvous;
     struct stream_memory *memory = &rendezvous->memory[stream - rendezvous->stream];
     uint64_t total = ring_chunk_count(stream->rts.length);
-    bool is_told = tell_chunks(mail, stream);
+    bool is_told = ring_tell(mail, stream);
     while (stream->chunk < total) {
         uint64_t number = stream->first_chunk + stream->chunk;
         uint64_t block = number % STREAM_BLOCKS;
@@ -128,7 +126,7 @@ int ring_take(struct mail *mail, struct stream *stream)
         if (__atomic_load_n(&memory->arrived[block], __ATOMIC_ACQUIRE) != number + 1)
             return RH_EAGAIN;
         take_chunk(stream, memory->block[block]);
-        is_told = tell_chunks(mail, stream);
+        is_told = ring_tell(mail, stream);
     }
     return is_told ? 0 : RH_EAGAIN;
 }

@@ -3,7 +3,6 @@
  * The sender of a long message, from its RTS until the receiver has it or one of them gives up.
  */
 #include "msg/rendezvous/parts.h"
-#include "msg/wire.h"
 
 /* ---- RTS ------------------------------------------------------------------------------------ */
 
@@ -51,7 +50,7 @@ static void stop_moving(struct mail *mail, struct rh_request *send)
 {
     struct send_part *out = &send->out;
     if (out->has_cts && out->way == WAY_RING && out->ring.is_pushing) {
-        rh_withdraw(mail->job, &out->ring.push);
+        out->is_in_doubt |= rh_withdraw(mail->job, &out->ring.push) == RH_ECANCELED;
         out->ring.is_pushing = false;
     }
     if (out->rts.pull_sid)
@@ -71,6 +70,8 @@ static void release(struct mail *mail, struct rh_request *send)
 int rendezvous_send(struct mail *mail, struct rh_request *send)
 {
     struct slot_head head = {.tag = send->tag, .kind = SLOT_RTS, .length = sizeof(struct rts)};
+    ASSERT(send->state == STATE_PENDING);
+    ASSERT(send->rank != mail->rank);
     int result = make_rts(mail, send);
     if (result == 0)
         result = wire_slot(mail, send->rank, &head, &send->out.rts);
@@ -99,7 +100,7 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint64_t send_i
 bool send_take_cts(struct mail *mail, int source, const struct cts *cts)
 {
     struct rh_request *send = find_send(mail, source, cts->send_id);
-    if (name_is_withdrawn(mail, source, cts->send_id))
+    if (name_withdrawn(mail, source, cts->send_id))
         return name_post(mail, source, SLOT_WITHDRAW, cts->send_id);
     if (!send || send->out.has_cts || cts->stream >= STREAM_COUNT)
         return true;
@@ -108,7 +109,7 @@ bool send_take_cts(struct mail *mail, int source, const struct cts *cts)
     if (cts->is_both_ends)
         both_ends_begin(send, cts);
     else
-        ring_begin(&send->out.ring, cts);
+        send->out.ring = (struct ring_out){.stream = cts->stream, .first_chunk = cts->first_chunk};
     return true;
 }
 
@@ -116,24 +117,23 @@ bool send_take_cts(struct mail *mail, int source, const struct cts *cts)
 
 static void leave_list(struct mail *mail, struct rh_request *send)
 {
+    ASSERT(send->state == STATE_UNDERWAY && mail->long_count > 0);
     list_remove(&mail->rendezvous->sending, send);
     mail->long_count--;
 }
 
 void rendezvous_withdraw(struct mail *mail, struct rh_request *send)
 {
-    uint64_t send_id = send->out.rts.send_id;
     if (send->state == STATE_UNDERWAY)
         leave_list(mail, send);
     if (send->state == STATE_PENDING || mail->peer[send->rank].is_gone) {
         release(mail, send);
         return;
     }
+    ASSERT(send->out.has_rts);
     stop_moving(mail, send);
     send->out.has_rts = false;
-    name_withdraw(mail, send->rank, send_id);
-    if (send->out.has_cts)
-        name_tell_withdrawn(mail, send_id);
+    name_withdraw(mail, send);
 }
 
 static unsigned way_counter(const struct send_part *out)
@@ -177,9 +177,10 @@ static bool is_kept_back(struct mail *mail, struct rh_request *send)
 bool send_take_held(struct mail *mail, int source, uint64_t send_id)
 {
     struct rh_request *send = find_send(mail, source, send_id);
-    if (!send)
+    struct withdrawal *withdrawal = name_withdrawn(mail, source, send_id);
+    if (!send && !withdrawal)
         return name_post(mail, source, SLOT_LET_GO, send_id);
-    send->out.hold = HOLD_GIVEN;
+    *(send ? &send->out.hold : &withdrawal->hold) = HOLD_GIVEN;
     return true;
 }
 

@@ -243,18 +243,3 @@ int turn_addition_local(struct turns *turns, const struct turns *in_use, const i
     free(initial);
     return result;
 }
-
-int turn_addition_listed(struct turns *turns, const struct turn_pair *pairs, size_t pair_count,
-                         bool *accepted)
-{
-    double *initial = calloc(turns->net->channel_count + 1, sizeof(*initial));
-    if (!initial)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the channels");
-    struct order *order = NULL;
-    int result = order_create(&order, turns, initial);
-    for (size_t i = 0; result == 0 && i < pair_count; i++)
-        accepted[i] = order_turn_add(order, pairs[i].in, pairs[i].out);
-    order_destroy(order);
-    free(initial);
-    return result;
-}

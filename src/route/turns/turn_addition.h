@@ -22,10 +22,4 @@ struct turn_pair {
 int turn_addition_local(struct turns *turns, const struct turns *in_use, const int64_t *rank,
                         const struct turn_pair *pairs, size_t pair_count);
 
-/* The same from a given list of turn pairs in the order in which to try them: `in` and `out` are
- * channels that meet. Used by the tests for the paper's worked example. accepted[i] says what
- * became of each; turns that are not listed stay prohibited. */
-int turn_addition_listed(struct turns *turns, const struct turn_pair *pairs, size_t pair_count,
-                         bool *accepted);
-
 #endif

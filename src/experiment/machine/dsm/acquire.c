@@ -99,15 +99,8 @@ static int write_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int dsm_read_hit(struct bench_run *run, double *figure)
-{
-    return bench_time(run, read_chunk, HITS, figure);
-}
-
-int dsm_write_hit(struct bench_run *run, double *figure)
-{
-    return bench_time(run, write_chunk, HITS, figure);
-}
+BENCH_MEASURE(dsm_read_hit, bench_time, read_chunk, HITS)
+BENCH_MEASURE(dsm_write_hit, bench_time, write_chunk, HITS)
 
 /* ---- Ownership to and fro ------------------------------------------------------------------- */
 

@@ -151,10 +151,7 @@ static int barrier_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int pages_barrier(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, barrier_chunk, 200, figure);
-}
+BENCH_MEASURE(pages_barrier, bench_time_together, barrier_chunk, 200)
 
 /* A counter under a lock that both want: what a program with threads does most. */
 static int count_chunk(struct bench_run *run, unsigned count)
@@ -171,10 +168,7 @@ static int count_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int pages_lock_count(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, count_chunk, 200, figure);
-}
+BENCH_MEASURE(pages_lock_count, bench_time_together, count_chunk, 200)
 
 /* ---- Set up ---------------------------------------------------------------------------------- */
 

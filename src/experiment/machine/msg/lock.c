@@ -17,10 +17,7 @@ static int lock_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int msg_lock(struct bench_run *run, double *figure)
-{
-    return bench_time(run, lock_chunk, 1000, figure);
-}
+BENCH_MEASURE(msg_lock, bench_time, lock_chunk, 1000)
 
 /* First come, first served: they take turns, so an iteration is two hand-overs. */
 int msg_lock_contended(struct bench_run *run, double *figure)

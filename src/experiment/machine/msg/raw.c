@@ -83,10 +83,7 @@ static int ring_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
-int raw_ring_block(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth_fresh(run, ring_chunk, figure);
-}
+BENCH_MEASURE(raw_ring_block, bench_bandwidth_fresh, ring_chunk)
 
 /* ---- A stream of lines ---------------------------------------------------------------------- */
 
@@ -134,10 +131,7 @@ static int two_atomics_chunk(struct bench_run *run, unsigned count)
     return 0;
 }
 
-int raw_two_atomics(struct bench_run *run, double *figure)
-{
-    return bench_time(run, two_atomics_chunk, 1000, figure);
-}
+BENCH_MEASURE(raw_two_atomics, bench_time, two_atomics_chunk, 1000)
 
 /* The queue lock of Mellor-Crummey and Scott for two: the last requester stands in rank 1's memory
  * as rank + 1; each waits on a word of its own. */
@@ -241,12 +235,5 @@ unsigned bench_meetings(const struct bench_run *run)
     return run->size <= 2 ? 500 : run->size <= 16 ? 100 : 20;
 }
 
-int raw_barrier(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, barrier_chunk, bench_meetings(run), figure);
-}
-
-int raw_allreduce(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, allreduce_chunk, bench_meetings(run), figure);
-}
+BENCH_MEASURE(raw_barrier, bench_time_together, barrier_chunk, bench_meetings(run))
+BENCH_MEASURE(raw_allreduce, bench_time_together, allreduce_chunk, bench_meetings(run))

@@ -53,10 +53,7 @@ static int ping_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int msg_send_8(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, ping_chunk, figure);
-}
+BENCH_MEASURE(msg_send_8, bench_one_way, ping_chunk)
 
 /* ---- A stream ------------------------------------------------------------------------------- */
 
@@ -88,10 +85,7 @@ static int rate_chunk(struct bench_run *run, unsigned count)
     return result < 0 ? result : answer(run);
 }
 
-int msg_send_block(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth_fresh(run, block_chunk, figure);
-}
+BENCH_MEASURE(msg_send_block, bench_bandwidth_fresh, block_chunk)
 
 int msg_rate(struct bench_run *run, double *figure)
 {

@@ -44,12 +44,5 @@ static int allreduce_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int msg_barrier(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, barrier_chunk, bench_meetings(run), figure);
-}
-
-int msg_allreduce(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, allreduce_chunk, bench_meetings(run), figure);
-}
+BENCH_MEASURE(msg_barrier, bench_time_together, barrier_chunk, bench_meetings(run))
+BENCH_MEASURE(msg_allreduce, bench_time_together, allreduce_chunk, bench_meetings(run))

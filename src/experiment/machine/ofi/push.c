@@ -74,20 +74,9 @@ static int stream_chunk(struct bench_run *run, unsigned count)
     return active(run, stream_blocks, count);
 }
 
-int ofi_push_words(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, words_chunk, BENCH_OFI_WORDS, figure);
-}
-
-int ofi_push_blocks(struct bench_run *run, double *figure)
-{
-    return bench_blocks_together(run, blocks_chunk, BENCH_OFI_BLOCKS, figure);
-}
-
-int ofi_push_stream(struct bench_run *run, double *figure)
-{
-    return bench_blocks_together(run, stream_chunk, BENCH_OFI_BLOCKS, figure);
-}
+BENCH_MEASURE(ofi_push_words, bench_time_together, words_chunk, BENCH_OFI_WORDS)
+BENCH_MEASURE(ofi_push_blocks, bench_blocks_together, blocks_chunk, BENCH_OFI_BLOCKS)
+BENCH_MEASURE(ofi_push_stream, bench_blocks_together, stream_chunk, BENCH_OFI_BLOCKS)
 
 int ofi_send_open(struct bench_run *run)
 {

@@ -373,27 +373,8 @@ static int send_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int raw_ofi_words(struct bench_run *run, double *figure)
-{
-    return bench_time_together(run, words_chunk, BENCH_OFI_WORDS, figure);
-}
-
-int raw_ofi_blocks(struct bench_run *run, double *figure)
-{
-    return bench_blocks_together(run, blocks_chunk, BENCH_OFI_BLOCKS, figure);
-}
-
-int raw_ofi_stream(struct bench_run *run, double *figure)
-{
-    return bench_blocks_together(run, stream_chunk, BENCH_OFI_BLOCKS, figure);
-}
-
-int raw_ofi_inject(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, inject_chunk, figure);
-}
-
-int raw_ofi_send(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, send_chunk, figure);
-}
+BENCH_MEASURE(raw_ofi_words, bench_time_together, words_chunk, BENCH_OFI_WORDS)
+BENCH_MEASURE(raw_ofi_blocks, bench_blocks_together, blocks_chunk, BENCH_OFI_BLOCKS)
+BENCH_MEASURE(raw_ofi_stream, bench_blocks_together, stream_chunk, BENCH_OFI_BLOCKS)
+BENCH_MEASURE(raw_ofi_inject, bench_one_way, inject_chunk)
+BENCH_MEASURE(raw_ofi_send, bench_one_way, send_chunk)

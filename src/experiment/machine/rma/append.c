@@ -76,10 +76,7 @@ static int append_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int rma_append(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, append_chunk, figure);
-}
+BENCH_MEASURE(rma_append, bench_one_way, append_chunk)
 
 /* ---- Many senders --------------------------------------------------------------------------- */
 

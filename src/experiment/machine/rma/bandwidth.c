@@ -21,10 +21,7 @@ static int push_chunk(struct bench_run *run, unsigned count)
     return push_to(run, rh_at(run->peer, BENCH_SID, BENCH_BLOCK_AT), count);
 }
 
-int rma_push_block(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth(run, push_chunk, figure);
-}
+BENCH_MEASURE(rma_push_block, bench_bandwidth, push_chunk)
 
 /* To and fro: each side sends back what it received. */
 static int push_ping_chunk(struct bench_run *run, unsigned count)
@@ -47,10 +44,7 @@ static int push_ping_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int rma_push_ping(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth_ping(run, push_ping_chunk, figure);
-}
+BENCH_MEASURE(rma_push_ping, bench_bandwidth_ping, push_ping_chunk)
 
 /* ---- Attached memory ------------------------------------------------------------------------ */
 
@@ -75,7 +69,4 @@ static int push_attached_chunk(struct bench_run *run, unsigned count)
     return push_to(run, rh_at(run->peer, BENCH_SID_ATTACHED, 0), count);
 }
 
-int rma_push_attached(struct bench_run *run, double *figure)
-{
-    return bench_bandwidth(run, push_attached_chunk, figure);
-}
+BENCH_MEASURE(rma_push_attached, bench_bandwidth, push_attached_chunk)

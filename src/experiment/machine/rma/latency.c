@@ -46,10 +46,7 @@ static int store_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int rma_store(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, store_chunk, figure);
-}
+BENCH_MEASURE(rma_store, bench_one_way, store_chunk)
 
 /* ---- Push ----------------------------------------------------------------------------------- */
 
@@ -78,10 +75,7 @@ static int push_chunk(struct bench_run *run, unsigned count)
     return ping_word(run, count, rh_push);
 }
 
-int rma_push(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, push_chunk, figure);
-}
+BENCH_MEASURE(rma_push, bench_one_way, push_chunk)
 
 /* ---- Inline push ---------------------------------------------------------------------------- */
 
@@ -126,20 +120,14 @@ static int inline_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int rma_inline(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, inline_chunk, figure);
-}
+BENCH_MEASURE(rma_inline, bench_one_way, inline_chunk)
 
 static int inline_word_chunk(struct bench_run *run, unsigned count)
 {
     return ping_word(run, count, rh_push_inline);
 }
 
-int rma_inline_word(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, inline_word_chunk, figure);
-}
+BENCH_MEASURE(rma_inline_word, bench_one_way, inline_word_chunk)
 
 /* ---- Fetch-add, flush ----------------------------------------------------------------------- */
 
@@ -182,17 +170,6 @@ static int push_flush_chunk(struct bench_run *run, unsigned count)
     return result;
 }
 
-int rma_fetch_add_trip(struct bench_run *run, double *figure)
-{
-    return bench_one_way(run, fetch_add_trip_chunk, figure);
-}
-
-int rma_fetch_add(struct bench_run *run, double *figure)
-{
-    return bench_time(run, fetch_add_chunk, 1000, figure);
-}
-
-int rma_push_flush(struct bench_run *run, double *figure)
-{
-    return bench_time(run, push_flush_chunk, 1000, figure);
-}
+BENCH_MEASURE(rma_fetch_add_trip, bench_one_way, fetch_add_trip_chunk)
+BENCH_MEASURE(rma_fetch_add, bench_time, fetch_add_chunk, 1000)
+BENCH_MEASURE(rma_push_flush, bench_time, push_flush_chunk, 1000)

@@ -2,7 +2,7 @@
  *
  * See lock.h.
  */
-#include "sim/process/lock.h"
+#include "lock.h"
 
 static int ask(const struct process_lock *lock, enum chip_lock operation)
 {

@@ -3,8 +3,8 @@
  * LOCK and UNLOCK of the thesis (5.5.2), as a process on a simulated node uses them: a lock has a
  * number and a representative process, and a grant word in the memory of each process that uses it.
  */
-#ifndef SIM_PROCESS_LOCK_H
-#define SIM_PROCESS_LOCK_H
+#ifndef TESTS_SIM_LOCK_H
+#define TESTS_SIM_LOCK_H
 
 #include "sim/process/process.h"
 

@@ -10,7 +10,7 @@
 
 #define LEAST 8 /* items: the first few come one by one */
 
-bool array_set_room(void *array, size_t count, size_t item_bytes)
+bool array_room_set(void *array, size_t count, size_t item_bytes)
 {
     if (count > PTRDIFF_MAX / item_bytes)
         return false;
@@ -28,7 +28,7 @@ bool array_enlarge(void *array, size_t *room, size_t needed, size_t item_bytes)
     size_t wanted = *room < LEAST / 2 ? LEAST : 2 * *room;
     if (wanted < needed) /* or the double did not fit a number */
         wanted = needed;
-    if (!array_set_room(array, wanted, item_bytes))
+    if (!array_room_set(array, wanted, item_bytes))
         return false;
     *room = wanted;
     return true;

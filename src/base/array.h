@@ -19,18 +19,18 @@
  * another is cheap. New items are not cleared. False: no memory, or more bytes than there can be;
  * then array and room are as they were. array: of type `T **`; room: `size_t *`. */
 #define array_grow(array, room, needed)                                                            \
-    array_make_room((array), (room), (needed), sizeof(**(array)))
+    array_room_make((array), (room), (needed), sizeof(**(array)))
 
 /* Room for exactly this many, at least one: of an array that rarely grows, and with nothing beyond.
  */
-#define array_resize(array, count) array_set_room((array), (count), sizeof(**(array)))
+#define array_resize(array, count) array_room_set((array), (count), sizeof(**(array)))
 
-bool array_set_room(void *array, size_t count, size_t item_bytes);
+bool array_room_set(void *array, size_t count, size_t item_bytes);
 
-/* The rare half of array_make_room(). */
+/* The rare half of array_room_make(). */
 bool array_enlarge(void *array, size_t *room, size_t needed, size_t item_bytes);
 
-static inline bool array_make_room(void *array, size_t *room, size_t needed, size_t item_bytes)
+static inline bool array_room_make(void *array, size_t *room, size_t needed, size_t item_bytes)
 {
     return needed <= *room || array_enlarge(array, room, needed, item_bytes);
 }

@@ -17,10 +17,10 @@
 
 #include <sched.h>
 
-#define REST_YIELDS   100
-#define REST_NS       (50 * NS_PER_US)
-#define REST_LEAST_NS (100 * NS_PER_US)
-#define REST_MOST_NS  (4 * NS_PER_MS)
+#define REST_YIELDS 100
+#define REST_NS     (50 * NS_PER_US)
+#define REST_MIN_NS (100 * NS_PER_US)
+#define REST_MAX_NS (4 * NS_PER_MS)
 
 struct rest {
     unsigned times;
@@ -42,9 +42,7 @@ static inline void rest_once(struct rest *rest)
 static inline int64_t rest_between_ns(int64_t waited_ns)
 {
     int64_t share_ns = waited_ns / 8;
-    return share_ns < REST_LEAST_NS  ? REST_LEAST_NS
-           : share_ns > REST_MOST_NS ? REST_MOST_NS
-                                     : share_ns;
+    return share_ns < REST_MIN_NS ? REST_MIN_NS : share_ns > REST_MAX_NS ? REST_MAX_NS : share_ns;
 }
 
 #endif

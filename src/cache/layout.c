@@ -11,11 +11,11 @@
 
 bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_length)
 {
-    if (block_length < CACHE_BLOCK_LEAST || block_length > CACHE_BLOCK_MOST ||
+    if (block_length < CACHE_BLOCK_MIN || block_length > CACHE_BLOCK_MAX ||
         (block_length & (block_length - 1)) != 0)
         return false;
     uint64_t chunk_count = bytes / block_length;
-    if (chunk_count < 2 || chunk_count * CACHE_PARTS > CACHE_SLOTS_MOST)
+    if (chunk_count < 2 || chunk_count * CACHE_PARTS > CACHE_SLOTS_MAX)
         return false;
     *shape = (struct cache_shape){.block_length = block_length,
                                   .chunk_count = (uint32_t)chunk_count,

@@ -26,12 +26,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define CACHE_MAGIC       0x6f636e6174656e31u
-#define CACHE_VERSION     4u
-#define CACHE_PARTS       8u /* a chunk of the arena holds one block, or so many small objects */
-#define CACHE_BLOCK_LEAST (64u << 10)
-#define CACHE_BLOCK_MOST  (64u << 20)
-#define CACHE_SLOTS_MOST  ((1u << 22) - 1) /* a cell of the directory has 22 bits for it */
+#define CACHE_MAGIC     0x6f636e6174656e31u
+#define CACHE_VERSION   4u
+#define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
+#define CACHE_BLOCK_MIN (64u << 10)
+#define CACHE_BLOCK_MAX (64u << 20)
+#define CACHE_SLOTS_MAX ((1u << 22) - 1) /* a cell of the directory has 22 bits for it */
 
 #define CACHE_ENTRIES 8 /* words in a bucket of the index: a cache line */
 
@@ -103,10 +103,10 @@ static inline uint32_t cache_watch_index(const struct cache_shape *shape, uint64
 
 enum cache_agent_state { CACHE_AGENT_STARTING, CACHE_AGENT_READY, CACHE_AGENT_GONE };
 
-#define CACHE_PATHS_MOST   16
-#define CACHE_PATH_LENGTH  256
-#define CACHE_DEVICES_MOST 128
-#define CACHE_STRIPES      16
+#define CACHE_PATHS_MAX   16
+#define CACHE_PATH_LENGTH 256
+#define CACHE_DEVICES_MAX 128
+#define CACHE_STRIPES     16
 
 /* A file system with cached files. */
 struct cache_device {
@@ -124,10 +124,10 @@ struct cache_card {
     uint64_t magic;
     int64_t settle_ns;   /* a file that changed less than that ago is not cached */
     int64_t patience_ns; /* a request is given up after that */
-    uint32_t ahead_most; /* blocks that are read ahead */
+    uint32_t ahead_max;  /* blocks that are read ahead */
     uint32_t path_count;
-    struct cache_path path[CACHE_PATHS_MOST];
-    struct cache_device device[CACHE_DEVICES_MOST];
+    struct cache_path path[CACHE_PATHS_MAX];
+    struct cache_device device[CACHE_DEVICES_MAX];
     _Alignas(64) _Atomic uint32_t agent_state; /* a futex */
     _Atomic int32_t agent_pid;
     _Atomic uint32_t stop; /* the program has ended */

@@ -5,7 +5,7 @@
  */
 #include "cli/cli.h"
 #include "cli/incomplete.h"
-#include "job/manager/steward_run.h"
+#include "job/manager/manager_process_run.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void *json_memory(size_t length)
 
 int main(int argc, char **argv)
 {
-    steward_bring(&rh_steward_body); /* it is in this program: nothing to load */
+    manager_process_bring(&rh_manager_process_body); /* it is in this program: nothing to load */
     json_set_alloc_funcs(json_memory, free);
     int status = incomplete_status(cli_call(argc, argv));
     /* A full disk or a closed pipe must not look like success to a script. */

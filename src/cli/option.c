@@ -98,7 +98,7 @@ static void allowed_text(const struct cli_option *option, char *text, size_t roo
         snprintf(text, room, "a duration from %s to %s", time_text(from, option->least),
                  time_text(to, option->most));
     else if (option->kind == CLI_KIND_REAL)
-        snprintf(text, room, "a number from %g to %g", option->real_least, option->real_most);
+        snprintf(text, room, "a number from %g to %g", option->real_min, option->real_max);
     else if (option->kind == CLI_KIND_NUMBER && option->most == UINT64_MAX)
         snprintf(text, room, "a whole number");
     else if (option->kind == CLI_KIND_NUMBER)
@@ -152,7 +152,7 @@ static bool whole_set(const struct cli_option *option, const char *text)
 static bool real_set(const struct cli_option *option, const char *text)
 {
     double value;
-    if (!text_to_real(text, &value) || value < option->real_least || value > option->real_most)
+    if (!text_to_real(text, &value) || value < option->real_min || value > option->real_max)
         return false;
     *(double *)option->target = value;
     return true;

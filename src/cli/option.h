@@ -32,7 +32,7 @@ struct cli_option {
     void *target;
     size_t width;                         /* of the target */
     uint64_t least, most;                 /* of numbers, sizes and times */
-    double real_least, real_most;         /* of real numbers */
+    double real_min, real_max;            /* of real numbers */
     const char *const *choices;           /* ends with NULL; the target gets the index */
     const char *(*suggest)(size_t index); /* further words for completion; ends with NULL */
     /* 0; an exit status, after it has said what is wrong; or -1: the value is not `allowed`. */
@@ -68,7 +68,7 @@ struct cli_list {
     CLI_OPTION(name_, value_, CLI_KIND_NUMBER, .least = (least_), .most = (most_),                 \
                CLI_TARGET_WHOLE(most_, target_), .help = __VA_ARGS__)
 #define CLI_REAL(name_, value_, least_, most_, target_, ...)                                       \
-    CLI_OPTION(name_, value_, CLI_KIND_REAL, .real_least = (least_), .real_most = (most_),         \
+    CLI_OPTION(name_, value_, CLI_KIND_REAL, .real_min = (least_), .real_max = (most_),            \
                CLI_TARGET(double, target_), .help = __VA_ARGS__)
 #define CLI_SIZE(name_, value_, target_, ...)                                                      \
     CLI_OPTION(name_, value_, CLI_KIND_SIZE, .most = UINT64_MAX,                                   \

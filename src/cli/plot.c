@@ -24,19 +24,19 @@ static const char *const colours[PLOT_LINES_MAX] = {"#05a", "#c50", "#282", "#a0
 
 struct axes {
     bool is_x_log;
-    double x_least, x_most, y_most;
+    double x_min, x_max, y_max;
 };
 
 static double x_at(const struct axes *axes, double value)
 {
-    double part = axes->is_x_log ? log2(value / axes->x_least) / log2(axes->x_most / axes->x_least)
-                                 : (value - axes->x_least) / (axes->x_most - axes->x_least);
+    double part = axes->is_x_log ? log2(value / axes->x_min) / log2(axes->x_max / axes->x_min)
+                                 : (value - axes->x_min) / (axes->x_max - axes->x_min);
     return LEFT + part * (WIDTH - LEFT - RIGHT);
 }
 
 static double y_at(const struct axes *axes, double value)
 {
-    return HEIGHT - BOTTOM - fmin(value / axes->y_most, 1.03) * (HEIGHT - TOP - BOTTOM);
+    return HEIGHT - BOTTOM - fmin(value / axes->y_max, 1.03) * (HEIGHT - TOP - BOTTOM);
 }
 
 /* 1, 2 or 5 times a power of ten, not below value / 5. */
@@ -49,26 +49,26 @@ static double step_for(double value)
 
 static struct axes axes_make(const struct plot *plot)
 {
-    struct axes axes = {.is_x_log = plot->is_x_log, .x_least = plot->is_x_log ? INFINITY : 0};
+    struct axes axes = {.is_x_log = plot->is_x_log, .x_min = plot->is_x_log ? INFINITY : 0};
     for (uint32_t i = 0; i < plot->line_count; i++) {
         const struct plot_line *line = &plot->lines[i];
         for (uint32_t k = 0; k < line->count; k++) {
-            axes.x_least = fmin(axes.x_least, line->x[k]);
-            axes.x_most = fmax(axes.x_most, line->x[k]);
-            axes.y_most = fmax(axes.y_most, line->y[k]);
+            axes.x_min = fmin(axes.x_min, line->x[k]);
+            axes.x_max = fmax(axes.x_max, line->x[k]);
+            axes.y_max = fmax(axes.y_max, line->y[k]);
         }
     }
-    if (plot->y_most > 0)
-        axes.y_most = fmin(axes.y_most, plot->y_most);
-    if (!(axes.y_most > 0))
-        axes.y_most = 1;
-    if (!isfinite(axes.x_least) || axes.x_most <= axes.x_least) {
-        axes.x_least = plot->is_x_log ? 1 : 0;
-        axes.x_most = fmax(axes.x_most, axes.x_least + 1);
+    if (plot->y_max > 0)
+        axes.y_max = fmin(axes.y_max, plot->y_max);
+    if (!(axes.y_max > 0))
+        axes.y_max = 1;
+    if (!isfinite(axes.x_min) || axes.x_max <= axes.x_min) {
+        axes.x_min = plot->is_x_log ? 1 : 0;
+        axes.x_max = fmax(axes.x_max, axes.x_min + 1);
     }
     if (!plot->is_x_log)
-        axes.x_most = ceil(axes.x_most / step_for(axes.x_most)) * step_for(axes.x_most);
-    axes.y_most = ceil(axes.y_most / step_for(axes.y_most)) * step_for(axes.y_most);
+        axes.x_max = ceil(axes.x_max / step_for(axes.x_max)) * step_for(axes.x_max);
+    axes.y_max = ceil(axes.y_max / step_for(axes.y_max)) * step_for(axes.y_max);
     return axes;
 }
 
@@ -93,15 +93,15 @@ static void x_line(const struct axes *axes, double value, FILE *out)
 
 static void grid_draw(const struct axes *axes, FILE *out)
 {
-    double x_step = step_for(axes->x_most), y_step = step_for(axes->y_most);
+    double x_step = step_for(axes->x_max), y_step = step_for(axes->y_max);
     if (axes->is_x_log) {
-        for (double x = axes->x_least; x <= axes->x_most * 1.01; x *= 2)
+        for (double x = axes->x_min; x <= axes->x_max * 1.01; x *= 2)
             x_line(axes, x, out);
     } else {
-        for (int i = 0; i * x_step <= axes->x_most * 1.01; i++)
+        for (int i = 0; i * x_step <= axes->x_max * 1.01; i++)
             x_line(axes, i * x_step, out);
     }
-    for (int i = 0; i * y_step <= axes->y_most * 1.01; i++) {
+    for (int i = 0; i * y_step <= axes->y_max * 1.01; i++) {
         double y = y_at(axes, i * y_step);
         fprintf(out, "<path class='grid' d='M%.1f %.1fH%.1f'/>\n", LEFT, y, WIDTH - RIGHT);
         fprintf(out, "<text x='%.1f' y='%.1f' text-anchor='end'>%g</text>\n", LEFT - 8, y + 4,

@@ -19,7 +19,7 @@ struct plot_line {
 struct plot {
     const char *title, *x_label, *y_label;
     bool is_x_log;
-    double y_most; /* what lies above is cut off; 0: nothing does */
+    double y_max; /* what lies above is cut off; 0: nothing does */
     struct plot_line lines[PLOT_LINES_MAX];
     uint32_t line_count;
 };

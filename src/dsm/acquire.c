@@ -98,7 +98,7 @@ static inline int acquire_to_write(struct rh_dsm *dsm, rh_dsm_variable variable,
 int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access access,
                 int64_t timeout_ns)
 {
-    ASSERT(variable < dsm->node_count);
+    ASSERT(variable < dsm->entry_count);
     ASSERT(access == RH_DSM_READ || access == RH_DSM_WRITE);
     return access == RH_DSM_READ ? acquire_to_read(dsm, variable, timeout_ns)
                                  : acquire_to_write(dsm, variable, timeout_ns);
@@ -148,7 +148,7 @@ static rare_path int end_read_wanted(struct rh_dsm *dsm, rh_dsm_variable variabl
         if ((next & WORD_SERVING) && !(word & WORD_SERVING))
             dsm_serve(dsm, variable);
         else if ((word & ~next) & WORD_WANTED)
-            dsm_signal_waiters(dsm, variable);
+            dsm_waiters_signal(dsm, variable);
         return 0;
     }
 }
@@ -171,7 +171,7 @@ static rare_path void end_write_wanted(struct rh_dsm *dsm, rh_dsm_variable varia
     dsm_serve(dsm, variable);
 }
 
-void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable)
+void dsm_write_end(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     uint64_t word = dsm_own_word(dsm, variable);
     while (likely(!(word & WORD_WANTED))) {
@@ -185,13 +185,13 @@ void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    ASSERT(variable < dsm->node_count);
+    ASSERT(variable < dsm->entry_count);
     uint64_t word = dsm_own_word(dsm, variable);
     if (!(word & WORD_WRITER))
         return end_read(dsm, variable, word);
-    if (unlikely(dsm->own[variable].has_end_work) && dsm_update_copies(dsm, variable))
+    if (unlikely(dsm->own[variable].has_end_work) && dsm_copies_update(dsm, variable))
         return 0;
-    dsm_end_write(dsm, variable);
+    dsm_write_end(dsm, variable);
     return 0;
 }
 

@@ -103,7 +103,7 @@ static int choose(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_we
                   bool *is_stale, struct dsm_patience *patience)
 {
     struct dsm_search search = {.target = word_hint(dsm_own_word(dsm, variable))};
-    int result = dsm_find_owner(dsm, variable, &search, patience);
+    int result = dsm_owner_find(dsm, variable, &search, patience);
     if (result == 0)
         return error_set(RH_EINVALID, search.target, "rank %d owns variable %u, and lives",
                          search.target, variable);

@@ -160,7 +160,7 @@ void check_clock_leave_barrier(struct rh_dsm *dsm, bool is_met)
 void check_clock_make(struct rh_dsm *dsm)
 {
     struct check_clocks *clocks = calloc(1, sizeof(*clocks));
-    size_t own_count = (dsm->node_count + (unsigned)dsm->size - 1) / (unsigned)dsm->size;
+    size_t own_count = (dsm->entry_count + (unsigned)dsm->size - 1) / (unsigned)dsm->size;
     size_t length = (2 * (size_t)dsm->size + own_count * record_words(dsm)) * sizeof(uint64_t);
     void *segment = NULL;
     dsm->check->clocks = clocks;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BOUNCES_LEAST 16 /* fewer are nobody's trouble */
-#define PARTS         64
+#define BOUNCES_MIN 16 /* fewer are nobody's trouble */
+#define PARTS       64
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ static void judge(const struct rh_dsm *dsm, const struct finding *all, rh_dsm_va
         seen |= one->parts;
         writer_count += one->parts != 0;
     }
-    if (bounces < BOUNCES_LEAST)
+    if (bounces < BOUNCES_MIN)
         return;
     if (is_apart && writer_count > 1)
         log_warning("RHINET_DSM_CHECK: variable %u went to and fro %llu times between ranks that "

@@ -145,7 +145,7 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
     uint64_t *stamps = stamps_of(dsm, variable);
-    uint64_t version = dsm->nodes[variable].version + 1; /* never ends: see docs/counters.md */
+    uint64_t version = dsm->entries[variable].version + 1; /* never ends: see docs/counters.md */
     const char *twin = own->twin;
     uint64_t changed_count = 0;
     while (walk_next(&walk)) {
@@ -160,7 +160,7 @@ void dsm_diff_end(struct rh_dsm *dsm, rh_dsm_variable variable)
             stamps[walk.index] = version;
         changed_count += is_changed;
     }
-    __atomic_store_n(&dsm->nodes[variable].version, version, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&dsm->entries[variable].version, version, __ATOMIC_SEQ_CST);
     if (own->has_twin && !own->was_told && changed_count > (walk.index + 1) / 2)
         own->skip_diff = SKIPS;
 }
@@ -189,7 +189,7 @@ static int move_newer(struct dsm_batch *batch, rh_dsm_variable variable, uint64_
 int dsm_diff_pull(struct dsm_batch *batch, rh_dsm_variable variable)
 {
     struct rh_dsm *dsm = batch->dsm;
-    uint64_t *own_version = &dsm->nodes[variable].version, version = *own_version, newest;
+    uint64_t *own_version = &dsm->entries[variable].version, version = *own_version, newest;
     int result = dsm_load(dsm, batch->rank, variable, DSM_VERSION, &newest);
     *own_version = 0; /* until all is here */
     if (result == 0)
@@ -213,7 +213,7 @@ int dsm_diff_push(struct dsm_batch *batch, rh_dsm_variable variable)
     if (result == 0)
         result = move_stamps(batch, &dsm->bindings[variable]);
     if (result == 0)
-        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, dsm->nodes[variable].version);
+        result = dsm_post(dsm, batch->rank, variable, DSM_VERSION, dsm->entries[variable].version);
     return result;
 }
 

@@ -82,8 +82,8 @@ static int settle(struct rh_dsm *dsm, struct doubt **link)
         return result;
     doubt->is_known = true;
     bool is_swap_if = doubt->operands.operation == NIC_COMPARE_SWAP;
-    bool is_in_vain = is_swap_if && doubt->old != doubt->operands.expected;
-    if (result < 0 || is_in_vain || doubt->operands.operation == NIC_FETCH_OR)
+    bool has_failed = is_swap_if && doubt->old != doubt->operands.expected;
+    if (result < 0 || has_failed || doubt->operands.operation == NIC_FETCH_OR)
         forget(dsm->doubts, link); /* nothing was done, or it does not matter how often */
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Atomic operations on a peer's node that timed out and may have happened, or may still: waiters,
+ * Atomic operations on a peer's entry that timed out and may have happened, or may still: waiters,
  * conditions, who adopts. (Swaps of a word, which decide who owns what, are in step.h.)
  *
  * The call that had asked has given up. What it did not learn is kept for the next call on the same

@@ -3,9 +3,10 @@
  * How shared memory works, and what the files of src/dsm share.
  *
  * Each rank has two segments: the heap, where an object has the same offset on all ranks, and the
- * control memory, with one node per variable. A node's word (word.h) says what this rank is to the
- * variable. All steps are atomic operations on words, one's own or a peer's, so no program serves
- * requests; where the NIC is shm, no other processor does, either (docs/dsm.md, for each NIC):
+ * control memory, with one entry per variable. An entry's word (word.h) says what this rank is to
+ * the variable. All steps are atomic operations on words, one's own or a peer's, so no program
+ * serves requests; where the NIC is shm, no other processor does, either (docs/dsm.md, for each
+ * NIC):
  *
  *   - Reading what is valid here: one more reader in the own word.
  *   - Fetching: say so in the own word (FETCHING), put oneself among the copies in the owner's
@@ -26,7 +27,7 @@
  * finds that it has nothing to say.
  *
  *   open.c      open, close, layout          acquire.c   the public calls, fast paths
- *   reach.h     a peer's node, by pointer    read.c      slow path of readers
+ *   reach.h     a peer's entry, by pointer   read.c      slow path of readers
  *               or by the NIC                write.c     slow path of writers, invalidation
  *   serve.c     release with waiters         wait.c      waiting, finding the owner
  *   update.c    writing others' copies       bulk.h      how bytes move
@@ -59,7 +60,7 @@ enum { DSM_VARIABLE_HEAP, DSM_INTERNAL_COUNT };
 /* ---- Shared memory -------------------------------------------------------------------------- */
 
 /* One rank and variable. Waiters are bits: rank mod 64. */
-struct dsm_node {
+struct dsm_entry {
     alignas(64) uint64_t word;
     uint64_t waiters_read;
     uint64_t waiters_write;
@@ -69,7 +70,7 @@ struct dsm_node {
     uint64_t event_waiters; /* at the variable's home: ranks in rh_dsm_wait() */
     uint64_t adopter;       /* rank + 1 of who adopts it, at the lowest living rank */
 };
-_Static_assert(sizeof(struct dsm_node) == 64, "shared layout");
+_Static_assert(sizeof(struct dsm_entry) == 64, "shared layout");
 
 /* What is bound, the same on all ranks: the binder writes it everywhere before it releases. */
 struct dsm_binding {
@@ -81,10 +82,10 @@ struct dsm_binding {
 };
 _Static_assert(sizeof(struct dsm_binding) == 320, "shared layout");
 
-/* At the beginning of the control memory; nodes and bindings follow. */
+/* At the beginning of the control memory; entries and bindings follow. */
 struct dsm_header {
     alignas(64) uint64_t heap_length;
-    uint64_t node_count;
+    uint64_t entry_count;
     uint64_t opened_ns; /* tells this one from a later one of the same rank */
     uint64_t is_closed;
 };
@@ -121,7 +122,7 @@ struct dsm_own {
 };
 
 struct dsm_peer {
-    struct dsm_node *nodes; /* where reachable directly, else NULL */
+    struct dsm_entry *entries; /* where reachable directly, else NULL */
     char *heap;
     uint64_t opened_ns;
     const _Atomic uint32_t *state; /* enum rh_peer_state, in the roster */
@@ -131,7 +132,7 @@ struct dsm_bulk_ops;
 struct dsm_check;
 
 struct rh_dsm {
-    struct dsm_node *nodes;
+    struct dsm_entry *entries;
     struct dsm_own *own;
     uint32_t variable_count; /* of the program */
     int rank, size;
@@ -142,9 +143,9 @@ struct rh_dsm {
     char *heap; /* this rank's heap as the NIC has it */
     char *base; /* the same memory as the program sees it; differs only in checker mode */
     uint64_t heap_length;
-    uint32_t node_count;
+    uint32_t entry_count;
     int met_count; /* ranks that have opened theirs, while we open */
-    uint64_t nodes_offset, bindings_offset;
+    uint64_t entries_offset, bindings_offset;
     struct rh_msg *msg;
     struct rh_set *set;
     bool has_own_msg;
@@ -203,7 +204,7 @@ int dsm_acquire(struct rh_dsm *dsm, rh_dsm_variable variable, enum rh_dsm_access
 int dsm_release(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* End a write without passing anything on. */
-void dsm_end_write(struct rh_dsm *dsm, rh_dsm_variable variable);
+void dsm_write_end(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- read.c, write.c ------------------------------------------------------------------------ */
 
@@ -232,7 +233,7 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
 void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used);
 /* It ends: write the copies of those who are to have them. True: it is not known whether one has
  * got it; the variable has been released, and stays as it is until that is known. */
-bool dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable);
+bool dsm_copies_update(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* The same for all who have ever read it, by an owner that holds it for reading. */
 void dsm_update_interested(struct rh_dsm *dsm, rh_dsm_variable variable);
 
@@ -243,10 +244,10 @@ void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Another rank owns the variable now; this one is a reader at most. Waiters are not told. Returns
  * the own word as it was. */
 uint64_t dsm_step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int successor);
-/* Have all who wait at the own node look again. */
-void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable);
-/* Add the waiters of a node that has just lost ownership to us to our own. */
-void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
+/* Have all who wait at the own entry look again. */
+void dsm_waiters_signal(struct rh_dsm *dsm, rh_dsm_variable variable);
+/* Add the waiters of an entry that has just lost ownership to us to our own. */
+void dsm_waiters_inherit(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
 int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 /* To be stored as a signal: never the same twice, whoever signals. */
 uint64_t dsm_signal_value(struct rh_dsm *dsm);
@@ -284,7 +285,7 @@ struct dsm_search {
 int dsm_follow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                uint64_t found, struct dsm_patience *patience);
 /* The target is gone: look at all others. RH_EDEAD if nobody owns it. */
-int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+int dsm_owner_find(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                    struct dsm_patience *patience);
 
 /* ---- transfer.c ----------------------------------------------------------------------------- */
@@ -306,7 +307,7 @@ int dsm_diff_choose(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- heap.c --------------------------------------------------------------------------------- */
 
-uint64_t dsm_heap_least(void);
+uint64_t dsm_heap_min(void);
 /* Prepare the allocator; rank 0 fills its own memory. Called by all before anybody uses it. */
 int dsm_heap_open(struct rh_dsm *dsm);
 

@@ -53,7 +53,7 @@ static uint64_t book_length(const struct rh_dsm *dsm)
     return (length + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-uint64_t dsm_heap_least(void)
+uint64_t dsm_heap_min(void)
 {
     return sizeof(struct heap) + 65536;
 }

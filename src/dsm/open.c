@@ -48,31 +48,31 @@ static void lay_out(struct rh_dsm *dsm, const struct rh_dsm_options *options)
     dsm->heap_length = options ? options->heap_length : 0;
     if (dsm->heap_length == 0)
         dsm->heap_length = setting_number(settings, SETTING_DSM_HEAP) << 20;
-    if (dsm->heap_length < dsm_heap_least())
-        dsm->heap_length = dsm_heap_least();
+    if (dsm->heap_length < dsm_heap_min())
+        dsm->heap_length = dsm_heap_min();
     dsm->heap_length = (dsm->heap_length + 4095) & ~4095ULL;
     dsm->variable_count = options ? options->variable_count : 0;
     if (dsm->variable_count == 0)
         dsm->variable_count = (uint32_t)setting_number(settings, SETTING_DSM_VARIABLES);
-    dsm->node_count = dsm->variable_count + DSM_INTERNAL_COUNT;
-    dsm->nodes_offset = sizeof(struct dsm_header);
-    dsm->bindings_offset = dsm->nodes_offset + dsm->node_count * sizeof(struct dsm_node);
+    dsm->entry_count = dsm->variable_count + DSM_INTERNAL_COUNT;
+    dsm->entries_offset = sizeof(struct dsm_header);
+    dsm->bindings_offset = dsm->entries_offset + dsm->entry_count * sizeof(struct dsm_entry);
 }
 
 static void fill(struct rh_dsm *dsm, char *control)
 {
     struct dsm_header *header = (struct dsm_header *)(void *)control;
-    dsm->nodes = (struct dsm_node *)(void *)(control + dsm->nodes_offset);
+    dsm->entries = (struct dsm_entry *)(void *)(control + dsm->entries_offset);
     dsm->bindings = (struct dsm_binding *)(void *)(control + dsm->bindings_offset);
-    for (uint32_t i = 0; i < dsm->node_count; i++) {
+    for (uint32_t i = 0; i < dsm->entry_count; i++) {
         int home = dsm_home(dsm, i);
         uint64_t word = home == dsm->rank ? WORD_OWNER | WORD_VALID : 0;
-        dsm->nodes[i].word = word_with_hint(word, home);
+        dsm->entries[i].word = word_with_hint(word, home);
         dsm->own[i].last_source = -1;
     }
     dsm_heap_open(dsm);
     header->heap_length = dsm->heap_length;
-    header->node_count = dsm->node_count;
+    header->entry_count = dsm->entry_count;
     header->opened_ns = (uint64_t)clock_now_ns();
     __atomic_store_n(&header->is_closed, 0, __ATOMIC_RELEASE);
 }
@@ -80,13 +80,14 @@ static void fill(struct rh_dsm *dsm, char *control)
 static int make_memory(struct rh_dsm *dsm)
 {
     void *control = NULL, *heap = NULL;
-    uint64_t length = dsm->bindings_offset + dsm->node_count * sizeof(struct dsm_binding);
-    dsm->own = aligned_alloc(64, dsm->node_count * sizeof(*dsm->own));
+    uint64_t length = dsm->bindings_offset + dsm->entry_count * sizeof(struct dsm_binding);
+    dsm->own = aligned_alloc(64, dsm->entry_count * sizeof(*dsm->own));
     if (dsm->own)
-        memset(dsm->own, 0, dsm->node_count * sizeof(*dsm->own));
+        memset(dsm->own, 0, dsm->entry_count * sizeof(*dsm->own));
     dsm->peers = calloc((size_t)dsm->size, sizeof(*dsm->peers));
     if (!dsm->own || !dsm->peers)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables", dsm->node_count);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables",
+                         dsm->entry_count);
     int result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
     if (result == RH_EEXIST)
         return error_set(RH_EEXIST, ERROR_NO_RANK,
@@ -109,7 +110,7 @@ static void free_memory(struct rh_dsm *dsm)
         rh_segment_detach(dsm->job, DSM_SID_HEAP);
         rh_segment_detach(dsm->job, DSM_SID_CONTROL);
     }
-    for (uint32_t i = 0; dsm->own && i < dsm->node_count; i++) {
+    for (uint32_t i = 0; dsm->own && i < dsm->entry_count; i++) {
         free(dsm->own[i].twin);
         free(dsm->own[i].changed);
     }
@@ -127,8 +128,8 @@ static int refuse_shape(struct rh_dsm *dsm, int rank, const struct dsm_header *h
                      "rank %d has %llu bytes of shared memory and %llu variables, this one "
                      "%llu and %u; give all ranks the same options and settings",
                      rank, (unsigned long long)header->heap_length,
-                     (unsigned long long)header->node_count, (unsigned long long)dsm->heap_length,
-                     dsm->node_count);
+                     (unsigned long long)header->entry_count, (unsigned long long)dsm->heap_length,
+                     dsm->entry_count);
 }
 
 /* Its segments are there: see that they are like ours, and how they are reached. */
@@ -139,11 +140,11 @@ static int meet(struct rh_dsm *dsm, int rank)
     int result = rh_pull(dsm->job, rh_at(rank, DSM_SID_CONTROL, 0), &header, sizeof(header));
     if (result < 0)
         return result;
-    if (header.heap_length != dsm->heap_length || header.node_count != dsm->node_count)
+    if (header.heap_length != dsm->heap_length || header.entry_count != dsm->entry_count)
         return refuse_shape(dsm, rank, &header);
     peer->opened_ns = header.opened_ns;
-    peer->nodes = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->nodes_offset),
-                                dsm->node_count * sizeof(struct dsm_node));
+    peer->entries = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_CONTROL, dsm->entries_offset),
+                                  dsm->entry_count * sizeof(struct dsm_entry));
     peer->heap = rh_remote_ptr(dsm->job, rh_at(rank, DSM_SID_HEAP, 0), dsm->heap_length);
     return 0;
 }
@@ -194,7 +195,7 @@ static int meet_all(struct rh_dsm *dsm)
         if (rank != dsm->rank)
             result = meet(dsm, rank);
     }
-    dsm->peers[dsm->rank].nodes = dsm->nodes;
+    dsm->peers[dsm->rank].entries = dsm->entries;
     dsm->peers[dsm->rank].heap = dsm->heap;
     return result;
 }
@@ -236,8 +237,8 @@ static bool all_are_closed(void *context)
 /* Keep our part in sight until the others have seen that it is closed. */
 static void close_together(struct rh_dsm *dsm)
 {
-    struct dsm_header *header = (struct dsm_header *)(void *)((char *)dsm->nodes -
-                                                              dsm->nodes_offset);
+    struct dsm_header *header = (struct dsm_header *)(void *)((char *)dsm->entries -
+                                                              dsm->entries_offset);
     struct rh_until until = {.is_met = all_are_closed,
                              .context = dsm,
                              .from = dsm->rank, /* the dead need not come */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes that are not reachable by pointer. An operation that the network has lost is tried again
+ * Entries that are not reachable by pointer. An operation that the network has lost is tried again
  * while there is time; an atomic one that may have happened is gone on with instead (doubt.h, and
  * step.h for the word).
  */
@@ -27,13 +27,13 @@ static bool may_try(struct rh_dsm *dsm, struct tries *tries, int result)
     return tries->count == 1 || rma_left_ns(dsm->job, tries->deadline_ns) > 0;
 }
 
-struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
-                             size_t field)
+struct rh_remote dsm_entry_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                              size_t field)
 {
     ASSERT((unsigned)rank < (unsigned)dsm->size);
-    ASSERT(variable < dsm->node_count);
+    ASSERT(variable < dsm->entry_count);
     return rh_at(rank, DSM_SID_CONTROL,
-                 dsm->nodes_offset + variable * sizeof(struct dsm_node) + field);
+                 dsm->entries_offset + variable * sizeof(struct dsm_entry) + field);
 }
 
 int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
@@ -42,14 +42,14 @@ int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t 
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = rh_pull(dsm->job, dsm_node_at(dsm, rank, variable, field), value, sizeof(*value));
+        result = rh_pull(dsm->job, dsm_entry_at(dsm, rank, variable, field), value, sizeof(*value));
     return result;
 }
 
 int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
                    const struct nic_atomic_operands *operands, uint64_t *old)
 {
-    struct rh_remote target = dsm_node_at(dsm, rank, variable, field);
+    struct rh_remote target = dsm_entry_at(dsm, rank, variable, field);
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
@@ -60,7 +60,7 @@ int dsm_far_atomic(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_
 int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, uint64_t *expected,
                       uint64_t desired, struct dsm_step *step)
 {
-    struct rh_remote target = dsm_node_at(dsm, rank, variable, DSM_WORD);
+    struct rh_remote target = dsm_entry_at(dsm, rank, variable, DSM_WORD);
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     *step = (struct dsm_step){.rank = rank,
@@ -85,6 +85,6 @@ int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t fiel
     struct tries tries = {0};
     int result = RH_ETIMEOUT;
     while (may_try(dsm, &tries, result))
-        result = rh_push(dsm->job, dsm_node_at(dsm, rank, variable, field), &value, sizeof(value));
+        result = rh_push(dsm->job, dsm_entry_at(dsm, rank, variable, field), &value, sizeof(value));
     return result;
 }

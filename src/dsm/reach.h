@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reaching a peer's node: by pointer where the NIC gives one, else by its atomic operations.
+ * Reaching a peer's entry: by pointer where the NIC gives one, else by its atomic operations.
  *
  * An operation by pointer on the memory of the dead succeeds and means nothing; so who acts on what
  * it found asks dsm_is_gone() afterwards.
@@ -12,18 +12,18 @@
 
 #include <stddef.h>
 
-/* Which word of a node. */
-#define DSM_WORD          offsetof(struct dsm_node, word)
-#define DSM_WAITERS_READ  offsetof(struct dsm_node, waiters_read)
-#define DSM_WAITERS_WRITE offsetof(struct dsm_node, waiters_write)
-#define DSM_SIGNAL        offsetof(struct dsm_node, signal)
-#define DSM_VERSION       offsetof(struct dsm_node, version)
-#define DSM_EVENT         offsetof(struct dsm_node, event)
-#define DSM_EVENT_WAITERS offsetof(struct dsm_node, event_waiters)
-#define DSM_ADOPTER       offsetof(struct dsm_node, adopter)
+/* Which word of an entry. */
+#define DSM_WORD          offsetof(struct dsm_entry, word)
+#define DSM_WAITERS_READ  offsetof(struct dsm_entry, waiters_read)
+#define DSM_WAITERS_WRITE offsetof(struct dsm_entry, waiters_write)
+#define DSM_SIGNAL        offsetof(struct dsm_entry, signal)
+#define DSM_VERSION       offsetof(struct dsm_entry, version)
+#define DSM_EVENT         offsetof(struct dsm_entry, event)
+#define DSM_EVENT_WAITERS offsetof(struct dsm_entry, event_waiters)
+#define DSM_ADOPTER       offsetof(struct dsm_entry, adopter)
 
-struct rh_remote dsm_node_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
-                             size_t field);
+struct rh_remote dsm_entry_at(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                              size_t field);
 
 /* Where there is no pointer. Errors: RH_EDEAD and those of the NIC. */
 int dsm_far_load(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t field,
@@ -36,8 +36,9 @@ int dsm_post(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, size_t fiel
 static inline uint64_t *dsm_near(const struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
                                  size_t field)
 {
-    struct dsm_node *nodes = dsm->peers[rank].nodes;
-    return likely(nodes != NULL) ? (uint64_t *)(void *)((char *)(nodes + variable) + field) : NULL;
+    struct dsm_entry *entries = dsm->peers[rank].entries;
+    return likely(entries != NULL) ? (uint64_t *)(void *)((char *)(entries + variable) + field)
+                                   : NULL;
 }
 
 /* Everything below is sequentially consistent: words decide by their order. */
@@ -107,19 +108,19 @@ static inline int dsm_swap_if(struct rh_dsm *dsm, int rank, rh_dsm_variable vari
 /* The own word. */
 static inline uint64_t dsm_own_word(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return __atomic_load_n(&dsm->nodes[variable].word, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&dsm->entries[variable].word, __ATOMIC_SEQ_CST);
 }
 
 static inline bool dsm_own_swap_if(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t *expected,
                                    uint64_t desired)
 {
-    return __atomic_compare_exchange_n(&dsm->nodes[variable].word, expected, desired, false,
+    return __atomic_compare_exchange_n(&dsm->entries[variable].word, expected, desired, false,
                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static inline uint64_t dsm_own_signal(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return __atomic_load_n(&dsm->nodes[variable].signal, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&dsm->entries[variable].signal, __ATOMIC_SEQ_CST);
 }
 
 #endif

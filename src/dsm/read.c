@@ -18,7 +18,7 @@ static uint64_t leave(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t nee
             next &= ~WORD_WANTED;
     } while (!dsm_own_swap_if(dsm, variable, &word, next));
     if ((word & ~next) & WORD_WANTED)
-        dsm_signal_waiters(dsm, variable);
+        dsm_waiters_signal(dsm, variable);
     rh_wake(dsm->job, dsm->rank); /* threads of this rank that wait for us */
     return word;
 }
@@ -55,7 +55,7 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
     }
     if (word & WORD_FETCHING)
         return fetch(dsm, variable, word_hint(word), patience);
-    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_GRANTED, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&dsm->entries[variable].word, ~WORD_GRANTED, __ATOMIC_SEQ_CST);
     rh_wake(dsm->job, dsm->rank);
     return 1;
 }
@@ -87,7 +87,7 @@ static int ask(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *
     ASSERT(dsm_own_word(dsm, variable) & WORD_FETCHING);
     uint64_t old = 0;
     if (dsm_is_gone(dsm, search->target))
-        return dsm_find_owner(dsm, variable, search, patience);
+        return dsm_owner_find(dsm, variable, search, patience);
     int result = dsm_or(dsm, search->target, variable, DSM_WORD, word_copy(dsm->rank), &old);
     if (result == RH_EDEAD || dsm_is_gone(dsm, search->target))
         return 0;
@@ -114,7 +114,7 @@ static int fetch_from_owner(struct rh_dsm *dsm, rh_dsm_variable variable,
         if (unlikely(search.target == dsm->rank && !(word & WORD_OWNER)))
             search.target = word_hint(word);
         if (unlikely(search.target == dsm->rank)) /* points at itself: it was adopted elsewhere */
-            result = dsm_find_owner(dsm, variable, &search, patience);
+            result = dsm_owner_find(dsm, variable, &search, patience);
         if (result == 0)
             result = ask(dsm, variable, &search, patience);
     }
@@ -160,7 +160,7 @@ static int enter_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
     if (word & WORD_READERS)
         return wait_for_threads(dsm, variable, word, patience);
     if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WANTED))
-        dsm_signal_waiters(dsm, variable);
+        dsm_waiters_signal(dsm, variable);
     return 0;
 }
 

@@ -31,24 +31,24 @@ static void signal_all(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t wa
     }
 }
 
-void dsm_signal_waiters(struct rh_dsm *dsm, rh_dsm_variable variable)
+void dsm_waiters_signal(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    struct dsm_node *node = &dsm->nodes[variable];
-    uint64_t waiters = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST) |
-                       __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);
+    struct dsm_entry *entry = &dsm->entries[variable];
+    uint64_t waiters = __atomic_exchange_n(&entry->waiters_read, 0, __ATOMIC_SEQ_CST) |
+                       __atomic_exchange_n(&entry->waiters_write, 0, __ATOMIC_SEQ_CST);
     signal_all(dsm, variable, waiters);
 }
 
-void dsm_inherit_waiters(struct rh_dsm *dsm, rh_dsm_variable variable, int from)
+void dsm_waiters_inherit(struct rh_dsm *dsm, rh_dsm_variable variable, int from)
 {
-    struct dsm_node *node = &dsm->nodes[variable];
+    struct dsm_entry *entry = &dsm->entries[variable];
     uint64_t readers = 0, writers = 0;
     if (dsm_swap(dsm, from, variable, DSM_WAITERS_READ, 0, &readers) < 0 ||
         dsm_swap(dsm, from, variable, DSM_WAITERS_WRITE, 0, &writers) < 0)
         return; /* it is gone; they look for themselves */
-    __atomic_fetch_or(&node->waiters_read, readers, __ATOMIC_SEQ_CST);
-    __atomic_fetch_or(&node->waiters_write, writers, __ATOMIC_SEQ_CST);
-    __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&entry->waiters_read, readers, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&entry->waiters_write, writers, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&entry->word, WORD_WANTED, __ATOMIC_SEQ_CST);
 }
 
 /* A rank that waits, but has not yet stepped down after having served itself, gets nothing: its
@@ -70,14 +70,14 @@ static int grant_read(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, st
     uint64_t word, next;
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (rank != dsm->rank)
-        __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&dsm->entries[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
     while (result == 0 && (word & WORD_WAIT_READ) && is_out(dsm, variable, rank, word)) {
         next = word & ~(WORD_WAIT_READ | WORD_FRESH);
         if (rank == dsm->rank)
             next = (next | WORD_GRANTED) + WORD_READER_ONE;
         else
             next = word_with_hint(next | WORD_FETCHING, dsm->rank);
-        result = dsm_swap_word(dsm, rank, variable, &word, next, step);
+        result = dsm_word_swap(dsm, rank, variable, &word, next, step);
     }
     if (result > 0)
         rh_wake(dsm->job, rank);
@@ -140,12 +140,12 @@ static bool may_write_here(uint64_t word)
 /* Make a waiting thread of this rank the writer. The word stays that of the owner. */
 static bool grant_write_here(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t waiters)
 {
-    struct dsm_node *node = &dsm->nodes[variable];
+    struct dsm_entry *entry = &dsm->entries[variable];
     uint64_t word = dsm_own_word(dsm, variable);
     uint64_t others = may_write_here(word) ? all_but(dsm, variable, waiters, dsm->rank) : 0;
     if (others != 0) {
-        __atomic_fetch_or(&node->waiters_write, others, __ATOMIC_SEQ_CST);
-        word = __atomic_or_fetch(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&entry->waiters_write, others, __ATOMIC_SEQ_CST);
+        word = __atomic_or_fetch(&entry->word, WORD_WANTED, __ATOMIC_SEQ_CST);
     }
     while (may_write_here(word)) {
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_SERVING);
@@ -175,7 +175,7 @@ static int grant_write_to(struct rh_dsm *dsm, rh_dsm_variable variable, int rank
         uint64_t next = word & ~(WORD_WAIT_WRITE | WORD_FRESH | WORD_COPIES);
         next |= WORD_OWNER | WORD_WRITER | copies | (others != 0 ? WORD_WANTED : 0);
         next = word_with_hint(next, dsm->rank);
-        result = dsm_swap_word(dsm, rank, variable, &word, next, step);
+        result = dsm_word_swap(dsm, rank, variable, &word, next, step);
     }
     return dsm_is_gone(dsm, rank) ? 0 : result;
 }
@@ -209,7 +209,7 @@ static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
         if (result == RH_ETIMEOUT)
             return is_kept(dsm, variable, DSM_STEP_GIVE, &step);
         if (result > 0 && rank != dsm->rank && (dsm_step_down(dsm, variable, rank) & WORD_WANTED))
-            dsm_signal_waiters(dsm, variable);
+            dsm_waiters_signal(dsm, variable);
         if (result > 0)
             return true;
         if (likely(dsm->size <= 64)) /* else there may be others of the same bit */
@@ -220,13 +220,13 @@ static bool serve_writer(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
 
 void dsm_serve(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    struct dsm_node *node = &dsm->nodes[variable];
+    struct dsm_entry *entry = &dsm->entries[variable];
     for (;;) {
-        ASSERT(__atomic_load_n(&node->word, __ATOMIC_SEQ_CST) & WORD_OWNER);
-        ASSERT(__atomic_load_n(&node->word, __ATOMIC_SEQ_CST) & WORD_SERVING);
-        __atomic_fetch_and(&node->word, ~WORD_WANTED, __ATOMIC_SEQ_CST);
-        uint64_t readers = __atomic_exchange_n(&node->waiters_read, 0, __ATOMIC_SEQ_CST);
-        uint64_t writers = __atomic_exchange_n(&node->waiters_write, 0, __ATOMIC_SEQ_CST);
+        ASSERT(__atomic_load_n(&entry->word, __ATOMIC_SEQ_CST) & WORD_OWNER);
+        ASSERT(__atomic_load_n(&entry->word, __ATOMIC_SEQ_CST) & WORD_SERVING);
+        __atomic_fetch_and(&entry->word, ~WORD_WANTED, __ATOMIC_SEQ_CST);
+        uint64_t readers = __atomic_exchange_n(&entry->waiters_read, 0, __ATOMIC_SEQ_CST);
+        uint64_t writers = __atomic_exchange_n(&entry->waiters_write, 0, __ATOMIC_SEQ_CST);
         if (serve_readers(dsm, variable, readers) || serve_writer(dsm, variable, writers))
             return;
         uint64_t word = dsm_own_word(dsm, variable);

@@ -31,7 +31,7 @@ static int sound_out(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, int
 {
     struct rh_done done;
     uint64_t value = dsm_signal_value(dsm);
-    int result = rh_push_start(dsm->job, dsm_node_at(dsm, rank, variable, DSM_SIGNAL), &value,
+    int result = rh_push_start(dsm->job, dsm_entry_at(dsm, rank, variable, DSM_SIGNAL), &value,
                                sizeof(value), &done);
     if (result == 0) {
         result = rh_wait_done(dsm->job, &done, rma_left_ns(dsm->job, deadline_ns));
@@ -51,7 +51,7 @@ static int bring_data(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, in
     if (result == 0)
         result = dsm_data_pull(dsm, variable, rank, &patience);
     if (result == 0)
-        __atomic_fetch_or(&dsm->nodes[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&dsm->entries[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);
     return result;
 }
 
@@ -67,7 +67,7 @@ static int find_out(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_
         return bring_data(dsm, variable, step->rank, deadline_ns);
     step->ticket.deadline_ns = deadline_ns;
     step->operands.ticket = &step->ticket;
-    int result = rma_atomic(dsm->job, dsm_node_at(dsm, step->rank, variable, DSM_WORD),
+    int result = rma_atomic(dsm->job, dsm_entry_at(dsm, step->rank, variable, DSM_WORD),
                             &step->operands, &old);
     if (result == RH_ETIMEOUT && step->ticket.is_open)
         return result;
@@ -79,7 +79,7 @@ static int find_out(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_
 static void end_serving(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     ASSERT(dsm_own_word(dsm, variable) & WORD_SERVING);
-    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_SERVING, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&dsm->entries[variable].word, ~WORD_SERVING, __ATOMIC_SEQ_CST);
     rh_wake(dsm->job, dsm->rank);
 }
 
@@ -139,7 +139,7 @@ static bool settle(struct rh_dsm *dsm, rh_dsm_variable variable)
 bool dsm_settle_some(struct rh_dsm *dsm)
 {
     bool has_ended = false;
-    for (uint32_t i = 0; i < dsm->node_count; i++) {
+    for (uint32_t i = 0; i < dsm->entry_count; i++) {
         has_ended |= settle(dsm, i);
         has_ended |= dsm_adopt_settle(dsm, i);
     }

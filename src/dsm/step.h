@@ -30,7 +30,7 @@ enum dsm_step_kind {
 int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, uint64_t *expected,
                       uint64_t desired, struct dsm_step *step);
 
-static inline int dsm_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+static inline int dsm_word_swap(struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
                                 uint64_t *expected, uint64_t desired, struct dsm_step *step)
 {
     uint64_t *word = dsm_near(dsm, rank, variable, DSM_WORD);

@@ -103,7 +103,7 @@ static bool strike_out(struct rh_dsm *dsm, rh_dsm_variable variable, bool was_si
 static int await_event(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t seen,
                        int64_t timeout_ns)
 {
-    struct rh_wait wait = {.word = &dsm->nodes[variable].event,
+    struct rh_wait wait = {.word = &dsm->entries[variable].event,
                            .when = RH_NOT_EQUAL,
                            .value = seen,
                            .from = RH_ANY_RANK,
@@ -124,7 +124,7 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
 {
     if (variable >= dsm->variable_count)
         return refuse_number(dsm, variable);
-    uint64_t seen = __atomic_load_n(&dsm->nodes[variable].event, __ATOMIC_SEQ_CST);
+    uint64_t seen = __atomic_load_n(&dsm->entries[variable].event, __ATOMIC_SEQ_CST);
     uint64_t held = dsm_own_word(dsm, variable) & (WORD_WRITER | WORD_READERS);
     if (held == 0)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held", variable);

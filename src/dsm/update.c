@@ -7,7 +7,7 @@
  */
 #include "dsm/step.h"
 
-#define STREAK_LEAST 3 /* writes in a row whose data was read, before it is pushed by itself */
+#define STREAK_MIN 3 /* writes in a row whose data was read, before it is pushed by itself */
 
 void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had, uint64_t used)
 {
@@ -18,7 +18,7 @@ void dsm_write_begin(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t had,
     own->use_streak = used == 0 ? 0 : own->use_streak < 255 ? own->use_streak + 1 : 255;
     if (mode & RH_DSM_PUSH)
         own->pushed = had;
-    else if (!(mode & RH_DSM_PULL) && own->use_streak >= STREAK_LEAST)
+    else if (!(mode & RH_DSM_PULL) && own->use_streak >= STREAK_MIN)
         own->pushed = used;
     else
         own->pushed = 0;
@@ -55,13 +55,13 @@ static int update(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
     int result = dsm_load(dsm, rank, variable, DSM_WORD, &word);
     if (result < 0 || (word & stops))
         return result;
-    __atomic_fetch_or(&dsm->nodes[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&dsm->entries[variable].word, word_copy(rank), __ATOMIC_SEQ_CST);
     outcome->step.rank = rank;
     result = dsm_data_push(dsm, variable, rank, patience);
     if (result < 0 && result != RH_EDEAD)
         outcome->kind = DSM_STEP_PUSH;
     while (result == 0 && !(word & stops))
-        result = dsm_swap_word(dsm, rank, variable, &word, updated(dsm, word), &outcome->step);
+        result = dsm_word_swap(dsm, rank, variable, &word, updated(dsm, word), &outcome->step);
     if (outcome->step.ticket.is_open)
         outcome->kind = DSM_STEP_GRANT;
     if (result <= 0)
@@ -84,7 +84,7 @@ static struct outcome update_groups(struct rh_dsm *dsm, rh_dsm_variable variable
     return outcome;
 }
 
-bool dsm_update_copies(struct rh_dsm *dsm, rh_dsm_variable variable)
+bool dsm_copies_update(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     ASSERT(dsm_own_word(dsm, variable) & WORD_WRITER);
     struct dsm_own *own = &dsm->own[variable];

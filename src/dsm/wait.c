@@ -60,7 +60,7 @@ static int give_up(const struct rh_dsm *dsm, rh_dsm_variable variable, int who,
 }
 
 struct watch {
-    const struct dsm_node *node;
+    const struct dsm_entry *entry;
     const struct dsm_await *await;
     rh_dsm_variable variable;
     int rank; /* own */
@@ -69,9 +69,9 @@ struct watch {
 static bool is_met(void *context)
 {
     const struct watch *watch = context;
-    uint64_t word = __atomic_load_n(&watch->node->word, __ATOMIC_SEQ_CST);
+    uint64_t word = __atomic_load_n(&watch->entry->word, __ATOMIC_SEQ_CST);
     return (word & watch->await->mask) != watch->await->value ||
-           __atomic_load_n(&watch->node->signal, __ATOMIC_SEQ_CST) != watch->await->seen;
+           __atomic_load_n(&watch->entry->signal, __ATOMIC_SEQ_CST) != watch->await->seen;
 }
 
 static void describe(void *context, struct wait_note *note)
@@ -87,7 +87,7 @@ int dsm_await(struct rh_dsm *dsm, rh_dsm_variable variable, const struct dsm_awa
               struct dsm_patience *patience)
 {
     struct watch watch = {
-        .node = &dsm->nodes[variable], .await = await, .variable = variable, .rank = dsm->rank};
+        .entry = &dsm->entries[variable], .await = await, .variable = variable, .rank = dsm->rank};
     int64_t left = left_ns(dsm, patience);
     struct rh_until until = {.is_met = is_met,
                              .context = &watch,
@@ -184,7 +184,7 @@ static int find_gone(const struct rh_dsm *dsm, int guess)
 /* Ranks are looked at one after the other, and meanwhile one that was may have made another the
  * owner that had been looked at before. So the owner is gone only if somebody is, and if two looks
  * in a row have seen the same. */
-int dsm_find_owner(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
+int dsm_owner_find(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_search *search,
                    struct dsm_patience *patience)
 {
     int guess = search->target, gone = -1;

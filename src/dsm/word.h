@@ -26,7 +26,7 @@
 #define WORD_FETCHING   0x020ULL /* a thread of this rank is reading the owner's data */
 #define WORD_WAIT_READ  0x040ULL /* stands in the owner's waiters; whoever owns it may grant it */
 #define WORD_WAIT_WRITE 0x080ULL
-#define WORD_WANTED     0x100ULL /* somebody stands in the waiters of this node */
+#define WORD_WANTED     0x100ULL /* somebody stands in the waiters of this entry */
 #define WORD_GRANTED    0x400ULL /* to read, to the thread that waits, which has yet to see it */
 #define WORD_FRESH      0x200ULL /* the copy was pushed here and has not been read yet */
 

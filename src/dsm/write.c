@@ -29,7 +29,7 @@ static int invalidate(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, st
             return 0;
         if (!(word & (WORD_READERS | WORD_FETCHING))) {
             uint64_t next = word_with_hint(word & ~(WORD_VALID | WORD_FRESH), dsm->rank);
-            result = dsm_swap_word(dsm, rank, variable, &word, next, &step);
+            result = dsm_word_swap(dsm, rank, variable, &word, next, &step);
             if (result > 0) {
                 copies->had |= word_copy(rank);
                 copies->used |= word & WORD_FRESH ? 0 : word_copy(rank);
@@ -73,11 +73,11 @@ int dsm_write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pat
     if (groups != 0) {
         int result = invalidate_all(dsm, variable, groups, &copies, patience);
         if (result < 0) {
-            dsm_end_write(dsm, variable);
+            dsm_write_end(dsm, variable);
             return result;
         }
         /* Bits that came meanwhile are of ranks that were refused. */
-        __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_COPIES, __ATOMIC_SEQ_CST);
+        __atomic_fetch_and(&dsm->entries[variable].word, ~WORD_COPIES, __ATOMIC_SEQ_CST);
     }
     dsm_write_begin(dsm, variable, copies.had, copies.used);
     return 0;
@@ -99,7 +99,7 @@ static int give_back(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_st
         if (result == 0 && (word & WORD_OWNER))
             result = dsm_nap(dsm, variable, &patience);
         else if (result == 0)
-            result = dsm_swap_word(dsm, source, variable, &word,
+            result = dsm_word_swap(dsm, source, variable, &word,
                                    word_with_hint(word | WORD_OWNER | WORD_VALID | copies, source),
                                    step);
     }
@@ -113,7 +113,7 @@ void dsm_own_drop(struct rh_dsm *dsm, rh_dsm_variable variable, int source)
     do
         next = word_with_hint(word & (WORD_BUSY | WORD_READERS), source);
     while (!dsm_own_swap_if(dsm, variable, &word, next));
-    dsm_signal_waiters(dsm, variable);
+    dsm_waiters_signal(dsm, variable);
 }
 
 /* There is nothing to own here. Who waits here looks elsewhere. If the source does not take it back
@@ -145,7 +145,7 @@ static int begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patien
         int result = dsm_data_pull(dsm, variable, source, patience);
         if (result < 0)
             return dsm_disown(dsm, variable, source, result);
-        __atomic_fetch_or(&dsm->nodes[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&dsm->entries[variable].word, WORD_VALID, __ATOMIC_SEQ_CST);
     }
     struct dsm_own *own = &dsm->own[variable];
     if (source != dsm->rank) {
@@ -174,10 +174,10 @@ int dsm_become_owner(struct rh_dsm *dsm, rh_dsm_variable variable, int target, u
                               target);
     while (!dsm_own_swap_if(dsm, variable, &word, next));
     if (unlikely(dsm->size > WORD_COPY_GROUPS)) /* others share our bit */
-        __atomic_fetch_or(&dsm->nodes[variable].word, taken & word_copy(dsm->rank),
+        __atomic_fetch_or(&dsm->entries[variable].word, taken & word_copy(dsm->rank),
                           __ATOMIC_SEQ_CST);
     if (unlikely(taken & WORD_WANTED) && hold == WORD_WRITER)
-        dsm_inherit_waiters(dsm, variable, target);
+        dsm_waiters_inherit(dsm, variable, target);
     return 1;
 }
 
@@ -191,7 +191,7 @@ static int end_wait(struct rh_dsm *dsm, rh_dsm_variable variable)
         if (dsm_own_swap_if(dsm, variable, &word, word & ~WORD_WAIT_WRITE))
             return 0;
     }
-    __atomic_fetch_and(&dsm->nodes[variable].word, ~WORD_TAKING, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&dsm->entries[variable].word, ~WORD_TAKING, __ATOMIC_SEQ_CST);
     return 1;
 }
 
@@ -204,7 +204,7 @@ static int queue_up(struct rh_dsm *dsm, rh_dsm_variable variable, int target,
                               .from = target};
     uint64_t old;
     dsm_count(dsm, variable, waits, COUNTER_DSM_WAIT, 1);
-    __atomic_fetch_or(&dsm->nodes[variable].word, WORD_WAIT_WRITE, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&dsm->entries[variable].word, WORD_WAIT_WRITE, __ATOMIC_SEQ_CST);
     int result = dsm_or(dsm, target, variable, DSM_WAITERS_WRITE, dsm_bit(dsm->rank), &old);
     if (result == 0)
         result = dsm_or(dsm, target, variable, DSM_WORD, WORD_WANTED, &old);
@@ -221,9 +221,9 @@ static int await_own_readers(struct rh_dsm *dsm, rh_dsm_variable variable,
 {
     struct dsm_await await = {
         .mask = WORD_READERS, .seen = dsm_own_signal(dsm, variable), .from = dsm->rank};
-    struct dsm_node *node = &dsm->nodes[variable];
-    __atomic_fetch_or(&node->waiters_write, dsm_bit(dsm->rank), __ATOMIC_SEQ_CST);
-    uint64_t old = __atomic_fetch_or(&node->word, WORD_WANTED, __ATOMIC_SEQ_CST);
+    struct dsm_entry *entry = &dsm->entries[variable];
+    __atomic_fetch_or(&entry->waiters_write, dsm_bit(dsm->rank), __ATOMIC_SEQ_CST);
+    uint64_t old = __atomic_fetch_or(&entry->word, WORD_WANTED, __ATOMIC_SEQ_CST);
     await.value = old & WORD_READERS;
     return await.value == 0 ? 0 : dsm_await(dsm, variable, &await, patience);
 }
@@ -247,7 +247,7 @@ static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_se
     int target = search->target;
     uint64_t word = 0;
     if (unlikely(dsm_is_gone(dsm, target)))
-        return dsm_find_owner(dsm, variable, search, patience);
+        return dsm_owner_find(dsm, variable, search, patience);
     int result = dsm_load(dsm, target, variable, DSM_WORD, &word);
     if (result == 0 && !(word & WORD_OWNER))
         return dsm_follow(dsm, variable, search, word, patience);
@@ -255,7 +255,7 @@ static int take_from(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_se
         return queue_up(dsm, variable, target, patience);
     if (result == 0) {
         uint64_t next = word_with_hint(word & WORD_BUSY, dsm->rank);
-        result = dsm_swap_word(dsm, target, variable, &word, next, step);
+        result = dsm_word_swap(dsm, target, variable, &word, next, step);
     }
     if (result > 0)
         return dsm_become_owner(dsm, variable, target, word, WORD_WRITER);
@@ -282,7 +282,7 @@ static int take(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patienc
         if (unlikely(search.target == dsm->rank))
             search.target = word_hint(word);
         if (unlikely(search.target == dsm->rank))
-            result = dsm_find_owner(dsm, variable, &search, patience);
+            result = dsm_owner_find(dsm, variable, &search, patience);
         if (result == 0 && search.target != dsm->rank)
             result = take_from(dsm, variable, &search, patience, step);
     }
@@ -300,7 +300,7 @@ void dsm_own_give_up(struct rh_dsm *dsm, rh_dsm_variable variable)
             next &= ~WORD_WANTED;
     } while (!dsm_own_swap_if(dsm, variable, &word, next));
     if ((word & ~next) & WORD_WANTED)
-        dsm_signal_waiters(dsm, variable);
+        dsm_waiters_signal(dsm, variable);
     rh_wake(dsm->job, dsm->rank);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a `struct rh_job` is made of. Private to the library: src/job fills it, the layers above use
- * the NIC and the world in it.
+ * the NIC and what it is told of the job.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -35,7 +35,7 @@ struct rh_job {
     struct counters *counters;
     int64_t timeout_ns; /* what RH_TIMEOUT_DEFAULT means */
     char nic_name[64];  /* as the user would write it */
-    struct nic_world world;
+    struct nic_job nic_job;
     struct nic_broker broker;
     struct settings settings;
     struct job_memory memory;
@@ -52,11 +52,11 @@ struct job_place {
     struct roster *roster;
     struct board_rank *boards; /* of all ranks */
     const struct settings *settings;
-    const void *for_nic; /* see struct nic_world */
+    const void *for_nic; /* see struct nic_job */
     const char *nic;
 };
 
 /* Takes it, as rh_join() would; ends with rh_leave(). Errors: RH_ENOSPACE, those of the NIC. */
-int job_take_place(struct rh_job **job, const struct job_place *place);
+int job_place_take(struct rh_job **job, const struct job_place *place);
 
 #endif

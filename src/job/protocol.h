@@ -15,17 +15,17 @@
 #define PROTOCOL_CARD_MAX 512
 
 enum request_kind {
-    REQUEST_HELLO = 1,     /* reply: identity; descriptors: roster (read-only), board */
-    REQUEST_COMMON,        /* length; reply descriptor: the node's common memory */
-    REQUEST_PUBLISH,       /* sid, rights, descriptor; in place of an earlier one of that sid */
-    REQUEST_WITHDRAW,      /* sid */
-    REQUEST_FETCH,         /* rank, sid; reply descriptor: the segment */
-    REQUEST_AGENT_LINE,    /* reply descriptor: this member's agent line; ends an earlier one */
-    REQUEST_AGENT_CONNECT, /* rank; reply descriptor: a stream to that member's agent */
-    REQUEST_CARD_PUT,      /* length, card */
-    REQUEST_CARD_GET,      /* rank; reply: its card */
+    REQUEST_HELLO = 1,       /* reply: identity; descriptors: roster (read-only), board */
+    REQUEST_COMMON,          /* length; reply descriptor: the node's common memory */
+    REQUEST_PUBLISH,         /* sid, rights, descriptor; in place of an earlier one of that sid */
+    REQUEST_WITHDRAW,        /* sid */
+    REQUEST_FETCH,           /* rank, sid; reply descriptor: the segment */
+    REQUEST_SERVICE_LINE,    /* reply descriptor: this member's service line; ends an earlier one */
+    REQUEST_SERVICE_CONNECT, /* rank; reply descriptor: a stream to that member's service thread */
+    REQUEST_CARD_PUT,        /* length, card */
+    REQUEST_CARD_GET,        /* rank; reply: its card */
     REQUEST_LEAVE,
-    REQUEST_CLAIM /* to a steward, before all else: rank; card: proof. No reply */
+    REQUEST_CLAIM /* to a manager process, before all else: rank; card: proof. No reply */
 };
 
 struct request {
@@ -52,8 +52,8 @@ struct reply {
     uint8_t card[PROTOCOL_CARD_MAX];
 };
 
-/* What an agent receives on its line, together with the stream of the peer named. */
-struct agent_caller {
+/* What a service thread receives on its line, together with the stream of the peer named. */
+struct service_caller {
     int32_t rank;
 };
 

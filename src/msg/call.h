@@ -7,22 +7,22 @@
 
 #include "msg/mail.h"
 
-int call_refuse_send(const struct mail *mail, int rank, int tag);
-int call_refuse_receive(const struct mail *mail, int rank, int tag);
+int call_send_refuse(const struct mail *mail, int rank, int tag);
+int call_receive_refuse(const struct mail *mail, int rank, int tag);
 
-static inline int call_check_send(const struct mail *mail, int rank, int tag)
+static inline int call_send_check(const struct mail *mail, int rank, int tag)
 {
     if (likely((unsigned)rank < (unsigned)mail->size && tag >= 0))
         return 0;
-    return call_refuse_send(mail, rank, tag);
+    return call_send_refuse(mail, rank, tag);
 }
 
-static inline int call_check_receive(const struct mail *mail, int rank, int tag)
+static inline int call_receive_check(const struct mail *mail, int rank, int tag)
 {
     bool rank_is_valid = rank == RH_ANY_RANK || (unsigned)rank < (unsigned)mail->size;
     if (likely(rank_is_valid && (tag >= 0 || tag == RH_ANY_TAG)))
         return 0;
-    return call_refuse_receive(mail, rank, tag);
+    return call_receive_refuse(mail, rank, tag);
 }
 
 /* Why a request failed, said in the thread that asks, not in the one that found out. */

@@ -16,7 +16,7 @@
 #define INBOX_SLOTS  128
 #define INBOX_LENGTH 2048 /* longest message that is appended whole */
 #define INBOX_CREDIT 32   /* messages of one sender that may lie unreceived */
-#define SENDS_MOST   1024 /* long messages of one sender under way at a time */
+#define SENDS_MAX    1024 /* long messages of one sender under way at a time */
 
 /* ---- What travels --------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ struct lanes {
 
 /* What receivers give back to this sender. */
 struct returns {
-    uint64_t done[SENDS_MOST]; /* of long messages, by their place: see done_word() */
+    uint64_t done[SENDS_MAX]; /* of long messages, by their place: see done_word() */
     struct {
         alignas(64) uint64_t lane_done;
         uint64_t inbox_done;
@@ -95,7 +95,7 @@ struct returns {
  * messages the word could be mistaken, if one of the first was still being told. */
 static inline uint64_t done_word(uint64_t send_id, uint32_t chunks)
 {
-    return send_id / SENDS_MOST << 32 | chunks;
+    return send_id / SENDS_MAX << 32 | chunks;
 }
 
 static inline bool is_same_message(uint64_t word, uint64_t other)

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define HELD_MOST  1024 /* unexpected messages of one lane before it is left alone */
+#define HELD_MAX   1024 /* unexpected messages of one lane before it is left alone */
 #define LANE_AFTER 4    /* messages to one receiver before a lane is asked for */
 
 /* A rank we exchange messages with. */
@@ -157,7 +157,7 @@ int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t le
 /* The short way of a receive: if the next message in the lane of this rank is small and the one
  * that is wanted, and nothing older stands in between, take it straight. Looks for it for a
  * moment. */
-bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status);
+bool wire_next_take(struct mail *mail, const struct rh_request *receive, struct rh_status *status);
 
 /* Close what wire_prepare() opened. */
 void wire_close(struct mail *mail);

@@ -208,7 +208,7 @@ const struct unexpected *match_find(const struct mail *mail, int rank, int tag)
     return *find_unexpected(mail, rank, tag);
 }
 
-void match_fill_status(const struct unexpected *message, struct rh_status *status)
+void match_status_fill(const struct unexpected *message, struct rh_status *status)
 {
     status->source = message->source;
     status->tag = message->head.tag;
@@ -244,7 +244,7 @@ void match_own(struct mail *mail, struct rh_request *send)
 {
     ASSERT(send->rank == mail->rank);
     struct rh_request *receive = find_posted(mail, mail->rank, send->tag);
-    if (!receive && send->length <= BLOCK_LENGTH && mail->peer[mail->rank].held < HELD_MOST) {
+    if (!receive && send->length <= BLOCK_LENGTH && mail->peer[mail->rank].held < HELD_MAX) {
         hold_own(mail, send);
         return;
     }
@@ -293,7 +293,7 @@ void match_put_back(struct mail *mail, struct rh_request *receive)
     mail->events++;
 }
 
-void match_forget_own(struct mail *mail, const struct rh_request *send)
+void match_own_forget(struct mail *mail, const struct rh_request *send)
 {
     struct unexpected **link = &mail->unexpected_first;
     while (*link && (*link)->own_send != send)
@@ -306,7 +306,7 @@ void match_forget_own(struct mail *mail, const struct rh_request *send)
 }
 
 /* A long message whose sender is gone cannot be had any more. */
-void match_drop_gone(struct mail *mail)
+void match_gone_drop(struct mail *mail)
 {
     struct unexpected **link = &mail->unexpected_first;
     while (*link) {

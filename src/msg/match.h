@@ -27,18 +27,18 @@ bool match_receive(struct mail *mail, struct rh_request *receive);
 
 /* The unexpected message a receive with this envelope would take, or NULL. */
 const struct unexpected *match_find(const struct mail *mail, int rank, int tag);
-void match_fill_status(const struct unexpected *message, struct rh_status *status);
+void match_status_fill(const struct unexpected *message, struct rh_status *status);
 
 /* A send to ourselves. */
 void match_own(struct mail *mail, struct rh_request *send);
 
-void match_forget_own(struct mail *mail, const struct rh_request *send);
+void match_own_forget(struct mail *mail, const struct rh_request *send);
 
 /* A receive gives up before its long message has begun to move: somebody else may have it. */
 void match_put_back(struct mail *mail, struct rh_request *receive);
 
 /* Forget RTS of peers that are gone. */
-void match_drop_gone(struct mail *mail);
+void match_gone_drop(struct mail *mail);
 
 void match_close(struct mail *mail);
 

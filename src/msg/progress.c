@@ -109,7 +109,7 @@ static void abort_send(struct mail *mail, struct rh_request *send)
         mail->pending_count--;
     }
     if (send->rank == mail->rank)
-        match_forget_own(mail, send);
+        match_own_forget(mail, send);
     else
         rendezvous_withdraw(mail, send);
 }
@@ -163,9 +163,9 @@ static void end_orphans(struct mail *mail)
         return;
     wire_poll(mail);
     rendezvous_progress(mail);
-    match_drop_gone(mail);
+    match_gone_drop(mail);
     end_list(mail, &mail->posted);
-    rendezvous_end_gone(mail);
+    rendezvous_gone_end(mail);
     for (int rank = 0; rank < mail->size; rank++) {
         if (!mail->peer[rank].is_gone)
             continue;

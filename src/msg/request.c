@@ -12,14 +12,14 @@
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-int call_refuse_send(const struct mail *mail, int rank, int tag)
+int call_send_refuse(const struct mail *mail, int rank, int tag)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK,
                      "send to rank %d with tag %d: ranks are 0 to %d, tags 0 or more", rank, tag,
                      mail->size - 1);
 }
 
-int call_refuse_receive(const struct mail *mail, int rank, int tag)
+int call_receive_refuse(const struct mail *mail, int rank, int tag)
 {
     return error_set(
         RH_EINVALID, ERROR_NO_RANK,
@@ -204,7 +204,7 @@ static struct rh_request *make_request(const struct rh_request *like)
 int rh_isend(struct rh_msg *msg, int rank, int tag, const void *data, size_t length,
              struct rh_request **request)
 {
-    int result = call_check_send(msg->mail, rank, tag);
+    int result = call_send_check(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_request *send = make_request(&(struct rh_request){.msg = msg,
@@ -225,7 +225,7 @@ int rh_isend(struct rh_msg *msg, int rank, int tag, const void *data, size_t len
 int rh_irecv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
              struct rh_request **request)
 {
-    int result = call_check_receive(msg->mail, rank, tag);
+    int result = call_receive_check(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_request *receive = make_request(&(struct rh_request){
@@ -351,7 +351,7 @@ static bool message_is_there(void *context)
     waiting_look(&probe->waiting);
     const struct unexpected *message = match_find(mail, probe->rank, probe->tag);
     if (message)
-        match_fill_status(message, &probe->status);
+        match_status_fill(message, &probe->status);
     mail_give(mail);
     return message != NULL;
 }
@@ -366,7 +366,7 @@ static void describe_probe(void *context, struct wait_note *note)
 int rh_probe(struct rh_msg *msg, int rank, int tag, struct rh_status *status, int64_t timeout_ns)
 {
     struct probe probe = {.waiting.mail = msg->mail, .rank = rank, .tag = tag};
-    int result = call_check_receive(msg->mail, rank, tag);
+    int result = call_receive_check(msg->mail, rank, tag);
     if (result < 0)
         return result;
     struct rh_until until = {

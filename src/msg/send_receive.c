@@ -26,7 +26,7 @@ static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, si
 int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
 {
     struct mail *mail = msg->mail;
-    int result = call_check_send(mail, rank, tag);
+    int result = call_send_check(mail, rank, tag);
     if (unlikely(result < 0))
         return result;
     mail_take(mail);
@@ -60,13 +60,13 @@ int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
             struct rh_status *status)
 {
     struct mail *mail = msg->mail;
-    int result = call_check_receive(mail, rank, tag);
+    int result = call_receive_check(mail, rank, tag);
     if (unlikely(result < 0))
         return result;
     struct rh_request receive = {
         .msg = msg, .rank = rank, .tag = tag, .buffer = buffer, .length = room};
     mail_take(mail);
-    if (likely(wire_take_next(mail, &receive, &receive.status))) {
+    if (likely(wire_next_take(mail, &receive, &receive.status))) {
         mail_give(mail);
         if (status)
             *status = receive.status;

@@ -242,7 +242,7 @@ static bool take_from_lane(struct mail *mail, int index)
     return true;
 }
 
-bool wire_take_next(struct mail *mail, const struct rh_request *receive, struct rh_status *status)
+bool wire_next_take(struct mail *mail, const struct rh_request *receive, struct rh_status *status)
 {
     int index = receive->rank == RH_ANY_RANK ? -1 : mail->peer[receive->rank].lane_in;
     bool is_alone = !mail->unexpected_first && !mail->posted.first && mail->long_count == 0 &&
@@ -293,7 +293,7 @@ static void poll_lane(struct mail *mail, int index)
     struct lane_in *lane = &mail->lane_in[index];
     if (unlikely(lane->source < 0) && !adopt_lane(mail, index))
         return;
-    while (mail->peer[lane->source].held < HELD_MOST && take_from_lane(mail, index))
+    while (mail->peer[lane->source].held < HELD_MAX && take_from_lane(mail, index))
         ;
     /* What could not be returned before; the sender may be waiting for it. */
     if (unlikely(lane->next - lane->returned >= RETURN_EVERY))

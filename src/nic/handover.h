@@ -13,14 +13,14 @@
 static inline void nic_assert_rank(const struct nic *nic, int rank)
 {
     ASSERT(rank >= 0);
-    ASSERT(rank < nic->world->size);
+    ASSERT(rank < nic->job->size);
 }
 
 /* One that is told when it waits for nobody in particular, or flushes all. */
 static inline void nic_assert_any_rank(const struct nic *nic, int rank)
 {
     ASSERT(rank == RH_ANY_RANK || rank >= 0);
-    ASSERT(rank < nic->world->size);
+    ASSERT(rank < nic->job->size);
 }
 
 static inline void nic_assert_segment(const struct nic_segment *segment)
@@ -37,7 +37,7 @@ static inline void nic_assert_push(const struct nic *nic, struct rh_remote targe
 {
     nic_assert_rank(nic, target.rank);
     ASSERT(!extra || !extra->is_inline || !extra->done);
-    ASSERT(!extra || !extra->is_hasty || extra->is_inline);
+    ASSERT(!extra || !extra->is_nonblocking || extra->is_inline);
     ASSERT(!extra || !extra->notice || extra->notice->word.rank == target.rank);
     ASSERT(!extra || !extra->done || extra->done->rank == target.rank);
 }

@@ -31,10 +31,10 @@ static int unknown_name(const char *name)
                      name, list);
 }
 
-static int open_and_complete(struct nic **nic, const struct nic_ops *ops, struct nic_world *world,
+static int open_and_complete(struct nic **nic, const struct nic_ops *ops, struct nic_job *job,
                              const char *inner)
 {
-    int result = ops->open(nic, world, inner);
+    int result = ops->open(nic, job, inner);
     if (result < 0)
         return result;
     (*nic)->completed = *(*nic)->ops;
@@ -43,7 +43,7 @@ static int open_and_complete(struct nic **nic, const struct nic_ops *ops, struct
     return 0;
 }
 
-int nic_open(struct nic **nic, const char *name, struct nic_world *world)
+int nic_open(struct nic **nic, const char *name, struct nic_job *job)
 {
     char outer[64];
     char inner[64];
@@ -62,7 +62,7 @@ int nic_open(struct nic **nic, const char *name, struct nic_world *world)
     }
     for (size_t i = 0; nic_list[i]; i++) {
         if (strcmp(nic_list[i]->name, outer) == 0)
-            return open_and_complete(nic, nic_list[i], world, inner_length > 0 ? inner : NULL);
+            return open_and_complete(nic, nic_list[i], job, inner_length > 0 ? inner : NULL);
     }
     return unknown_name(name);
 }
@@ -78,11 +78,11 @@ static const char *place_of(const struct roster *roster, int rank, char text[80]
 
 int nic_peer_gone(struct nic *nic, int rank, const char *during)
 {
-    const struct roster *roster = nic->world->roster;
+    const struct roster *roster = nic->job->roster;
     const struct roster_peer *peer = &roster->peer[rank];
     char place[80];
     place_of(roster, rank, place);
-    counter_add_exact(nic->world->counters, COUNTER_DENIED_DEAD);
+    counter_add_exact(nic->job->counters, COUNTER_DENIED_DEAD);
     if (roster_state(roster, rank) != RH_PEER_DIED)
         return error_set(RH_EDEAD, rank, "%s: rank %d%s has left the job", during, rank, place);
     int signal = atomic_load_explicit(&peer->end_signal, memory_order_relaxed);
@@ -102,14 +102,14 @@ int nic_peer_gone(struct nic *nic, int rank, const char *during)
 
 int nic_wait_check(struct nic *nic, int from)
 {
-    const struct roster *roster = nic->world->roster;
+    const struct roster *roster = nic->job->roster;
     if (from != RH_ANY_RANK) {
         if (roster_state(roster, from) < RH_PEER_LEFT)
             return 0;
         return nic_peer_gone(nic, from, "wait");
     }
     uint32_t deaths = atomic_load_explicit(&roster->death_count, memory_order_acquire);
-    if (deaths == atomic_load_explicit(&nic->world->deaths_known, memory_order_relaxed))
+    if (deaths == atomic_load_explicit(&nic->job->deaths_known, memory_order_relaxed))
         return 0;
     int rank = atomic_load_explicit(&roster->last_dead, memory_order_relaxed);
     return nic_peer_gone(nic, rank, "wait for any rank");
@@ -138,7 +138,7 @@ int nic_wait_late(const struct nic_wait *wait, const char *hint)
     struct diagnosis_text line = {.used = 0};
     struct wait_note note;
     nic_wait_describe((void *)(uintptr_t)wait, &note);
-    diagnosis_add_note(&line, &note);
+    diagnosis_note_add(&line, &note);
     return error_set(RH_ETIMEOUT, wait->from, "waited %.3g s in %s%s",
                      (double)wait->timeout_ns / NS_PER_S, line.text, hint);
 }

@@ -65,15 +65,15 @@ struct nic_broker {
     /* Get a descriptor that a peer published; without RH_WRITE it is read-only. *fd is the
      * caller's. RH_ENOSEG if there is none. */
     int (*fetch)(void *context, int rank, rh_sid sid, int *fd);
-    /* The agent line: a socket on which the manager sends one connected socket per peer that asks
-     * for this process's agent. *fd is the caller's. */
-    int (*agent_line)(void *context, int *fd);
-    /* A socket connected to a peer's agent. RH_EUNSUP if that peer has none. */
-    int (*agent_connect)(void *context, int rank, int *fd);
+    /* The service line: a socket on which the manager sends one connected socket per peer that asks
+     * for this process's service thread. *fd is the caller's. */
+    int (*service_line)(void *context, int *fd);
+    /* A socket connected to a peer's service thread. RH_EUNSUP if that peer has none. */
+    int (*service_connect)(void *context, int rank, int *fd);
 };
 
 /* What a NIC is told about its job. Owned by src/job; outlives the NIC. */
-struct nic_world {
+struct nic_job {
     int rank;
     int size;
     uint64_t job_id;
@@ -121,7 +121,7 @@ struct nic_extra {
     bool notice_follows;            /* it is also the 8 bytes behind the source, and its place is
                                        behind the target: may go with the data, in order */
     bool is_inline;                 /* push only: take the source now, do not wait, no done flag */
-    bool is_hasty;                  /* and RH_EAGAIN rather than waiting for room in the network */
+    bool is_nonblocking;            /* and RH_EAGAIN rather than waiting for room in the network */
 };
 
 /* What a wait is for: exactly one of word, done, queue and is_met. */
@@ -149,7 +149,7 @@ struct nic_ops {
     /* Open the NIC of one process. `inner` is what stands in the parentheses of a wrapping NIC's
      * name, else NULL. May block for the manager. On success *nic is the caller's until close.
      * Errors: RH_EINVALID (bad setting), RH_ENOSPACE, RH_EUNSUP (not on this machine). */
-    int (*open)(struct nic **nic, struct nic_world *world, const char *inner);
+    int (*open)(struct nic **nic, struct nic_job *job, const char *inner);
 
     /* Give everything back: segments are removed, memory unmapped. Never fails, never waits for a
      * peer's program. */
@@ -239,7 +239,7 @@ struct nic_ops {
 /* Every NIC's struct begins with this. */
 struct nic {
     const struct nic_ops *ops; /* the NIC's own table; complete once nic_open() has returned */
-    struct nic_world *world;
+    struct nic_job *job;
     /* Attached memory moves only with its owner's help: better push through allocated memory.
      * NULL: it is not so. A wrapping NIC passes on what the inner one says. */
     const _Atomic bool *attached_is_slow;
@@ -264,7 +264,7 @@ extern const struct nic_ops *const nic_list[];
 
 /* Open a NIC by the name a user gives: "shm", or "fault(shm)" for one that wraps another.
  * RH_EINVALID, with the list, for a name nobody has. */
-int nic_open(struct nic **nic, const char *name, struct nic_world *world);
+int nic_open(struct nic **nic, const char *name, struct nic_job *job);
 
 /* Fill what a NIC leaves out: a derived version where the rest suffices, else one that returns
  * RH_EUNSUP. nic_open() does it for every NIC, so callers never test a pointer. */

@@ -81,7 +81,7 @@ static int default_flush(struct nic *nic, int rank)
 /* Right where every transfer ends by itself, at its deadline at the latest. */
 static void default_withdraw(struct nic *nic, struct rh_done *done)
 {
-    struct nic_wait wait = {.done = done, .from = nic->world->rank, .timeout_ns = NS_PER_S};
+    struct nic_wait wait = {.done = done, .from = nic->job->rank, .timeout_ns = NS_PER_S};
     /* acquire: pairs with the release of whoever sets the flag */
     while (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0)
         nic->ops->wait(nic, &wait);

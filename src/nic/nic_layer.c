@@ -21,7 +21,7 @@ static const struct setting_spec settings[] = {
     CHOICE_SETTING(SETTING_HUGE_PAGES, "RHINET_HUGE_PAGES", "no", "no|try",
                    "try: back large allocated segments by huge pages if there are any"),
     CHOICE_SETTING(SETTING_CMA, "RHINET_CMA", "auto", "auto|off",
-                   "off: move attached memory through the owner's agent thread instead of the "
+                   "off: move attached memory through the owner's service thread instead of the "
                    "kernel's cross-memory attach"),
     CHOICE_SETTING(SETTING_MEMBARRIER, "RHINET_MEMBARRIER", "auto", "auto|off",
                    "off: a fence in every push instead of membarrier(2) before a sleep"),
@@ -44,9 +44,8 @@ static const struct counter_spec counters[] = {
                                        .help = "appends that found the queue full"},
     [LAYER_AT(COUNTER_WAIT_SLEEP)] = {.name = "wait_sleep", .help = "times a wait went to sleep"},
     [LAYER_AT(COUNTER_WAKE)] = {.name = "wake", .help = "sleeping peers woken"},
-    [LAYER_AT(COUNTER_AGENT)] = {.name = "service",
-                                 .help = "operations sent through a peer's service thread",
-                                 .was = "agent"},
+    RENAMED_COUNTER(COUNTER_SERVICE, "service", "agent",
+                    "operations sent through a peer's service thread"),
     [LAYER_AT(COUNTER_DENIED_SEGMENT)] = {.name = "denied_segment",
                                           .help = "operations refused: no such segment"},
     [LAYER_AT(COUNTER_DENIED_STALE)] = {.name = "denied_stale",

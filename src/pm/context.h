@@ -44,7 +44,7 @@ static inline int pm_pass(int result)
 
 /* ---- Implementations ------------------------------------------------------------------------ */
 
-#define PM_MESSAGE_MOST 8184
+#define PM_MESSAGE_MAX 8184
 
 /* The bytes around a message in a ring (ring.h) are part of the send buffer, so that a message is
  * pushed from where the program wrote it. */
@@ -104,7 +104,7 @@ struct pm_context {
     uint32_t registration_next;
     uint64_t under_way; /* bit i: done[i] is in use */
     struct rh_done done[PM_UNDER_WAY_MAX];
-    _Alignas(PM_CACHE_LINE) char image[PM_IMAGE_BEFORE + PM_MESSAGE_MOST + PM_IMAGE_AFTER];
+    _Alignas(PM_CACHE_LINE) char image[PM_IMAGE_BEFORE + PM_MESSAGE_MAX + PM_IMAGE_AFTER];
 };
 
 static inline char *pm_send_data(struct pm_context *pm)

@@ -24,7 +24,7 @@
 #define LANES_AT    ((uint64_t)LANE_COUNT * sizeof(struct lane_words))
 #define HOT_AFTER   32
 #define MESSAGE_MAX 8184
-#define STAY_MOST   15
+#define STAY_MAX    15
 #define FROM_QUEUE  LANE_COUNT /* in place of a lane: where the message that is out came from */
 
 static const struct ring_shape shape = {.unit_length = PM_CACHE_LINE, .unit_count = LANE_UNITS};
@@ -304,7 +304,7 @@ static int auto_look(struct pm_context *pm, struct pm_message *message)
         int result = look_at(pm, state, at, message);
         if (result != RH_EAGAIN) {
             state->out = at;
-            state->stay = STAY_MOST;
+            state->stay = STAY_MAX;
             return result;
         }
     }

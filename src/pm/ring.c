@@ -14,7 +14,7 @@
 
 _Static_assert(PM_IMAGE_BEFORE == BODY_AT, "the send buffer's body stands where a ring's does");
 _Static_assert(PM_IMAGE_AFTER >= 2 * sizeof(uint64_t), "room for the word with the trailer");
-_Static_assert(PM_MESSAGE_MOST < RING_SKIP, "a length is no skip");
+_Static_assert(PM_MESSAGE_MAX < RING_SKIP, "a length is no skip");
 
 /* The second half is the complement of the first. Each byte is zero until it has arrived, so a
  * header of which some are missing is never valid, whatever it says. */
@@ -202,7 +202,7 @@ int ring_look(struct ring_in *in, int source, struct pm_message *message)
         return RH_EAGAIN;
     uint32_t length = header & 0xffffu;
     bool is_skip = length == RING_SKIP;
-    if (unlikely(length > PM_MESSAGE_MOST && !is_skip))
+    if (unlikely(length > PM_MESSAGE_MAX && !is_skip))
         return corrupt(source, length);
     uint32_t unit_count = units_for(&in->shape, is_skip ? 0 : length);
     if (unlikely((in->at & (in->shape.unit_count - 1)) + unit_count > in->shape.unit_count))

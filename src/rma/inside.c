@@ -32,17 +32,17 @@ struct counters *rma_counters(const struct rh_job *job)
 
 const struct watch_job *rma_watch(const struct rh_job *job)
 {
-    return &job->world.watch;
+    return &job->nic_job.watch;
 }
 
 const _Atomic uint32_t *rma_peer_state(const struct rh_job *job, int rank)
 {
-    return &job->world.roster->peer[rank].state;
+    return &job->nic_job.roster->peer[rank].state;
 }
 
 const _Atomic uint32_t *rma_deaths(const struct rh_job *job)
 {
-    return &job->world.roster->death_count;
+    return &job->nic_job.roster->death_count;
 }
 
 const _Atomic bool *rma_is_crowded(const struct rh_job *job)

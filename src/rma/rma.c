@@ -12,7 +12,7 @@ int rma_refuse_rank(const struct rh_job *job, int rank)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK,
                      "rank %d is outside the job, which has ranks 0 to %d", rank,
-                     job->world.size - 1);
+                     job->nic_job.size - 1);
 }
 
 int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
@@ -128,7 +128,7 @@ int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const vo
 {
     ASSERT(notice->word.rank == target.rank);
     ASSERT(length <= RH_INLINE_MAX);
-    struct nic_extra extra = {.notice = notice, .is_inline = true, .is_hasty = true};
+    struct nic_extra extra = {.notice = notice, .is_inline = true, .is_nonblocking = true};
     return push(job, target, source, length, &extra);
 }
 
@@ -347,7 +347,7 @@ int rma_wait_until(struct rh_job *job, const struct rh_until *until, rma_describ
 void rma_progress(struct rh_job *job)
 {
     uint64_t never = 0;
-    struct nic_wait look = {.word = &never, .when = RH_NOT_EQUAL, .from = job->world.rank};
+    struct nic_wait look = {.word = &never, .when = RH_NOT_EQUAL, .from = job->nic_job.rank};
     job->nic->ops->wait(job->nic, &look);
 }
 

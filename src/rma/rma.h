@@ -17,7 +17,7 @@ int rma_refuse_rank(const struct rh_job *job, int rank);
 
 static inline bool rma_rank_is_valid(const struct rh_job *job, int rank)
 {
-    return (unsigned)rank < (unsigned)job->world.size;
+    return (unsigned)rank < (unsigned)job->nic_job.size;
 }
 
 #endif

@@ -91,7 +91,7 @@ static int refuse_queue(rh_sid sid)
 int rh_segment_detach(struct rh_job *job, rh_sid sid)
 {
     struct nic_view view;
-    if (look(job, job->world.rank, sid, &view) == 0 && view.kind == NIC_SEGMENT_QUEUE)
+    if (look(job, job->nic_job.rank, sid, &view) == 0 && view.kind == NIC_SEGMENT_QUEUE)
         return refuse_queue(sid);
     return job->nic->ops->segment_remove(job->nic, sid, job->timeout_ns);
 }
@@ -141,7 +141,7 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
     if (timeout_ns == 0)
         return RH_EAGAIN;
     struct rh_remote awaited = rh_at(rank, sid, 0);
-    struct stall_watch stall = {.job = &job->world.watch,
+    struct stall_watch stall = {.job = &job->nic_job.watch,
                                 .since_ns = nic_now_ns(job->nic),
                                 .describe = describe,
                                 .context = &awaited};

@@ -69,18 +69,18 @@ static bool is_gone(struct station *station, const struct awaited *awaited)
 int awaited_check(struct station *station, struct awaited *awaited)
 {
     sim_time now = station_now(station);
-    if (!awaited->is_hasty && is_gone(station, awaited)) {
-        awaited->is_hasty = true;
+    if (!awaited->is_target_gone && is_gone(station, awaited)) {
+        awaited->is_target_gone = true;
         if (awaited->deadline > now + GRACE)
             awaited->deadline = now + GRACE;
     }
     if (now < awaited->deadline)
         return 0;
-    int result = station_check_peer(station, awaited->rank);
+    int result = station_peer_check(station, awaited->rank);
     if (result < 0)
         return result;
-    ASSERT(!awaited->is_hasty || awaited->segment);
-    if (awaited->is_hasty)
+    ASSERT(!awaited->is_target_gone || awaited->segment);
+    if (awaited->is_target_gone)
         return segment_refuse_stale(awaited->rank, awaited->segment->sid);
     return error_set(RH_ETIMEOUT, awaited->rank,
                      "rank %d does not answer: the network lost a packet", awaited->rank);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define LENGTH_MOST (64ULL << 30) /* that a node pins at once */
+#define LENGTH_MAX (64ULL << 30) /* that a node pins at once */
 
 static struct station_segment *segment_find(const struct station *station, rh_sid sid)
 {
@@ -48,7 +48,7 @@ int segment_add(struct station *station, struct martini_call *call)
         return refuse_memory(call->length);
     if (segment->is_open)
         return error_set(RH_EEXIST, station->rank, "segment %u exists already", call->sid);
-    if (call->length == 0 || call->length > LENGTH_MOST ||
+    if (call->length == 0 || call->length > LENGTH_MAX ||
         (call->kind == NIC_SEGMENT_QUEUE && martini_queue_cut(call->shape).length != call->length))
         return refuse_memory(call->length);
     segment->kind = (enum nic_segment_kind)call->kind;
@@ -126,7 +126,7 @@ static int check_range(const struct access *access, const struct station_segment
 int segment_check(struct station *station, const struct access *access,
                   struct station_segment **segment)
 {
-    int result = station_check_peer(station, access->rank);
+    int result = station_peer_check(station, access->rank);
     if (result < 0)
         return result;
     struct station_segment *found = segment_find(station_of(station->world, access->rank),

@@ -61,7 +61,7 @@ static int rank_join(struct rank_fiber *self, struct rh_job **job)
                               .settings = &simulated->settings,
                               .for_nic = martini_port(simulated->world, self->rank),
                               .nic = options->nic ? options->nic : "martini"};
-    return job_take_place(job, &place);
+    return job_place_take(job, &place);
 }
 
 static void rank_body(void *argument)

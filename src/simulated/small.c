@@ -165,7 +165,7 @@ int firmware_ask(struct station *station, const struct access *access,
     result = image_ask(station, &image, &awaited, old);
     if (result != CHIP_ANSWER_REFUSED)
         return result < 0 ? result : 0;
-    result = station_check_peer(station, access->rank); /* its segments went with it */
+    result = station_peer_check(station, access->rank); /* its segments went with it */
     return result < 0 ? result : segment_refuse_stale(access->rank, access->sid);
 }
 
@@ -242,7 +242,7 @@ static int fence(struct station *station, int rank)
 
 static int flush_one(struct station *station, int rank)
 {
-    int result = rank == station->rank ? 0 : station_check_peer(station, rank);
+    int result = rank == station->rank ? 0 : station_peer_check(station, rank);
     if (result == 0 && station->is_dirty[rank])
         result = fence(station, rank);
     while (result == 0 && transfers_are_under_way(station, rank)) {
@@ -277,7 +277,7 @@ int small_wake(struct station *station, const struct martini_call *call)
         host_memory_changed(process_host(station->process));
         return 0;
     }
-    if (station_check_peer(station, call->rank) < 0)
+    if (station_peer_check(station, call->rank) < 0)
         return 0; /* nobody is asleep there */
     return image_send(station, &image);
 }

@@ -31,7 +31,7 @@ void station_write(struct station *station, uint64_t address, const void *source
         (void)reach->write(reach->context, address, source, length);
 }
 
-int station_check_peer(struct station *station, int rank)
+int station_peer_check(struct station *station, int rank)
 {
     if (!station_is_gone(station_of(station->world, rank)))
         return 0;

@@ -61,8 +61,7 @@ struct awaited {
     const struct station_segment *segment;
     uint64_t generation;
     sim_time deadline;
-    bool
-        is_hasty; /* segment or peer is gone; the ack may still be on the way, until the deadline */
+    bool is_target_gone; /* or the segment; the ack may still be on the way, until the deadline */
 };
 
 /* A part of a transfer that is under way. */
@@ -166,7 +165,7 @@ void station_read(struct station *station, uint64_t address, void *target, size_
 void station_write(struct station *station, uint64_t address, const void *source, size_t length);
 
 /* RH_EDEAD if the peer is gone. */
-int station_check_peer(struct station *station, int rank);
+int station_peer_check(struct station *station, int rank);
 
 /* ---- segment.c ------------------------------------------------------------------------------- */
 

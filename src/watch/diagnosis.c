@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS_LEAST 3        /* between the two looks of ours */
-#define IDLE_NS     NS_PER_S /* younger waits are nothing to speak of */
-#define TOLD_NS     NS_PER_S /* news of another host are news for so long */
+#define LOOKS_MIN 3        /* between the two looks of ours */
+#define IDLE_NS   NS_PER_S /* younger waits are nothing to speak of */
+#define TOLD_NS   NS_PER_S /* news of another host are news for so long */
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
@@ -304,7 +304,7 @@ bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before)
             struct diagnosis_wait *wait = &now->rank[r].wait[i];
             const struct diagnosis_wait *same = find_before(now, wait, now->rank[r].work,
                                                             &before->rank[r]);
-            wait->is_idle = same && wait->looks - same->looks >= LOOKS_LEAST;
+            wait->is_idle = same && wait->looks - same->looks >= LOOKS_MIN;
             is_certain = is_certain && (!same || wait->is_idle);
         }
     }

@@ -98,20 +98,20 @@ void diagnosis_add(struct diagnosis_text *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The same as the next one, of which nothing but itself is known. */
-void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note);
+void diagnosis_note_add(struct diagnosis_text *line, const struct wait_note *note);
 
 /* "lock 7, held by rank 2" */
-void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
+void diagnosis_wait_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                         const struct diagnosis_wait *wait);
 
 /* "is stopped (pid 123)", "waits in receive from rank 0, tag 7" */
-void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
+void diagnosis_state_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                          bool with_pid);
 
 /* "12 s" */
-void diagnosis_add_age(struct diagnosis_text *line, double age_s);
+void diagnosis_age_add(struct diagnosis_text *line, double age_s);
 
 /* "0 waits for 1, 1 waits for 0", the circle that rank is in or waits for. */
-void diagnosis_add_circle(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank);
+void diagnosis_circle_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MOST  8 /* ranks listed before "and 5 more" */
-#define CIRCLE_MOST 8
+#define NAMES_MAX  8 /* ranks listed before "and 5 more" */
+#define CIRCLE_MAX 8
 
 void diagnosis_add(struct diagnosis_text *line, const char *format, ...)
 {
@@ -24,7 +24,7 @@ void diagnosis_add(struct diagnosis_text *line, const char *format, ...)
         line->used = sizeof(line->text) - 1;
 }
 
-void diagnosis_add_age(struct diagnosis_text *line, double age_s)
+void diagnosis_age_add(struct diagnosis_text *line, double age_s)
 {
     diagnosis_add(line, "%.*f s", age_s < 10 ? 1 : 0, age_s);
 }
@@ -89,7 +89,7 @@ static bool has_field(const struct wait_note *note, const char *part)
     }
 }
 
-void diagnosis_add_note(struct diagnosis_text *line, const struct wait_note *note)
+void diagnosis_note_add(struct diagnosis_text *line, const struct wait_note *note)
 {
     const struct wait_spec *spec = wait_spec(note->call);
     for (const char *at = spec->text; *at; at++) {
@@ -126,7 +126,7 @@ static void add_missing(struct diagnosis_text *line, const struct diagnosis *dia
     for (uint32_t other = 0; other < diagnosis->size; other++)
         count += diagnosis_depends(diagnosis, rank, wait, (int)other);
     unsigned listed = 0;
-    for (uint32_t other = 0; other < diagnosis->size && listed < NAMES_MOST; other++) {
+    for (uint32_t other = 0; other < diagnosis->size && listed < NAMES_MAX; other++) {
         if (!diagnosis_depends(diagnosis, rank, wait, (int)other))
             continue;
         diagnosis_add(line, "%s%u",
@@ -144,10 +144,10 @@ static void add_missing(struct diagnosis_text *line, const struct diagnosis *dia
                       unknown, unknown == 1 ? "s" : "ve", wait_spec(wait->note.call)->group);
 }
 
-void diagnosis_add_wait(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
+void diagnosis_wait_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                         const struct diagnosis_wait *wait)
 {
-    diagnosis_add_note(line, &wait->note);
+    diagnosis_note_add(line, &wait->note);
     if (wait_spec(wait->note.call)->on == WAIT_ON_GROUP)
         add_missing(line, diagnosis, rank, wait);
 }
@@ -186,7 +186,7 @@ static void add_end(struct diagnosis_text *line, const struct diagnosis_rank *ra
         diagnosis_add(line, "has died (exit status %d)", rank->end_status);
 }
 
-void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
+void diagnosis_state_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank,
                          bool with_pid)
 {
     const struct diagnosis_rank *them = &diagnosis->rank[rank];
@@ -205,7 +205,7 @@ void diagnosis_add_state(struct diagnosis_text *line, const struct diagnosis *di
         add_process(line, them);
     for (unsigned i = 0; i < them->wait_count; i++) {
         diagnosis_add(line, i > 0 ? " and in " : is_stopped ? " in " : "waits in ");
-        diagnosis_add_wait(line, diagnosis, rank, &them->wait[i]);
+        diagnosis_wait_add(line, diagnosis, rank, &them->wait[i]);
     }
     if (them->host[0] && them->is_seen)
         diagnosis_add(line, " (on host %s)", them->host);
@@ -229,7 +229,7 @@ static int next_in_circle(const struct diagnosis *diagnosis, int rank)
     return -1;
 }
 
-void diagnosis_add_circle(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank)
+void diagnosis_circle_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank)
 {
     for (uint32_t steps = 0; steps < diagnosis->size; steps++) { /* afterwards we are in it */
         int next = next_in_circle(diagnosis, rank);
@@ -245,7 +245,7 @@ void diagnosis_add_circle(struct diagnosis_text *line, const struct diagnosis *d
     int at = first;
     for (unsigned steps = 0; steps == 0 || at != first; steps++) {
         int next = next_in_circle(diagnosis, at);
-        if (steps >= CIRCLE_MOST) {
+        if (steps >= CIRCLE_MAX) {
             diagnosis_add(line, ", and so on back to %d", first);
             return;
         }

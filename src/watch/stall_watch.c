@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOOK_AT_ALL_MOST 256 /* ranks of a job of which every process is looked at */
-#define TARGETS_MOST     3   /* ranks of which a report says what they do */
-#define TRIES_MOST       4   /* to be certain of what it says */
+#define LOOK_AT_ALL_MAX 256 /* ranks of a job of which every process is looked at */
+#define TARGETS_MAX     3   /* ranks of which a report says what they do */
+#define TRIES_MAX       4   /* to be certain of what it says */
 
 /* ---- The note on the board ------------------------------------------------------------------ */
 
@@ -73,9 +73,9 @@ static void look_at_processes(struct diagnosis *now, int rank, const struct diag
 {
     for (uint32_t other = 0, looked = 0; other < now->size; other++) {
         bool matters = diagnosis_is_directed(own) &&
-                       diagnosis_depends(now, rank, own, (int)other) && looked < TARGETS_MOST;
+                       diagnosis_depends(now, rank, own, (int)other) && looked < TARGETS_MAX;
         looked += matters;
-        if (matters || now->size <= LOOK_AT_ALL_MOST)
+        if (matters || now->size <= LOOK_AT_ALL_MAX)
             diagnosis_look(now, (int)other);
     }
 }
@@ -84,11 +84,11 @@ static void add_targets(struct diagnosis_text *line, const struct diagnosis *now
                         const struct diagnosis_wait *own)
 {
     unsigned told = 0;
-    for (uint32_t other = 0; other < now->size && told < TARGETS_MOST; other++) {
+    for (uint32_t other = 0; other < now->size && told < TARGETS_MAX; other++) {
         if ((int)other == rank || !diagnosis_depends(now, rank, own, (int)other))
             continue;
         diagnosis_add(line, "; rank %u ", other);
-        diagnosis_add_state(line, now, (int)other, true);
+        diagnosis_state_add(line, now, (int)other, true);
         told++;
     }
 }
@@ -102,17 +102,17 @@ static bool report(struct stall_watch *stall, struct diagnosis *now)
     if (!own)
         return true; /* no room on the board: other threads of this rank speak for it */
     look_at_processes(now, rank, own);
-    if (!diagnosis_judge(now, stall->before) && ++stall->tries < TRIES_MOST)
+    if (!diagnosis_judge(now, stall->before) && ++stall->tries < TRIES_MAX)
         return false;
     diagnosis_add(&line, "rank %d has waited ", rank);
-    diagnosis_add_age(&line, diagnosis_age_s(now, own));
+    diagnosis_age_add(&line, diagnosis_age_s(now, own));
     diagnosis_add(&line, " in ");
-    diagnosis_add_wait(&line, now, rank, own);
+    diagnosis_wait_add(&line, now, rank, own);
     if (diagnosis_is_directed(own))
         add_targets(&line, now, rank, own);
     if (now->rank[rank].is_deadlocked) {
         diagnosis_add(&line, "; deadlock: ");
-        diagnosis_add_circle(&line, now, rank);
+        diagnosis_circle_add(&line, now, rank);
     }
     log_warning("%s (`rhinet doctor %llx` shows all ranks)", line.text,
                 (unsigned long long)stall->job->roster->job_id);

@@ -112,16 +112,16 @@ static void table(void **state)
     uint64_t number = 0;
     struct stat status;
     assert_int_equal(stat("/proc", &status), 0);
-    assert_int_equal(mounts_add_path(mounts, "/proc"), 0);
-    assert_int_not_equal(mounts_add_path(mounts, "/does/not/exist"), 0);
+    assert_int_equal(mounts_path_add(mounts, "/proc"), 0);
+    assert_int_not_equal(mounts_path_add(mounts, "/does/not/exist"), 0);
     mounts_refresh(mounts, card);
     mounts_refresh(mounts, card);
     assert_true(mounts_find(mounts, status.st_dev, &number));
     assert_int_equal(card->device[0].file_system != 0, 1);
     assert_false(mounts_find(mounts, 0xfffffff, &number));
-    for (int i = 1; i < CACHE_PATHS_MOST; i++)
-        assert_int_equal(mounts_add_path(mounts, "/proc"), 0);
-    assert_int_not_equal(mounts_add_path(mounts, "/proc"), 0);
+    for (int i = 1; i < CACHE_PATHS_MAX; i++)
+        assert_int_equal(mounts_path_add(mounts, "/proc"), 0);
+    assert_int_not_equal(mounts_path_add(mounts, "/proc"), 0);
     mounts_close(mounts);
     assert_false(mounts_find(mounts, status.st_dev, &number));
     free(card);

@@ -14,7 +14,7 @@
 #define BLOCK  (64u << 10)
 #define CHUNKS 4u
 
-struct world {
+struct fixture {
     struct store store;
     struct cache_control *control;
     void *arena;
@@ -22,25 +22,25 @@ struct world {
 
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof(*world));
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct cache_shape shape;
     assert_true(cache_shape_make(&shape, CHUNKS * BLOCK, BLOCK));
-    world->arena = aligned_alloc(BLOCK, shape.arena_length);
-    world->control = aligned_alloc(4096, shape.control_length);
-    memset(world->arena, 0, shape.arena_length);
-    memset(world->control, 0, shape.control_length);
-    assert_int_equal(store_open(&world->store, world->arena, world->control, &shape), 0);
-    *state = world;
+    fixture->arena = aligned_alloc(BLOCK, shape.arena_length);
+    fixture->control = aligned_alloc(4096, shape.control_length);
+    memset(fixture->arena, 0, shape.arena_length);
+    memset(fixture->control, 0, shape.control_length);
+    assert_int_equal(store_open(&fixture->store, fixture->arena, fixture->control, &shape), 0);
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct world *world = *state;
-    store_close(&world->store);
-    free(world->arena);
-    free(world->control);
-    free(world);
+    struct fixture *fixture = *state;
+    store_close(&fixture->store);
+    free(fixture->arena);
+    free(fixture->control);
+    free(fixture);
     return 0;
 }
 
@@ -68,9 +68,9 @@ static uint32_t find(struct store *store, uint64_t number, uint64_t *token)
     return cache_index_find(&store->arena, id, token);
 }
 
-static void touch(struct world *world, uint32_t slot)
+static void touch(struct fixture *fixture, uint32_t slot)
 {
-    cache_touched(world->control, &world->store.shape)[slot] = 1;
+    cache_touched(fixture->control, &fixture->store.shape)[slot] = 1;
 }
 
 static void shape_is_checked(void **state)
@@ -89,52 +89,53 @@ static void shape_is_checked(void **state)
 
 static void what_is_published_is_found(void **state)
 {
-    struct world *world = *state;
+    struct fixture *fixture = *state;
     uint64_t token = 0, again;
-    uint32_t slot = put(&world->store, 7, BLOCK);
-    assert_int_equal(find(&world->store, 7, &token), slot);
-    assert_int_equal(find(&world->store, 8, &again), CACHE_NO_SLOT);
-    assert_true(cache_slot_stands(&world->store.arena.slots[slot], token));
-    assert_int_equal(world->store.arena.slots[slot].length, BLOCK);
+    uint32_t slot = put(&fixture->store, 7, BLOCK);
+    assert_int_equal(find(&fixture->store, 7, &token), slot);
+    assert_int_equal(find(&fixture->store, 8, &again), CACHE_NO_SLOT);
+    assert_true(cache_slot_stands(&fixture->store.arena.slots[slot], token));
+    assert_int_equal(fixture->store.arena.slots[slot].length, BLOCK);
 }
 
 static void tokens_are_never_used_again(void **state)
 {
-    struct world *world = *state;
+    struct fixture *fixture = *state;
     uint64_t first, second;
     bool is_singlet;
-    uint32_t slot = put(&world->store, 1, BLOCK);
-    find(&world->store, 1, &first);
-    assert_int_equal(store_victim(&world->store, 0, &is_singlet), slot);
-    assert_true(cache_slot_stands(&world->store.arena.slots[slot], first)); /* leaving, not gone */
-    store_release(&world->store, slot);
-    assert_false(cache_slot_stands(&world->store.arena.slots[slot], first));
-    assert_int_equal(put(&world->store, 1, BLOCK), slot);
-    assert_int_equal(find(&world->store, 1, &second), slot);
+    uint32_t slot = put(&fixture->store, 1, BLOCK);
+    find(&fixture->store, 1, &first);
+    assert_int_equal(store_victim(&fixture->store, 0, &is_singlet), slot);
+    assert_true(
+        cache_slot_stands(&fixture->store.arena.slots[slot], first)); /* leaving, not gone */
+    store_release(&fixture->store, slot);
+    assert_false(cache_slot_stands(&fixture->store.arena.slots[slot], first));
+    assert_int_equal(put(&fixture->store, 1, BLOCK), slot);
+    assert_int_equal(find(&fixture->store, 1, &second), slot);
     assert_true(second != first);
-    assert_false(cache_slot_stands(&world->store.arena.slots[slot], first));
+    assert_false(cache_slot_stands(&fixture->store.arena.slots[slot], first));
 }
 
 static void the_token_skips_zero_in_the_directory(void **state)
 {
-    struct world *world = *state;
+    struct fixture *fixture = *state;
     uint64_t token = 0;
-    world->store.token = 0xfffffff;
-    put(&world->store, 1, BLOCK);
-    find(&world->store, 1, &token);
+    fixture->store.token = 0xfffffff;
+    put(&fixture->store, 1, BLOCK);
+    find(&fixture->store, 1, &token);
     assert_true((token & 0xfffffff) != 0);
 }
 
 static void the_oldest_leaves_first(void **state)
 {
-    struct world *world = *state;
-    struct store *store = &world->store;
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
     bool is_singlet = true;
     uint32_t slots[CHUNKS];
     for (uint32_t i = 0; i < CHUNKS; i++)
         slots[i] = put(store, i, BLOCK);
     assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
-    touch(world, slots[0]); /* used: it stays, the next goes */
+    touch(fixture, slots[0]); /* used: it stays, the next goes */
     assert_int_equal(store_victim(store, 0, &is_singlet), slots[1]);
     assert_false(is_singlet);
     store_release(store, slots[1]);
@@ -146,36 +147,36 @@ static void the_oldest_leaves_first(void **state)
 
 static void if_all_were_used_one_leaves_still(void **state)
 {
-    struct world *world = *state;
+    struct fixture *fixture = *state;
     bool is_singlet;
     for (uint32_t i = 0; i < CHUNKS; i++)
-        touch(world, put(&world->store, i, BLOCK));
-    assert_true(store_victim(&world->store, 0, &is_singlet) != CACHE_NO_SLOT);
+        touch(fixture, put(&fixture->store, i, BLOCK));
+    assert_true(store_victim(&fixture->store, 0, &is_singlet) != CACHE_NO_SLOT);
 }
 
 static void singlets_leave_in_order_and_only_beyond_their_share(void **state)
 {
-    struct world *world = *state;
-    struct store *store = &world->store;
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
     uint32_t slots[CHUNKS];
     bool is_singlet;
     for (uint32_t i = 0; i < CHUNKS; i++)
         slots[i] = put(store, i, BLOCK);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[i]);
-        store_keep_singlet(store, slots[i]);
+        store_singlet_keep(store, slots[i]);
     }
     /* Two blocks are allowed there, so the general list gives the next. */
     assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[2]);
     assert_false(is_singlet);
-    store_keep_singlet(store, slots[2]);
+    store_singlet_keep(store, slots[2]);
     assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
     assert_true(is_singlet);
-    store_return_singlet(store, slots[0]); /* at the same end again */
+    store_singlet_return(store, slots[0]); /* at the same end again */
     assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
     store_release(store, slots[0]);
     /* One that is used goes back to the general list. */
-    touch(world, slots[1]);
+    touch(fixture, slots[1]);
     assert_int_equal(store_victim(store, 0, &is_singlet), slots[2]);
     assert_true(is_singlet);
     store_release(store, slots[2]);
@@ -188,8 +189,8 @@ static void singlets_leave_in_order_and_only_beyond_their_share(void **state)
 
 static void small_objects_share_a_chunk(void **state)
 {
-    struct world *world = *state;
-    struct store *store = &world->store;
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
     uint32_t small = cache_small_length(&store->shape);
     for (uint32_t i = 0; i < CHUNKS * CACHE_PARTS; i++)
         assert_true(put(store, i, small) != CACHE_NO_SLOT);
@@ -216,8 +217,8 @@ static void small_objects_share_a_chunk(void **state)
 
 static void a_full_index_refuses(void **state)
 {
-    struct world *world = *state;
-    struct cache_arena *arena = &world->store.arena;
+    struct fixture *fixture = *state;
+    struct cache_arena *arena = &fixture->store.arena;
     uint32_t added = 0;
     for (uint64_t i = 1; i < 100; i++) {
         uint64_t id[2] = {1, i << 24};

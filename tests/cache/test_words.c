@@ -43,13 +43,13 @@ static void a_head_keeps_its_parts(void **state)
 {
     (void)state;
     const uint64_t id[2] = {1, 0xfedcba9876543210};
-    uint64_t head = head_make(head_tag(id), HEAD_CLAIMING, CELL_RANKS_MOST, 0x7fff);
+    uint64_t head = head_make(head_tag(id), HEAD_CLAIMING, CELL_RANKS_MAX, 0x7fff);
     assert_true(head_is(head, head_tag(id)));
     assert_int_equal(head_stage(head), HEAD_CLAIMING);
-    assert_int_equal(head_rank(head), CELL_RANKS_MOST);
+    assert_int_equal(head_rank(head), CELL_RANKS_MAX);
     head = head_with(head, HEAD_LOADED);
     assert_int_equal(head_stage(head), HEAD_LOADED);
-    assert_int_equal(head_rank(head), CELL_RANKS_MOST);
+    assert_int_equal(head_rank(head), CELL_RANKS_MAX);
     for (int i = 0; i < 300; i++) { /* renewing goes round and touches nothing else */
         uint64_t renewed = head_renewed(head);
         assert_true(renewed != head);
@@ -62,9 +62,9 @@ static void a_head_keeps_its_parts(void **state)
 static void a_cell_keeps_its_parts(void **state)
 {
     (void)state;
-    uint64_t cell = cell_make(CELL_RANKS_MOST, 0x3ffffe, 0xabcdef0fffffff);
+    uint64_t cell = cell_make(CELL_RANKS_MAX, 0x3ffffe, 0xabcdef0fffffff);
     struct cell_place place = cell_place(cell);
-    assert_int_equal(place.rank, CELL_RANKS_MOST);
+    assert_int_equal(place.rank, CELL_RANKS_MAX);
     assert_int_equal(place.slot, 0x3ffffe);
     assert_int_equal(place.token, 0xfffffff);
     assert_true(cell_is_loaded(cell));
@@ -83,10 +83,10 @@ static void a_fixed_ratio_stays(void **state)
     struct policy policy;
     const uint64_t id[2] = {1, 2};
     assert_int_equal(policy_open(&policy, 0.3, 1000, 4), 0);
-    assert_int_equal(policy_singlets_most(&policy), 300);
+    assert_int_equal(policy_singlets_max(&policy), 300);
     policy_gave_up(&policy, id, true);
     policy_brought(&policy, id, true, 1000000);
-    assert_int_equal(policy_singlets_most(&policy), 300);
+    assert_int_equal(policy_singlets_max(&policy), 300);
     policy_close(&policy);
 }
 
@@ -106,15 +106,15 @@ static void the_ratio_follows_what_comes_back(void **state)
     struct policy policy;
     assert_int_equal(policy_open(&policy, -1, 1000, 4), 0);
     bring_back(&policy, 1, false); /* both costs are known from here on */
-    uint32_t start = policy_singlets_most(&policy);
+    uint32_t start = policy_singlets_max(&policy);
     bring_back(&policy, 100, true);
-    uint32_t high = policy_singlets_most(&policy);
+    uint32_t high = policy_singlets_max(&policy);
     assert_true(high > start);
     bring_back(&policy, 1000, false);
-    assert_true(policy_singlets_most(&policy) < high);
+    assert_true(policy_singlets_max(&policy) < high);
     for (int i = 0; i < 100; i++)
         bring_back(&policy, 1000, true);
-    assert_in_range(policy_singlets_most(&policy), 900, 999);
+    assert_in_range(policy_singlets_max(&policy), 900, 999);
     policy_close(&policy);
 }
 

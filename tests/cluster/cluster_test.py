@@ -233,7 +233,7 @@ class Cut(Hosts):
         for pid in managers:
             os.kill(pid, signal.SIGSTOP)
         wait_until(lambda: False, 3)
-        for pid in managers:  # the judge first: it has heard nobody for long
+        for pid in managers:  # the coordinator first: it has heard nobody for long
             os.kill(pid, signal.SIGCONT)
             wait_until(lambda: False, 0.2)
         self.check_nobody_is_lost(job, 3)

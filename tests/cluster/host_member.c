@@ -29,7 +29,7 @@ static void nap(void)
 
 static void say_where(const struct rh_job *job, const char *word)
 {
-    const struct roster *roster = job->world.roster;
+    const struct roster *roster = job->nic_job.roster;
     int rank = rh_rank(job);
     const struct roster_node *node = roster_node_of(roster, rank);
     printf("%s rank %d of %d node %d of %u host %s address %s pid %d\n", word, rank, rh_size(job),

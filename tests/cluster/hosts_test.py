@@ -154,7 +154,7 @@ class CannotStart(harness.ClusterTest):
 import re, subprocess, sys
 head = sys.stdin.buffer.readline()
 body = sys.stdin.buffer.read(int(head.split()[3]))
-wrong = re.sub(rb"judge=[^\\0]*", b"judge=9 127.0.0.1", body)
+wrong = re.sub(rb"coordinator=[^\\0]*", b"coordinator=9 127.0.0.1", body)
 head = head.replace(str(len(body)).encode(), str(len(wrong)).encode())
 sys.exit(subprocess.run(["{self.rsh}", *sys.argv[1:]], input=head + wrong).returncode)
 """)
@@ -200,7 +200,7 @@ STRANGER = """#!{python}
 import os, re, socket, struct, subprocess, sys
 orders = sys.stdin.buffer.readline()
 orders += sys.stdin.buffer.read(int(orders.split()[3]))
-port = int(re.search(rb"judge=(\\d+) ", orders)[1])
+port = int(re.search(rb"coordinator=(\\d+) ", orders)[1])
 job = int(re.search(rb"job=(\\d+)\\0", orders)[1])
 version, mesh = orders.split()[1], int(orders.split()[2])
 
@@ -331,11 +331,11 @@ class Ends(harness.ClusterTest):
             self.assertRegex(out, rf"rank {rank} sees: watch: rank \d on host {lost}: the host "
                                   r"does not answer")
 
-    def test_killed_agent(self):
+    def test_killed_shell(self):
         shell = self.script("forking", f"#!/bin/sh\n{self.rsh} \"$@\"\n")  # no exec: can be killed
         job = self.begin(rsh=shell)
-        agent = min(job.processes(r"/forking a "))
-        os.kill(agent, signal.SIGKILL)
+        shell = min(job.processes(r"/forking a "))
+        os.kill(shell, signal.SIGKILL)
         status, _, err = self.finish(job)
         self.assertEqual(status, 1)
         self.assertRegex(err, r"host a \(ranks 0-1\) is lost: its remote shell was killed by "

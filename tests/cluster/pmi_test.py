@@ -100,7 +100,7 @@ class Launcher(harness.ClusterTest):
         """Exit status and words of a process whose launcher is odd."""
         ours, theirs = socket.socketpair()
         server = Server(ours, version, {"rhinet-host-0": ELSEWHERE, "rhinet-job-0": JOB,
-                                        "rhinet-judge-0": "127.0.0.1:9", **dict(values)}, odd)
+                                        "rhinet-coordinator-0": "127.0.0.1:9", **dict(values)}, odd)
         server.start()
         with theirs:
             job = self.start(MEMBER, "hello", pass_fds=[theirs.fileno()], environment={
@@ -144,9 +144,10 @@ class Launcher(harness.ClusterTest):
     def test_refused(self):
         """Every step of the processes' meeting, by the first rank of a host and by rank 0."""
         for step in ("put rhinet-host-1", "fence 1", "get rhinet-host-0", "get rhinet-host-1",
-                     "get rhinet-job-0", "put rhinet-socket-1", "fence 2", "get rhinet-judge-0"):
+                     "get rhinet-job-0", "put rhinet-socket-1", "fence 2",
+                     "get rhinet-coordinator-0"):
             self.check('it answers "cmd=[a-z_-]+[ ;]rc=9', {step: "rc=9"})
-        for step in ("put rhinet-job-0", "put rhinet-judge-0", "get rhinet-socket-0"):
+        for step in ("put rhinet-job-0", "put rhinet-coordinator-0", "get rhinet-socket-0"):
             self.check('it answers "cmd=[a-z_-]+[ ;]rc=9', {step: "rc=9"}, rank=0,
                        values={"rhinet-host-1": ELSEWHERE},
                        RHINET_TIMEOUT="2s")  # the task manager waits so long for the other one
@@ -169,10 +170,10 @@ class Launcher(harness.ClusterTest):
             self.check(f"about the job is not 80 hexadecimal digits but {len(text)} characters", {},
                        values={"rhinet-job-0": text}, unsaid=text[16:48])
 
-    def test_judge(self):
+    def test_coordinator(self):
         for text in ("-", "nonsense", "1.2.3.4:x"):
             self.check(f'rank 0 says "{text}" is its task manager', {},
-                       values={"rhinet-judge-0": text})
+                       values={"rhinet-coordinator-0": text})
 
     def test_nobody_at_the_socket(self):
         """Rank 0 is on this host, but has gone."""

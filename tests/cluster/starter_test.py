@@ -28,13 +28,13 @@ def launchers():
 @unittest.skipUnless(MPIRUN or HYDRA, "neither Open MPI's mpirun nor hydra is here")
 class Starters(harness.ClusterTest):
     def begin(self, starter, words, count, *mode, **more):
-        # The marker finds what they start, stewards included: all inherit it.
+        # The marker finds what they start, manager processes included: all inherit it.
         return self.start(*words, "-n", count, MEMBER, *mode,
                           environment={**ROOT, "RHINET_STARTER": starter, **more})
 
-    def check_no_steward(self, job):
+    def check_no_manager_process(self, job):
         self.assertTrue(wait_until(lambda: not [pid for pid in harness.marked(job.marker)
-                                                if harness.name_of(pid) == "rhinet-steward"], 10))
+                                                if harness.name_of(pid) == "rhinet-manager"], 10))
 
     def test_hello(self):
         for starter, words in launchers():
@@ -76,7 +76,7 @@ class Starters(harness.ClusterTest):
                         os.kill(pid, signal.SIGKILL)
                     except ProcessLookupError:
                         pass  # the launcher was faster
-                self.check_no_steward(job)
+                self.check_no_manager_process(job)
                 self.assertNotEqual(self.finish(job)[0], 0)
 
     def test_killed_launcher(self):
@@ -86,10 +86,10 @@ class Starters(harness.ClusterTest):
                 self.wait_ready(job, 3)
                 os.kill(job.pid, signal.SIGKILL)
                 job.process.wait()
-                # Whether the ranks outlive it is the launcher's affair; the steward is ours.
+                # Whether the ranks outlive it is the launcher's affair; the manager is ours.
                 for pid in job.members():
                     os.kill(pid, signal.SIGKILL)
-                self.check_no_steward(job)
+                self.check_no_manager_process(job)
 
     def skip_if_sanitized(self, reason):
         needs = subprocess.run(["ldd", f"{LIBRARY}/librhinet.so"], capture_output=True, text=True,

@@ -71,7 +71,7 @@ static void count_steps(struct dsm_test *test)
     struct nic *nic = test->member.job->nic;
     for (int rank = 0; rank < test->member.size; rank++) {
         if (rank != test->member.rank)
-            test->dsm->peers[rank].nodes = NULL, test->dsm->peers[rank].heap = NULL;
+            test->dsm->peers[rank].entries = NULL, test->dsm->peers[rank].heap = NULL;
     }
     be_ready(test);
     if (!is_victim(test))

@@ -120,7 +120,7 @@ static void make_odd(struct dsm_test *test)
     for (int rank = 0; rank < test->member.size; rank++) {
         if (rank == ODD)
             continue;
-        test->dsm->peers[rank].nodes = NULL;
+        test->dsm->peers[rank].entries = NULL;
         test->dsm->peers[rank].heap = NULL;
     }
     nic->ops = &odd;
@@ -235,7 +235,7 @@ static void test_give(struct dsm_test *test)
         test->pairs[ODD]->first = 5;
     }
     if (test->member.rank == ODD) {
-        await_bits(test, &dsm->nodes[ODD].waiters_write, dsm_bit(2));
+        await_bits(test, &dsm->entries[ODD].waiters_write, dsm_bit(2));
         fault.swallows_swap = fault.at_once = true;
         MEMBER_OK(&test->member, rh_dsm_release(dsm, ODD));
     }
@@ -259,19 +259,19 @@ static void test_grant(struct dsm_test *test)
     if (test->member.rank == ODD)
         MEMBER_OK(&test->member, rh_dsm_acquire(dsm, ODD, RH_DSM_WRITE, LONG_NS));
     if (test->member.rank == 2)
-        dsm->nodes[ODD].word |= WORD_WAIT_READ;
+        dsm->entries[ODD].word |= WORD_WAIT_READ;
     meet(test);
     if (test->member.rank == ODD) {
         test->pairs[ODD]->first = test->pairs[ODD]->second = 5;
-        dsm->nodes[ODD].waiters_read |= dsm_bit(2);
-        dsm->nodes[ODD].word |= WORD_WANTED;
+        dsm->entries[ODD].waiters_read |= dsm_bit(2);
+        dsm->entries[ODD].word |= WORD_WANTED;
         fault.swallows_swap = true;
         MEMBER_OK(&test->member, rh_dsm_release(dsm, ODD));
     }
     uint64_t last = write_meanwhile(test, ODD, 5, 6);
     let_land(test);
     if (test->member.rank == 2) { /* as who waited would: the owner's data is the newest */
-        uint64_t word = dsm->nodes[ODD].word;
+        uint64_t word = dsm->entries[ODD].word;
         MEMBER_CHECK(&test->member, word & WORD_FETCHING);
         MEMBER_OK(&test->member, rh_pull(test->member.job,
                                          rh_at(word_hint(word), DSM_SID_HEAP,
@@ -280,7 +280,7 @@ static void test_grant(struct dsm_test *test)
         if (test->pairs[ODD]->first != last)
             MEMBER_FAIL(&test->member, "was let in to read %llu, but %llu was written last",
                         (unsigned long long)test->pairs[ODD]->first, (unsigned long long)last);
-        dsm->nodes[ODD].word = (word & ~WORD_FETCHING) | WORD_VALID;
+        dsm->entries[ODD].word = (word & ~WORD_FETCHING) | WORD_VALID;
     }
     go_on(test, ODD, last);
 }
@@ -416,15 +416,15 @@ static void test_adopt(struct dsm_test *test)
     }
     meet(test);
     let_land(test);
-    if (test->member.rank == 0 && test->dsm->nodes[2].adopter != 0)
+    if (test->member.rank == 0 && test->dsm->entries[2].adopter != 0)
         MEMBER_FAIL(&test->member, "rank %d still keeps others from adopting",
-                    (int)test->dsm->nodes[2].adopter - 1);
+                    (int)test->dsm->entries[2].adopter - 1);
     go_on(test, 2, 0);
 }
 
 static void test_circle(struct dsm_test *test)
 {
-    uint64_t *word = &test->dsm->nodes[ODD].word;
+    uint64_t *word = &test->dsm->entries[ODD].word;
     if (test->member.rank != ODD)
         *word = word_with_hint(*word, 2 - test->member.rank);
     meet(test);

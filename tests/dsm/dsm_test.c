@@ -75,9 +75,9 @@ static void test_crowd(struct dsm_test *test)
         MEMBER_OK(member, rh_dsm_acquire(test->dsm, 0, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
         MEMBER_OK(member, rh_dsm_release(test->dsm, 0));
     }
-    const struct dsm_node *node = &test->dsm->nodes[0];
-    MEMBER_CHECK(member, (node->word & (WORD_WANTED | WORD_OWNER)) == WORD_OWNER);
-    MEMBER_CHECK(member, node->waiters_write == 0);
+    const struct dsm_entry *entry = &test->dsm->entries[0];
+    MEMBER_CHECK(member, (entry->word & (WORD_WANTED | WORD_OWNER)) == WORD_OWNER);
+    MEMBER_CHECK(member, entry->waiters_write == 0);
 }
 
 /* ---- Heap ----------------------------------------------------------------------------------- */
@@ -314,7 +314,7 @@ static void test_late(struct dsm_test *test)
             MEMBER_OK(member, rh_dsm_acquire(test->dsm, i, RH_DSM_WRITE, RH_TIMEOUT_DEFAULT));
             MEMBER_OK(member, rh_dsm_mode(test->dsm, i, modes[i]));
             MEMBER_OK(member, rh_dsm_release(test->dsm, i));
-            __atomic_store_n(&test->dsm->nodes[i].version, UINT32_MAX - 5, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&test->dsm->entries[i].version, UINT32_MAX - 5, __ATOMIC_SEQ_CST);
         }
         for (uint64_t writing = 1; writing < 12; writing++) {
             if (member->rank == 0) {

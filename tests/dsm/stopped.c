@@ -74,7 +74,7 @@ static void fall_silent(struct dsm_test *test)
     silent.atomic = silent_atomic;
     silent.now_ns = later;
     for (int rank = 0; rank < test->member.size; rank += 2) {
-        test->dsm->peers[rank].nodes = NULL;
+        test->dsm->peers[rank].entries = NULL;
         test->dsm->peers[rank].heap = NULL;
     }
     nic->ops = &silent;
@@ -114,20 +114,20 @@ static void test_calls(struct dsm_test *test)
         GIVES_UP(test, rh_dsm_free(dsm, 64), RH_ETIMEOUT);
         GIVES_UP(test, rh_dsm_adopt(dsm, 2, true), RH_ETIMEOUT);
         GIVES_UP(test, rh_dsm_signal(dsm, 0), RH_ETIMEOUT);
-        GIVES_UP(test, dsm_find_owner(dsm, 2, &search, &patience), RH_ETIMEOUT);
+        GIVES_UP(test, dsm_owner_find(dsm, 2, &search, &patience), RH_ETIMEOUT);
         dsm->own[own].interest = WORD_COPIES;
         steps = 0;
         dsm_update_interested(dsm, own); /* as a barrier does, or a release */
         MEMBER_CHECK(&test->member, steps == 1);
-        dsm->nodes[1].word |= WORD_WRITER; /* held, whoever has a copy */
+        dsm->entries[1].word |= WORD_WRITER; /* held, whoever has a copy */
         GIVES_UP(test, rh_dsm_bind(dsm, 1, &region, 1), RH_ETIMEOUT);
-        dsm->nodes[1].waiters_read = dsm->nodes[1].waiters_write = dsm_bit(0);
-        dsm->nodes[1].word |= WORD_WANTED;
+        dsm->entries[1].waiters_read = dsm->entries[1].waiters_write = dsm_bit(0);
+        dsm->entries[1].word |= WORD_WANTED;
         dsm->own[1].has_end_work = false;
         steps = 0;
         MEMBER_OK(&test->member, rh_dsm_release(dsm, 1));
         MEMBER_CHECK(&test->member, steps <= 2); /* one for the readers, one for the writers */
-        MEMBER_CHECK(&test->member, !(dsm->nodes[1].word & WORD_TAKEN));
+        MEMBER_CHECK(&test->member, !(dsm->entries[1].word & WORD_TAKEN));
         test->member.job->nic->ops = &sound;
     }
     meet(test);

@@ -3,6 +3,6 @@
  * A librhinet-manager of another version: its struct need not be ours, so nothing but the version
  * may be looked at.
  */
-#include "job/manager/steward_run.h"
+#include "job/manager/manager_process_run.h"
 
-const struct steward_body rh_steward_body = {.version = "9.9.9"};
+const struct manager_process_body rh_manager_process_body = {.version = "9.9.9"};

@@ -3,7 +3,7 @@
  * Which task manager a member takes: the program's own, else the library's of its own version.
  * LD_LIBRARY_PATH leads to one of another version.
  */
-#include "job/member/steward_load.h"
+#include "job/member/manager_process_load.h"
 #include "unit.h"
 
 #include <rhinet/error.h>
@@ -11,26 +11,26 @@
 
 static void test_another_version(void **state)
 {
-    const struct steward_body *body;
+    const struct manager_process_body *body;
     void *library;
     (void)state;
-    assert_int_equal(steward_load(&body, &library), RH_EUNSUP);
+    assert_int_equal(manager_process_load(&body, &library), RH_EUNSUP);
     assert_null(library);
     assert_non_null(strstr(rh_error_text(), "version 9.9.9"));
 }
 
 static void test_the_program_s_own(void **state)
 {
-    static const struct steward_body own = {.version = "own"};
-    const struct steward_body *body;
+    static const struct manager_process_body own = {.version = "own"};
+    const struct manager_process_body *body;
     void *library;
     (void)state;
-    steward_bring(&own);
-    assert_int_equal(steward_load(&body, &library), 0);
+    manager_process_bring(&own);
+    assert_int_equal(manager_process_load(&body, &library), 0);
     assert_ptr_equal(body, &own);
     assert_null(library);
-    steward_unload(library);
-    steward_bring(NULL);
+    manager_process_unload(library);
+    manager_process_bring(NULL);
 }
 
 int main(void)

@@ -22,23 +22,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_MOST    6
-#define MESSAGES_MOST 10
-#define LENGTH_MOST   20000
-#define PATIENCE_NS   RH_MILLISECONDS(400)
-#define STAY_NS       RH_MILLISECONDS(10000000) /* others may run into deadline after deadline */
-#define TRIES         4
-#define COUNTER_SID   7u
-#define LOCK          1u
+#define RANKS_MAX    6
+#define MESSAGES_MAX 10
+#define LENGTH_MAX   20000
+#define PATIENCE_NS  RH_MILLISECONDS(400)
+#define STAY_NS      RH_MILLISECONDS(10000000) /* others may run into deadline after deadline */
+#define TRIES        4
+#define COUNTER_SID  7u
+#define LOCK         1u
 
 /* What a seed means; the same for all ranks. */
 struct storm {
     uint64_t seed;
     int size;
     struct simulated_faults faults;
-    int count[RANKS_MOST][RANKS_MOST]; /* messages from, to */
-    size_t length[RANKS_MOST][RANKS_MOST][MESSAGES_MOST];
-    struct check checks[RANKS_MOST];
+    int count[RANKS_MAX][RANKS_MAX]; /* messages from, to */
+    size_t length[RANKS_MAX][RANKS_MAX][MESSAGES_MAX];
+    struct check checks[RANKS_MAX];
     int errors, received; /* over all ranks */
     uint64_t *counter;    /* rank 0's, guarded by the lock */
     uint64_t sections;    /* entered and left without an error */
@@ -60,8 +60,7 @@ static bool is_fair(const struct storm *storm)
 
 static uint64_t pattern_of(const struct storm *storm, int source, int target, int index)
 {
-    return storm->seed * 1000003 +
-           (uint64_t)((source * RANKS_MOST + target) * MESSAGES_MOST + index);
+    return storm->seed * 1000003 + (uint64_t)((source * RANKS_MAX + target) * MESSAGES_MAX + index);
 }
 
 /* ---- The plan -------------------------------------------------------------------------------- */
@@ -74,7 +73,7 @@ static size_t draw_length(struct prng *prng)
     case 1:
         return (size_t)prng_below(prng, 3000);
     default:
-        return (size_t)prng_below(prng, LENGTH_MOST);
+        return (size_t)prng_below(prng, LENGTH_MAX);
     }
 }
 
@@ -99,12 +98,12 @@ static void storm_draw(struct storm *storm, uint64_t seed)
     struct prng prng = {.state = seed};
     memset(storm, 0, sizeof(*storm));
     storm->seed = seed;
-    storm->size = 2 + (int)prng_below(&prng, RANKS_MOST - 1);
+    storm->size = 2 + (int)prng_below(&prng, RANKS_MAX - 1);
     draw_faults(storm, &prng);
     for (int source = 0; source < storm->size; source++) {
         for (int target = 0; target < storm->size; target++) {
-            storm->count[source][target] = (int)prng_below(&prng, MESSAGES_MOST + 1);
-            for (int i = 0; i < MESSAGES_MOST; i++)
+            storm->count[source][target] = (int)prng_below(&prng, MESSAGES_MAX + 1);
+            for (int i = 0; i < MESSAGES_MAX; i++)
                 storm->length[source][target][i] = draw_length(&prng);
         }
     }
@@ -208,7 +207,7 @@ static int items_post(const struct member *member, struct item *items, bool is_r
 
 static void exchange(struct member *member)
 {
-    enum { MOST = RANKS_MOST * MESSAGES_MOST };
+    enum { MOST = RANKS_MAX * MESSAGES_MAX };
     struct item items[2 * MOST];
     int count = items_post(member, items, true);
     count += items_post(member, items + count, false);
@@ -246,7 +245,7 @@ static bool enter_section(const struct member *member)
 
 static void meet(const struct member *member)
 {
-    int ranks[RANKS_MOST];
+    int ranks[RANKS_MAX];
     for (int i = 0; i < member->storm->size; i++)
         ranks[i] = i;
     struct rh_set_spec spec = {.struct_size = sizeof(spec),

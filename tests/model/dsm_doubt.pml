@@ -49,7 +49,7 @@ byte data[N];
 byte latest = 0, inside = 0, doubts = DOUBTS, finished = 0;
 
 /* What is under way, of each rank that asked, and who is not to be waited for. */
-mtype = { NONE, UNDER_WAY, DONE, IN_VAIN };
+mtype = { NONE, UNDER_WAY, DONE, FAILED };
 typedef flight {
     mtype state;
     bool is_push;
@@ -96,7 +96,7 @@ end:
                 copies[flights[i].target] = flights[i].to_copies;
                 reading[flights[i].target] = flights[i].to_reading;
                 flights[i].state = DONE
-            :: else -> flights[i].state = IN_VAIN
+            :: else -> flights[i].state = FAILED
             fi;
             i = 0
         }
@@ -158,7 +158,7 @@ inline settle()
 {
     if
     :: step[me] != STEP_NONE ->
-        flights[me].state == DONE || flights[me].state == IN_VAIN;
+        flights[me].state == DONE || flights[me].state == FAILED;
         if
 #ifndef KEEP_GIVEN
         :: step[me] == STEP_GIVE && flights[me].state == DONE -> step_down(flights[me].target)

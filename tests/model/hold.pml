@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A chunk of a long message whose push timed out: src/msg/rendezvous, send.c (is_kept_back, let_go),
- * name.c (withdrawals) and receive.c (receive_take_hold, receive_take_let_go, receive_take_withdraw,
+ * name.c (withdrawals) and receive.c (receive_hold_take, receive_let_go_take, receive_withdraw_take,
  * settle).
  *
  * The messages of two senders go through one block of a receiver's stream, one after the other. A

@@ -11,7 +11,7 @@
  * after one that died there is told; whoever lives ends, so nobody waits for ever.
  * Mutants, each of which must fail:
  *   NO_STEPS       the repairer does not wait for ranks that are between two steps
- *   ONE_READING    it reads the nodes once
+ *   ONE_READING    it reads the qnodes once
  *   NO_REPAIRER    there may be two repairers
  *   NO_REPAIR      deaths are not repaired
  *   NO_TELL        the successor of a dead holder is not told

@@ -233,12 +233,12 @@ static void test_impatient(struct lock_test *test)
 static void give_up_in_doubt(struct lock_test *test)
 {
     struct locks *locks = test->member.msg->locks;
-    struct lock_node *node = &locks->nodes[0];
+    struct lock_qnode *qnode = &locks->qnodes[0];
     struct lock_entry *entries = (void *)(locks->base + locks->entries_offset);
-    uint64_t turn = lock_turn(lock_load(&node->state)) + LOCK_TURN_ONE;
-    lock_put(&node->grant, turn | LOCK_DEPARTED);
-    lock_put(&node->pred, 0);
-    lock_put(&node->state, turn | LOCK_WAITING);
+    uint64_t turn = lock_turn(lock_load(&qnode->state)) + LOCK_TURN_ONE;
+    lock_put(&qnode->grant, turn | LOCK_DEPARTED);
+    lock_put(&qnode->pred, 0);
+    lock_put(&qnode->state, turn | LOCK_WAITING);
     lock_put(&entries[0].last, turn | locks->own_low);
 }
 
@@ -369,7 +369,7 @@ static void test_wrap(struct lock_test *test)
 {
     struct locks *locks = test->member.msg->locks;
     for (unsigned lock = 0; lock < LOCKS; lock++)
-        lock_put(&locks->nodes[lock_id(test, lock)].state,
+        lock_put(&locks->qnodes[lock_id(test, lock)].state,
                  (UINT64_MAX & ~LOCK_LOW_MASK) - 20 * LOCK_TURN_ONE + LOCK_IDLE);
     test_impatient(test);
 }

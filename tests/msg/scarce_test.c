@@ -7,7 +7,7 @@
  *
  *   join      the whole life of a job of one
  *   rma       segments, queues, pages, transfers, atomics
- *   agent     attached memory through the owner's agent; SEED is the request that fails
+ *   service   attached memory through the owner's service thread; SEED is the request that fails
  *   send      messages of every length, expected and unexpected, to others and to itself
  *   sets      barriers and collectives
  *   locks     locks
@@ -17,8 +17,8 @@
 #include "pattern.h"
 #include "scarce.h"
 
-#define ROUNDS_MOST 400
-#define LARGE       300000
+#define ROUNDS_MAX 400
+#define LARGE      300000
 
 struct scarce_test {
     struct member member;
@@ -75,7 +75,7 @@ static void use_memory(struct scarce_test *test)
     MEMBER_OK(member, rh_segment_detach(job, 10));
 }
 
-static void use_agent(struct scarce_test *test)
+static void use_service(struct scarce_test *test)
 {
     struct member *member = &test->member;
     struct rh_job *job = member->job;
@@ -235,8 +235,8 @@ static void run_rounds(struct scarce_test *test, void (*scenario)(struct scarce_
     uint64_t *word;
     MEMBER_OK(member, rh_segment_alloc(member->job, 9, 8, (void **)&word));
     MEMBER_OK(member, meeting_open(&test->meeting, member->job));
-    bool is_single = scenario == use_agent; /* there is one agent per process */
-    for (test->round = is_single ? member->seed : 1; test->round < ROUNDS_MOST; test->round++) {
+    bool is_single = scenario == use_service; /* there is one service thread per process */
+    for (test->round = is_single ? member->seed : 1; test->round < ROUNDS_MAX; test->round++) {
         meet(test);
         scenario(test);
         if (test->is_poor && getenv("SCARCE_TELL"))
@@ -245,7 +245,7 @@ static void run_rounds(struct scarce_test *test, void (*scenario)(struct scarce_
         if (is_last(test, word) || is_single)
             break;
     }
-    MEMBER_CHECK(member, is_single || (test->round > 5 && test->round < ROUNDS_MOST));
+    MEMBER_CHECK(member, is_single || (test->round > 5 && test->round < ROUNDS_MAX));
     meeting_close(&test->meeting);
     MEMBER_OK(member, rh_leave(member->job));
     printf("ok %d\n", member->rank);
@@ -254,7 +254,7 @@ static void run_rounds(struct scarce_test *test, void (*scenario)(struct scarce_
 /* A job of one, again and again. */
 static void test_join(struct member *member)
 {
-    for (uint64_t round = 1; round < ROUNDS_MOST; round++) {
+    for (uint64_t round = 1; round < ROUNDS_MAX; round++) {
         scarce_begin(round, false);
         MEMBER_OK(member, SCARCE(rh_join(&member->job, NULL)));
         MEMBER_OK(member, SCARCE(rh_msg_open(&member->msg, member->job)));
@@ -266,7 +266,7 @@ static void test_join(struct member *member)
             return;
         }
     }
-    MEMBER_FAIL(member, "more than %d requests", ROUNDS_MOST);
+    MEMBER_FAIL(member, "more than %d requests", ROUNDS_MAX);
 }
 
 int main(int count, char **words)
@@ -275,7 +275,7 @@ int main(int count, char **words)
         const char *name;
         void (*scenario)(struct scarce_test *test);
     } cases[] = {{"rma", use_memory},
-                 {"agent", use_agent},
+                 {"service", use_service},
                  {"send", use_messages},
                  {"sets", use_sets},
                  {"locks", use_locks}};

@@ -217,14 +217,14 @@ static void control_passes(struct mail_test *test)
 }
 
 /* Everybody to everybody, all posted at once. */
-static void storm(struct mail_test *test, size_t length_most, int rounds)
+static void storm(struct mail_test *test, size_t length_max, int rounds)
 {
     size_t count = (size_t)(test->size * rounds);
     struct rh_request **requests = calloc(2 * count, sizeof(*requests));
     char **buffer = calloc(2 * count, sizeof(*buffer));
     size_t *length = calloc(count, sizeof(*length));
     for (size_t i = 0; i < count; i++)
-        length[i] = (size_t)prng_below(&test->prng, length_most);
+        length[i] = (size_t)prng_below(&test->prng, length_max);
     for (size_t i = 0; i < count; i++) {
         int rank = (int)(i % (size_t)test->size);
         buffer[i] = mail_alloc(length[i]);

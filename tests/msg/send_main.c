@@ -51,8 +51,8 @@ static int simulate_all(int size, struct mail_options *options)
     for (size_t i = 0; mail_suite_case(i); i++) {
         const struct mail_case *one = mail_suite_case(i);
         options->only = one->name;
-        if (one->flags & (CASE_ALONE | CASE_HASTY) && one->least_size <= size)
-            failures += simulate(size, options, one->flags & CASE_HASTY ? "500ms" : "60s");
+        if (one->flags & (CASE_ALONE | CASE_SHORT_TIMEOUT) && one->least_size <= size)
+            failures += simulate(size, options, one->flags & CASE_SHORT_TIMEOUT ? "500ms" : "60s");
     }
     return failures;
 }

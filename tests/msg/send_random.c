@@ -27,12 +27,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MEET_SID    0xC0FFEE10u
-#define LENGTH_MOST 200000
-#define WINDOW      8  /* sends, and receives, under way */
-#define AHEAD       12 /* messages of a pair that a receive by tag may pass over */
-#define WAIT_NS     RH_MILLISECONDS(2)
-#define WATCHDOG_S  120
+#define MEET_SID   0xC0FFEE10u
+#define LENGTH_MAX 200000
+#define WINDOW     8  /* sends, and receives, under way */
+#define AHEAD      12 /* messages of a pair that a receive by tag may pass over */
+#define WAIT_NS    RH_MILLISECONDS(2)
+#define WATCHDOG_S 120
 
 struct message {
     int tag;
@@ -94,7 +94,7 @@ static size_t draw_length(struct prng *prng)
     case 8:
         return (size_t)prng_below(prng, 40000);
     default:
-        return (size_t)prng_below(prng, LENGTH_MOST);
+        return (size_t)prng_below(prng, LENGTH_MAX);
     }
 }
 
@@ -241,7 +241,7 @@ static struct posted *new_posted(struct player *player, int rank, int tag, size_
 static void post(struct player *player, int rank, int tag)
 {
     size_t room = prng_below(&player->prng, 12) == 0 ? (size_t)prng_below(&player->prng, 9000)
-                                                     : LENGTH_MOST;
+                                                     : LENGTH_MAX;
     struct posted *posted = new_posted(player, rank, tag, room);
     CHECK_OK(rh_irecv(player->msg, rank, tag, posted->buffer, room, &posted->request));
     if (prng_below(&player->prng, 10) == 0 && rh_cancel(posted->request) == 0) {

@@ -33,7 +33,8 @@ void mail_suite_list(void)
     for (size_t i = 0; mail_suite_case(i); i++) {
         unsigned flags = mail_suite_case(i)->flags;
         printf("%s %d%s%s\n", mail_suite_case(i)->name, mail_suite_case(i)->least_size,
-               flags & CASE_ALONE ? " alone" : "", flags & CASE_HASTY ? " hasty" : "");
+               flags & CASE_ALONE ? " alone" : "",
+               flags & CASE_SHORT_TIMEOUT ? " short-timeout" : "");
     }
 }
 
@@ -110,7 +111,7 @@ bool mail_pulls(const struct mail_test *test)
     const char *way = mail_way(), *cma = getenv("RHINET_CMA");
     if (strcmp(way, "ring") == 0)
         return false;
-    if (strcmp(way, "pull") == 0 || strcmp(way, "joint") == 0 || !mail_is_direct(test))
+    if (strcmp(way, "pull") == 0 || strcmp(way, "both_ends") == 0 || !mail_is_direct(test))
         return true;
     return strcmp(way, "auto") == 0 && !(cma && strcmp(cma, "off") == 0);
 }
@@ -231,7 +232,7 @@ static bool is_wanted(const struct mail_case *one, const struct mail_options *op
 {
     if (options->only)
         return strcmp(one->name, options->only) == 0;
-    return !(one->flags & (CASE_ALONE | CASE_HASTY));
+    return !(one->flags & (CASE_ALONE | CASE_SHORT_TIMEOUT));
 }
 
 int mail_suite_run(struct rh_job *job, const struct mail_options *options)

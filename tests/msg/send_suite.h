@@ -34,10 +34,10 @@ struct mail_test {
     const char *outside; /* or that it has no meaning here */
 };
 
-#define CASE_ALONE 1u /* the last rank dies or leaves: a launch of its own, with --survive */
-#define CASE_LATE  2u /* opens the mailbox itself */
-#define CASE_HASTY 4u /* a launch of its own with a short timeout */
-#define CASE_HEAVY 8u /* needs gigabytes, or much time */
+#define CASE_ALONE         1u /* the last rank dies or leaves: launched alone, with --survive */
+#define CASE_LATE          2u /* opens the mailbox itself */
+#define CASE_SHORT_TIMEOUT 4u /* a launch of its own with a short timeout */
+#define CASE_HEAVY         8u /* needs gigabytes, or much time */
 
 struct mail_case {
     const char *name;

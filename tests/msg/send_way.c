@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const ways[] = {"msg_inline", "msg_push", "msg_ring", "msg_pull", "msg_joint"};
-enum { INLINE, PUSH, RING, PULL, JOINT, WAY_COUNT };
+static const char *const ways[] = {"msg_inline", "msg_push", "msg_ring", "msg_pull",
+                                   "msg_both_ends"};
+enum { INLINE, PUSH, RING, PULL, BOTH_ENDS, WAY_COUNT };
 
 /* The way a message of this length must take to a receiver that has given us a lane. */
 static size_t expected_way(const struct mail_test *test, size_t length)
@@ -20,15 +21,15 @@ static size_t expected_way(const struct mail_test *test, size_t length)
         return INLINE;
     if (strcmp(way, "ring") == 0)
         return RING;
-    if (strcmp(way, "joint") == 0)
-        return JOINT;
+    if (strcmp(way, "both_ends") == 0)
+        return BOTH_ENDS;
     if (strcmp(way, "pull") == 0)
         return PULL;
     if (length <= 8192)
         return PUSH;
     if (!mail_is_direct(test))
         return PULL;
-    return length >= 32 << 10 && mail_pulls(test) ? JOINT : RING;
+    return length >= 32 << 10 && mail_pulls(test) ? BOTH_ENDS : RING;
 }
 
 static void exchange(struct mail_test *test, size_t length)

@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SOAK_SID    0x50a4u
-#define LENGTH_MOST 300000
-#define SENDS       12
-#define RECEIVES    4
-#define LOCKS       4
-#define BARRIER_NS  RH_MILLISECONDS(100)
-#define TAG_END     1
+#define SOAK_SID   0x50a4u
+#define LENGTH_MAX 300000
+#define SENDS      12
+#define RECEIVES   4
+#define LOCKS      4
+#define BARRIER_NS RH_MILLISECONDS(100)
+#define TAG_END    1
 
 struct board { /* of each rank, written by all */
     uint64_t holder[LOCKS];
@@ -107,7 +107,7 @@ static int swap_surely(struct soak *soak, struct rh_remote word, uint64_t value,
 
 static size_t draw_length(struct prng *prng)
 {
-    static const uint64_t most[] = {33, 33, 33, 2000, 8177, 8177, 40000, LENGTH_MOST - 16};
+    static const uint64_t most[] = {33, 33, 33, 2000, 8177, 8177, 40000, LENGTH_MAX - 16};
     return sizeof(struct header) + (size_t)prng_below(prng, most[prng_below(prng, 8)]);
 }
 
@@ -192,7 +192,7 @@ static void receive_some(struct soak *soak)
         struct rh_status status;
         if (!soak->receive[at])
             CHECK_OK(rh_irecv(soak->msg, RH_ANY_RANK, RH_ANY_TAG, soak->receive_buffer[at],
-                              LENGTH_MOST, &soak->receive[at]));
+                              LENGTH_MAX, &soak->receive[at]));
         int64_t timeout_ns = prng_below(&soak->prng, 4) == 0 ? RH_MILLISECONDS(1) : 0;
         int result = rh_wait_request(soak->receive[at], &status, timeout_ns);
         if (result == RH_EAGAIN || result == RH_ETIMEOUT)
@@ -300,9 +300,9 @@ static void open_all(void *argument)
     soak->has_ended = calloc(size, sizeof(bool));
     soak->is_told = calloc(size, sizeof(bool));
     for (int i = 0; i < SENDS; i++)
-        soak->send_buffer[i] = malloc(LENGTH_MOST);
+        soak->send_buffer[i] = malloc(LENGTH_MAX);
     for (int i = 0; i < RECEIVES; i++)
-        soak->receive_buffer[i] = malloc(LENGTH_MOST);
+        soak->receive_buffer[i] = malloc(LENGTH_MAX);
     CHECK_OK(rh_segment_alloc(soak->job, SOAK_SID, sizeof(struct board), (void **)&soak->board));
     CHECK_OK(rh_msg_open(&soak->msg, soak->job));
     CHECK_OK(rh_set_create(soak->msg, &spec, &soak->set));

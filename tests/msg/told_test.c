@@ -62,7 +62,7 @@ static void send_both(struct member *member, char *data)
     MEMBER_OK(member, rh_isend(member->msg, 1, FIRST, data, LENGTH, &first));
     MEMBER_OK(member, rh_wait_request(first, NULL, PATIENCE_NS));
     MEMBER_OK(member, rh_isend(member->msg, last, SECOND, data, LENGTH, &second));
-    MEMBER_CHECK(member, second->out.rts.send_id == SENDS_MOST); /* the same place */
+    MEMBER_CHECK(member, second->out.rts.send_id == SENDS_MAX); /* the same place */
     tell(member, last, 1);
     await(member, 1, 2);
     if (last == 1) {

@@ -4,7 +4,7 @@
  * with RHINET_MSG_WAY=ring.
  *
  *   again   the receiver gets RH_ECANCELED and says that it has heard, so that the sender's name of
- *           the message is free again: there are SENDS_MOST of them, and one more is sent
+ *           the message is free again: there are SENDS_MAX of them, and one more is sent
  *
  * And one whose RTS gets in only when there is a lane, by which the message could have gone in a
  * block (RHINET_FAULT keeps rank 0 from appending):
@@ -58,7 +58,7 @@ static void await_politely(struct member *member, const uint64_t *word, uint64_t
 
 static bool has_names_out(const struct mail *mail)
 {
-    for (int i = 0; i < SENDS_MOST / 64; i++) {
+    for (int i = 0; i < SENDS_MAX / 64; i++) {
         if (mail->rendezvous->names[i] != 0)
             return true;
     }

@@ -18,19 +18,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SID_MEMORY 1 /* of rank 1: LENGTH bytes, the last words of which are counters */
-#define SID_QUEUE  2
-#define SID_WORDS  3 /* of both: how far the other one is */
-#define SID_GOING  4 /* of rank 1: attached, and detached while it is written */
-#define SID_FULL   5 /* queue of rank 1 that nobody receives from */
-#define LENGTH     (8u << 20)
-#define LONG_MOST  (32u << 20)
-#define PULLS      16
-#define FULL_SLOTS 2
-#define HASTY_NS   RH_MILLISECONDS(500)
-#define TIMES_MOST 10 /* a call takes one time-out, on a busy machine */
-#define WAIT_NS    RH_MILLISECONDS(60000)
-#define ARRIVE_NS  RH_MILLISECONDS(20000) /* for what has been sent */
+#define SID_MEMORY       1 /* of rank 1: LENGTH bytes, the last words of which are counters */
+#define SID_QUEUE        2
+#define SID_WORDS        3 /* of both: how far the other one is */
+#define SID_GOING        4 /* of rank 1: attached, and detached while it is written */
+#define SID_FULL         5 /* queue of rank 1 that nobody receives from */
+#define LENGTH           (8u << 20)
+#define LONG_BYTES       (32u << 20)
+#define PULLS            16
+#define FULL_SLOTS       2
+#define SHORT_TIMEOUT_NS RH_MILLISECONDS(500)
+#define TIMES_MAX        10 /* a call takes one time-out, on a busy machine */
+#define WAIT_NS          RH_MILLISECONDS(60000)
+#define ARRIVE_NS        RH_MILLISECONDS(20000) /* for what has been sent */
 
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -47,7 +47,7 @@
     do {                                                                                           \
         int64_t start_ns = now_ns();                                                               \
         MUST((call) == RH_ETIMEOUT);                                                               \
-        MUST(now_ns() - start_ns < TIMES_MOST * job->timeout_ns);                                  \
+        MUST(now_ns() - start_ns < TIMES_MAX * job->timeout_ns);                                   \
     } while (0)
 
 static struct rh_job *job;
@@ -80,7 +80,7 @@ static void stop(void)
         MUST(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
         fclose(file);
     }
-    set_patience(HASTY_NS);
+    set_patience(SHORT_TIMEOUT_NS);
 }
 
 /* It goes on, and what was under way is over. */
@@ -229,9 +229,10 @@ static int append_and_stop(void)
 {
     pthread_t thread;
     uint32_t once_count = ofi_nic_of(job->nic)->peers[1].once_count;
-    set_patience(HASTY_NS); /* it is asked before it stops; whether it is in time does not matter */
+    set_patience(
+        SHORT_TIMEOUT_NS); /* it is asked before it stops; whether it is in time does not matter */
     MUST(pthread_create(&thread, NULL, stop_at_claim, &once_count) == 0);
-    int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST);
+    int result = rh_append(job, 1, SID_QUEUE, buffer, LONG_BYTES);
     pthread_join(thread, NULL);
     return result;
 }
@@ -243,7 +244,7 @@ static void long_appends_leave_no_slot(uint64_t *sent)
         memcpy(buffer, sent, 8);
         if (round == 0) {
             stop();
-            MUST_TIME_OUT(rh_append(job, 1, SID_QUEUE, buffer, LONG_MOST));
+            MUST_TIME_OUT(rh_append(job, 1, SID_QUEUE, buffer, LONG_BYTES));
         } else {
             int result = append_and_stop();
             MUST(result == 0 || result == RH_ETIMEOUT);
@@ -332,7 +333,7 @@ static void push_until_it_is_gone(void)
 static void drive(void)
 {
     uint64_t sent = 0, pid;
-    buffer = malloc(LONG_MOST);
+    buffer = malloc(LONG_BYTES);
     MUST(buffer != NULL);
     meet(1);
     MUST(rh_pull(job, rh_at(1, SID_WORDS, 8), &pid, sizeof(pid)) == 0);
@@ -367,7 +368,7 @@ static void receive_all(struct rh_queue *queue)
         /* in order, none twice, and only the long ones may be missing, which come every second time
          * after the first two */
         MUST(number >= next && (number == next || (number == next + 1 && next >= 2)));
-        MUST(arrival.length == 64 || (arrival.length == LONG_MOST && number % 2 == 0));
+        MUST(arrival.length == 64 || (arrival.length == LONG_BYTES && number % 2 == 0));
         next = number + 1;
         rh_queue_release(queue);
     }
@@ -390,7 +391,7 @@ static void suffer(void)
 {
     void *memory;
     struct rh_queue *queue, *full;
-    struct rh_queue_shape shape = {.slot_count = 16, .slot_length = LONG_MOST};
+    struct rh_queue_shape shape = {.slot_count = 16, .slot_length = LONG_BYTES};
     words[1] = (uint64_t)getpid();
     MUST(rh_segment_alloc(job, SID_MEMORY, LENGTH, &memory) == 0);
     MUST(rh_queue_create(job, SID_QUEUE, shape, &queue) == 0);

@@ -6,14 +6,14 @@
 
 #include "pm/context.h"
 
-#define ROOM_MOST 20000 /* messages; far above what any implementation holds */
+#define ROOM_MAX 20000 /* messages; far above what any implementation holds */
 
 static unsigned fill(struct suite *suite, size_t length)
 {
     unsigned count = 0;
     void *buffer;
     int result = 0;
-    while (count < ROOM_MOST) {
+    while (count < ROOM_MAX) {
         CHECK_OK(pmGetSendBuffer(suite->pm, 0, length, &buffer));
         pattern_fill(buffer, length, count);
         result = pmSend(suite->pm);
@@ -22,7 +22,7 @@ static unsigned fill(struct suite *suite, size_t length)
         count++;
     }
     CHECK_CODE(result, RH_EAGAIN);
-    CHECK(count < ROOM_MOST);
+    CHECK(count < ROOM_MAX);
     return count;
 }
 

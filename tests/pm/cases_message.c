@@ -32,8 +32,8 @@ static void all_sizes(struct suite *suite)
 
 /* ---- Everybody to everybody ----------------------------------------------------------------- */
 
-#define PER_PAIR  250
-#define IDLE_MOST 10000 /* milliseconds */
+#define PER_PAIR 250
+#define IDLE_MAX 10000 /* milliseconds */
 
 struct traffic {
     unsigned sent[MEETING_RANKS_MAX];
@@ -124,7 +124,7 @@ static void everybody(struct suite *suite)
         else if (!moved)
             usleep(1000); /* the others have to make room */
         idle = moved ? 0 : idle + 1;
-        if (idle > IDLE_MOST)
+        if (idle > IDLE_MAX)
             FAIL("%u to send and %u to receive, and nothing moves", traffic.to_send,
                  traffic.to_receive);
     }

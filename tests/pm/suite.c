@@ -11,7 +11,7 @@
 
 #define VERDICT_SID 0xC0FFEE01u
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
-#define CASES_MOST  64
+#define CASES_MAX   64
 
 static const struct suite_case *const groups[] = {rule_cases, message_cases, full_cases,
                                                   memory_cases, death_cases};

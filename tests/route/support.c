@@ -14,42 +14,43 @@ static void must(int result, const char *what)
         fail_msg("%s: %s", what, rh_error_text());
 }
 
-static void world_finish(struct world *world)
+static void world_finish(struct fixture *fixture)
 {
-    must(net_create(&world->net, world->fabric), "network");
-    must(traffic_groups(&world->traffic, world->net, 0.01), "traffic");
+    must(net_create(&fixture->net, fixture->fabric), "network");
+    must(traffic_groups(&fixture->traffic, fixture->net, 0.01), "traffic");
 }
 
-void world_generate(struct world *world, const char *kind, const struct generate_options *options)
+void world_generate(struct fixture *fixture, const char *kind,
+                    const struct generate_options *options)
 {
-    must(generate_fabric(&world->fabric, kind, options), kind);
-    must(generate_fabric(&world->before, kind, options), kind);
-    world_finish(world);
+    must(generate_fabric(&fixture->fabric, kind, options), kind);
+    must(generate_fabric(&fixture->before, kind, options), kind);
+    world_finish(fixture);
 }
 
-void world_parse(struct world *world, const char *text)
+void world_parse(struct fixture *fixture, const char *text)
 {
     struct lines source;
     must(lines_from(&source, "test", text, strlen(text)), "text");
-    must(formats_fabric_parse(&world->fabric, &source), "fabric");
-    world->before = NULL;
+    must(formats_fabric_parse(&fixture->fabric, &source), "fabric");
+    fixture->before = NULL;
     lines_close(&source);
-    fabric_lids_assign(world->fabric);
-    world_finish(world);
+    fabric_lids_assign(fixture->fabric);
+    world_finish(fixture);
 }
 
-void world_close(struct world *world)
+void world_close(struct fixture *fixture)
 {
-    traffic_destroy(world->traffic);
-    net_destroy(world->net);
-    fabric_destroy(world->fabric);
-    fabric_destroy(world->before);
+    traffic_destroy(fixture->traffic);
+    net_destroy(fixture->net);
+    fabric_destroy(fixture->fabric);
+    fabric_destroy(fixture->before);
 }
 
-struct routing *world_route(const struct world *world, const char *algorithm)
+struct routing *world_route(const struct fixture *fixture, const char *algorithm)
 {
     struct routing *routing = NULL;
-    must(routing_create(&routing, world->traffic, algorithm_find(algorithm), NULL), algorithm);
+    must(routing_create(&routing, fixture->traffic, algorithm_find(algorithm), NULL), algorithm);
     return routing;
 }
 
@@ -64,30 +65,30 @@ struct check_report world_check(const struct routing *routing)
     return report;
 }
 
-uint32_t world_switch(const struct world *world, const char *name)
+uint32_t world_switch(const struct fixture *fixture, const char *name)
 {
-    uint32_t node = fabric_node_find(world->fabric, name);
+    uint32_t node = fabric_node_find(fixture->fabric, name);
     assert_true(node != FABRIC_NONE);
-    return world->net->switch_index[node];
+    return fixture->net->switch_index[node];
 }
 
-uint32_t world_channel(const struct world *world, const char *from, const char *to)
+uint32_t world_channel(const struct fixture *fixture, const char *from, const char *to)
 {
-    uint32_t a = world_switch(world, from), b = world_switch(world, to);
-    for (uint32_t c = world->net->first[a]; c < world->net->first[a + 1]; c++) {
-        if (world->net->head[c] == b)
+    uint32_t a = world_switch(fixture, from), b = world_switch(fixture, to);
+    for (uint32_t c = fixture->net->first[a]; c < fixture->net->first[a + 1]; c++) {
+        if (fixture->net->head[c] == b)
             return c;
     }
     fail_msg("no cable from %s to %s", from, to);
     return 0;
 }
 
-void world_cut(struct world *world, const char *from, const char *to)
+void world_cut(struct fixture *fixture, const char *from, const char *to)
 {
-    uint32_t channel = world_channel(world, from, to);
-    struct fabric_end end = {fabric_node_find(world->fabric, from), world->net->port[channel]};
-    fabric_link_cut(world->fabric, end);
-    traffic_destroy(world->traffic);
-    net_destroy(world->net);
-    world_finish(world);
+    uint32_t channel = world_channel(fixture, from, to);
+    struct fabric_end end = {fabric_node_find(fixture->fabric, from), fixture->net->port[channel]};
+    fabric_link_cut(fixture->fabric, end);
+    traffic_destroy(fixture->traffic);
+    net_destroy(fixture->net);
+    world_finish(fixture);
 }

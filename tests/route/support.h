@@ -19,7 +19,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-struct world {
+struct fixture {
     struct fabric *fabric;
     struct fabric *before; /* as it was made, whatever is cut later */
     struct net *net;
@@ -27,18 +27,19 @@ struct world {
 };
 
 /* Each fails the test with the error's text when something goes wrong. */
-void world_generate(struct world *world, const char *kind, const struct generate_options *options);
-void world_parse(struct world *world, const char *text);
-void world_close(struct world *world);
-struct routing *world_route(const struct world *world, const char *algorithm);
+void world_generate(struct fixture *fixture, const char *kind,
+                    const struct generate_options *options);
+void world_parse(struct fixture *fixture, const char *text);
+void world_close(struct fixture *fixture);
+struct routing *world_route(const struct fixture *fixture, const char *algorithm);
 struct check_report world_check(const struct routing *routing);
 
 /* The number of the switch with this name. */
-uint32_t world_switch(const struct world *world, const char *name);
+uint32_t world_switch(const struct fixture *fixture, const char *name);
 /* The first channel from one switch to another. */
-uint32_t world_channel(const struct world *world, const char *from, const char *to);
+uint32_t world_channel(const struct fixture *fixture, const char *from, const char *to);
 
 /* Takes a cable between two switches away. */
-void world_cut(struct world *world, const char *from, const char *to);
+void world_cut(struct fixture *fixture, const char *from, const char *to);
 
 #endif

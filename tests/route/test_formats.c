@@ -75,29 +75,29 @@ static void test_lft_round_trip(void **state)
 {
     (void)state;
     struct generate_options options = {.ports = 4, .join = GENERATE_MIDDLE};
-    struct world world;
+    struct fixture fixture;
     struct lines source;
     struct lft_dump dump;
     struct lft *again;
     char *text = NULL;
     size_t length = 0;
-    world_generate(&world, "joined", &options);
-    struct routing *routing = world_route(&world, "turn-addition");
+    world_generate(&fixture, "joined", &options);
+    struct routing *routing = world_route(&fixture, "turn-addition");
     FILE *out = open_memstream(&text, &length);
     assert_int_equal(lft_export(&dump, routing->lft), 0);
-    assert_int_equal(lft_dump_write(&dump, world.fabric, out, NULL), 0);
+    assert_int_equal(lft_dump_write(&dump, fixture.fabric, out, NULL), 0);
     lft_dump_free(&dump);
     fclose(out);
     assert_int_equal(lines_from(&source, "t", text, length), 0);
-    assert_int_equal(lft_dump_parse(&dump, world.fabric, &source), 0);
-    assert_int_equal(lft_import(&again, world.net, &dump), 0);
+    assert_int_equal(lft_dump_parse(&dump, fixture.fabric, &source), 0);
+    assert_int_equal(lft_import(&again, fixture.net, &dump), 0);
     assert_true(lft_difference(routing->lft, again) == 0);
     lft_destroy(again);
     lft_dump_free(&dump);
     lines_close(&source);
     free(text);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_foreign(void **state)

@@ -143,11 +143,11 @@ static const char lmc_text[] = LEAF_LINE("\"leaf\" base port 0 lid 1 lmc 0")
 static void test_lmc(void **state)
 {
     (void)state;
-    struct world world;
+    struct fixture fixture;
     struct lft_dump dump;
     struct check_report report;
-    world_parse(&world, lmc_text);
-    struct routing *routing = world_route(&world, "turn-addition");
+    world_parse(&fixture, lmc_text);
+    struct routing *routing = world_route(&fixture, "turn-addition");
     assert_int_equal(lft_export(&dump, routing->lft), 0);
     assert_int_equal(dump.lid_count, 14);
     for (uint32_t s = 0; s < 2; s++) {
@@ -155,22 +155,22 @@ static void test_lmc(void **state)
         for (uint32_t lid = 8; lid < 14; lid++)
             assert_int_equal(row[lid], (lid < 12) == (s == 0) ? 1 : 8);
     }
-    assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
+    assert_int_equal(check_tables(fixture.fabric, &dump, NULL, &report), 0);
     assert_true(check_passed(&report));
     assert_int_equal(report.pairs, 2);
     assert_int_equal(report.lids_unknown, 0);
     dump.port[5] = 1; /* a LID that no port has */
-    assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
+    assert_int_equal(check_tables(fixture.fabric, &dump, NULL, &report), 0);
     assert_true(check_passed(&report));
     assert_int_equal(report.lids_unknown, 1);
     assert_int_equal(report.lid_unknown, 5);
     dump.port[11] = 255; /* at the leaf, the last LID of its host */
-    assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
+    assert_int_equal(check_tables(fixture.fabric, &dump, NULL, &report), 0);
     assert_false(check_passed(&report));
     assert_non_null(strstr(report.problem, "LID 11"));
     lft_dump_free(&dump);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 /* A table read for a fabric whose file does not tell the LMC. */
@@ -179,45 +179,45 @@ static void test_table_has_more_lids(void **state)
     (void)state;
     static const char table[] = "Unicast lids [0x0-0xb] of switch Lid 1 guid 0x01 ('s'):\n"
                                 "0x0001 000\n0x0008 001\n0x0009 001\n0x000b 001 : \n0x0bad 255\n";
-    struct world world;
+    struct fixture fixture;
     struct lines source;
     struct lft_dump dump;
     struct check_report report;
-    world_parse(&world,
+    world_parse(&fixture,
                 LST_END("CA", "11", "a", "0008", "01") LST_END("SW", "01", "s", "0001", "01") "\n");
     assert_int_equal(lines_from(&source, "t", table, strlen(table)), 0);
-    assert_int_equal(lft_dump_parse(&dump, world.fabric, &source), 0);
+    assert_int_equal(lft_dump_parse(&dump, fixture.fabric, &source), 0);
     lines_close(&source);
     assert_int_equal(dump.lids_beyond, 2);
-    assert_int_equal(check_tables(world.fabric, &dump, NULL, &report), 0);
+    assert_int_equal(check_tables(fixture.fabric, &dump, NULL, &report), 0);
     assert_int_equal(report.lids_unknown, 2);
     assert_int_equal(report.lid_unknown, 9);
     lft_dump_free(&dump);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_lmc_in_files(void **state)
 {
     (void)state;
-    struct world world;
+    struct fixture fixture;
     struct fabric *again;
     char *text = NULL;
     size_t length = 0;
-    world_parse(&world, lmc_text);
+    world_parse(&fixture, lmc_text);
     FILE *out = open_memstream(&text, &length);
-    assert_int_equal(formats_guid2lid_write(world.fabric, out), 0);
+    assert_int_equal(formats_guid2lid_write(fixture.fabric, out), 0);
     fclose(out);
     assert_non_null(strstr(text, "0x0000000000000011 0x0008 0x000b\n"));
     free(text);
     out = open_memstream(&text, &length);
-    assert_int_equal(formats_ibnet_write(world.fabric, out), 0);
+    assert_int_equal(formats_ibnet_write(fixture.fabric, out), 0);
     fclose(out);
     assert_int_equal(parse(&again, text), 0);
     uint32_t host = fabric_node_find(again, "H-11");
     assert_int_equal(again->nodes[host].ports[1].lmc, 2);
     fabric_destroy(again);
     free(text);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 /* LIDs that are given to ports without one keep clear of those that an LMC takes. */

@@ -25,13 +25,13 @@ static char *paths_text(const struct routing *routing)
     return text;
 }
 
-static int text_check(const struct world *world, const char *text, enum check_lanes lanes,
+static int text_check(const struct fixture *fixture, const char *text, enum check_lanes lanes,
                       struct check_report *report)
 {
     struct lines source;
     struct check_options options = {.lanes = lanes};
     assert_int_equal(lines_from(&source, "paths", text, strlen(text)), 0);
-    int result = check_paths(world->fabric, &source, &options, report);
+    int result = check_paths(fixture->fabric, &source, &options, report);
     lines_close(&source);
     return result;
 }
@@ -39,20 +39,20 @@ static int text_check(const struct world *world, const char *text, enum check_la
 static void kind_check(const char *kind, const struct generate_options *options,
                        const char *algorithm, bool loop_free)
 {
-    struct world world;
+    struct fixture fixture;
     struct check_report report;
-    world_generate(&world, kind, options);
-    struct routing *routing = world_route(&world, algorithm);
+    world_generate(&fixture, kind, options);
+    struct routing *routing = world_route(&fixture, algorithm);
     char *text = paths_text(routing);
-    assert_int_equal(text_check(&world, text, (enum check_lanes)routing->algorithm->lanes, &report),
-                     0);
+    assert_int_equal(
+        text_check(&fixture, text, (enum check_lanes)routing->algorithm->lanes, &report), 0);
     assert_true(report.pairs > 0);
     assert_true(report.pairs_connected == report.pairs);
     assert_int_equal(report.loop_free, loop_free);
     assert_int_equal(report.witness[0] == '\0', loop_free);
     free(text);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_good(void **state)
@@ -72,26 +72,26 @@ static void test_spoilt(void **state)
 {
     (void)state;
     struct generate_options ring = {.switches = 4, .hosts = 1};
-    struct world world;
+    struct fixture fixture;
     struct check_report report;
-    world_generate(&world, "ring", &ring);
-    struct routing *routing = world_route(&world, "turn-addition");
+    world_generate(&fixture, "ring", &ring);
+    struct routing *routing = world_route(&fixture, "turn-addition");
     char *text = paths_text(routing), *second = strchr(text, '\n') + 1;
     /* a path is missing */
-    assert_int_equal(text_check(&world, second, CHECK_ONE_LANE, &report), 0);
+    assert_int_equal(text_check(&fixture, second, CHECK_ONE_LANE, &report), 0);
     assert_true(report.pairs_connected < report.pairs);
     assert_false(check_passed(&report));
     /* a path leads to somebody else, over a port without a cable, or behind a host */
     char line[256], *ports = strrchr(strtok(text, "\n"), ' ');
     snprintf(line, sizeof(line), "%.*s", (int)(ports - text), text);
-    assert_int_equal(text_check(&world, line, CHECK_ONE_LANE, &report), -EINVAL);
+    assert_int_equal(text_check(&fixture, line, CHECK_ONE_LANE, &report), -EINVAL);
     snprintf(line, sizeof(line), "%.*s 99", (int)(ports - text), text);
-    assert_int_equal(text_check(&world, line, CHECK_ONE_LANE, &report), -EINVAL);
+    assert_int_equal(text_check(&fixture, line, CHECK_ONE_LANE, &report), -EINVAL);
     snprintf(line, sizeof(line), "%s 1", text);
-    assert_int_equal(text_check(&world, line, CHECK_ONE_LANE, &report), -EINVAL);
+    assert_int_equal(text_check(&fixture, line, CHECK_ONE_LANE, &report), -EINVAL);
     free(text);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 int main(void)

@@ -37,11 +37,11 @@ static void test_every_algorithm_everywhere(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
-        struct world world;
-        world_generate(&world, shapes[i].kind, &shapes[i].options);
+        struct fixture fixture;
+        world_generate(&fixture, shapes[i].kind, &shapes[i].options);
         for (const struct algorithm *at = algorithms; at->name; at++) {
             struct routing *routing;
-            int result = routing_create(&routing, world.traffic, at, NULL);
+            int result = routing_create(&routing, fixture.traffic, at, NULL);
             if (result == -ENETUNREACH && strcmp(at->name, "fat-tree") == 0)
                 continue; /* says so itself where the shape is no tree */
             assert_int_equal(result, 0);
@@ -58,7 +58,7 @@ static void test_every_algorithm_everywhere(void **state)
             }
             routing_destroy(routing);
         }
-        world_close(&world);
+        world_close(&fixture);
     }
 }
 
@@ -66,22 +66,22 @@ static void test_deadlock_is_seen(void **state)
 {
     (void)state;
     struct generate_options options = {.switches = 5};
-    struct world world;
-    world_generate(&world, "ring", &options);
-    struct routing *routing = world_route(&world, "shortest");
+    struct fixture fixture;
+    world_generate(&fixture, "ring", &options);
+    struct routing *routing = world_route(&fixture, "shortest");
     struct check_report report = world_check(routing);
     assert_false(report.loop_free);
     assert_non_null(strstr(report.witness, "5 buffers in a circle"));
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void joined_reach(uint32_t ports, double inside, double between)
 {
     struct generate_options options = {.ports = ports, .join = GENERATE_MIDDLE};
-    struct world world;
-    world_generate(&world, "joined", &options);
-    struct routing *routing = world_route(&world, "turn-addition");
+    struct fixture fixture;
+    world_generate(&fixture, "joined", &options);
+    struct routing *routing = world_route(&fixture, "turn-addition");
     double got_inside = load_throughput(routing->load, 0);
     double got_between = load_throughput(routing->load, 1);
     if (got_inside < inside || got_between < between)
@@ -89,15 +89,15 @@ static void joined_reach(uint32_t ports, double inside, double between)
     struct check_report report = world_check(routing);
     assert_true(check_passed(&report));
     struct load *again; /* the load kept up while building is the load of the table */
-    assert_int_equal(load_create(&again, world.traffic), 0);
+    assert_int_equal(load_create(&again, fixture.traffic), 0);
     assert_int_equal(load_of_table(again, routing->lft), 0);
     for (uint32_t k = 0; k < 2; k++) {
-        double difference = load_most(again, k) - load_most(routing->load, k);
+        double difference = load_max(again, k) - load_max(routing->load, k);
         assert_true(difference < 1e-3 && difference > -1e-3);
     }
     load_destroy(again);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_joined_trees_in_balance(void **state)
@@ -113,7 +113,7 @@ static void test_joined_trees_in_balance(void **state)
 static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
 {
     struct generate_options options = {.ports = ports};
-    struct world cut;
+    struct fixture cut;
     struct turns *turns;
     struct reach *reach;
     struct demand *demand;
@@ -159,12 +159,12 @@ static void test_random_in_balance(void **state)
     double sum = 0;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct generate_options options = {.switches = 100, .ports = 10, .hosts = 10, .seed = seed};
-        struct world world;
-        world_generate(&world, "random", &options);
-        struct routing *routing = world_route(&world, "turn-addition");
+        struct fixture fixture;
+        world_generate(&fixture, "random", &options);
+        struct routing *routing = world_route(&fixture, "turn-addition");
         sum += load_throughput(routing->load, 0) / 3;
         routing_destroy(routing);
-        world_close(&world);
+        world_close(&fixture);
     }
     if (sum < 0.33)
         fail_msg("%.4f", sum);
@@ -189,18 +189,18 @@ static void test_random_networks(void **state)
     uint64_t count = wanted ? strtoull(wanted, NULL, 10) : 1000;
     for (uint64_t seed = 1; seed <= count; seed++) {
         struct generate_options options = random_options(seed);
-        struct world world = {0};
+        struct fixture fixture = {0};
         struct routing *routing;
-        if (generate_fabric(&world.fabric, "random", &options) < 0)
+        if (generate_fabric(&fixture.fabric, "random", &options) < 0)
             continue;
-        assert_int_equal(net_create(&world.net, world.fabric), 0);
-        assert_int_equal(traffic_uniform(&world.traffic, world.net), 0);
-        routing = world_route(&world, "turn-addition");
+        assert_int_equal(net_create(&fixture.net, fixture.fabric), 0);
+        assert_int_equal(traffic_uniform(&fixture.traffic, fixture.net), 0);
+        routing = world_route(&fixture, "turn-addition");
         struct check_report report = world_check(routing);
         if (!check_passed(&report) || !report.loop_free_strict)
             fail_msg("seed %lu: %s %s", (unsigned long)seed, report.problem, report.witness);
         routing_destroy(routing);
-        world_close(&world);
+        world_close(&fixture);
     }
 }
 
@@ -208,35 +208,35 @@ static void test_threads_change_nothing(void **state)
 {
     (void)state;
     struct generate_options options = {.ports = 16, .join = GENERATE_MIDDLE};
-    struct world world;
+    struct fixture fixture;
     struct routing *routing[2];
-    world_generate(&world, "joined", &options);
+    world_generate(&fixture, "joined", &options);
     for (uint32_t i = 0; i < 2; i++) {
         parallel_threads_set(i + 1);
-        routing[i] = world_route(&world, "turn-addition");
+        routing[i] = world_route(&fixture, "turn-addition");
     }
     parallel_threads_set(0);
     assert_true(lft_difference(routing[0]->lft, routing[1]->lft) == 0);
     for (uint32_t i = 0; i < 2; i++)
         routing_destroy(routing[i]);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_paths(void **state)
 {
     (void)state;
     struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
-    struct world world;
+    struct fixture fixture;
     struct load *load;
-    world_generate(&world, "joined", &options);
-    struct routing *routing = world_route(&world, "turn-addition");
-    assert_int_equal(load_create(&load, world.traffic), 0);
+    world_generate(&fixture, "joined", &options);
+    struct routing *routing = world_route(&fixture, "turn-addition");
+    assert_int_equal(load_create(&load, fixture.traffic), 0);
     assert_int_equal(paths_route(routing, load, NULL), 0);
     assert_true(load_throughput(load, 0) > 0.999);
     assert_true(load_throughput(load, 1) > 0.9);
     load_destroy(load);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 int main(void)

@@ -11,36 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SWITCHES_MOST 6
-#define CHANGES_MOST  10
-#define CHANNELS_MOST (SWITCHES_MOST * SWITCHES_MOST)
+#define SWITCHES_MAX 6
+#define CHANGES_MAX  10
+#define CHANNELS_MAX (SWITCHES_MAX * SWITCHES_MAX)
 
-/* A table of a world that the test fills by itself: leads from one switch to a neighbour. */
-static void lead(struct lft *lft, const struct world *world, const char *host_at, const char *from,
-                 const char *to)
+/* A table of a fixture that the test fills by itself: leads from one switch to a neighbour. */
+static void lead(struct lft *lft, const struct fixture *fixture, const char *host_at,
+                 const char *from, const char *to)
 {
-    uint32_t target = world->net->host_first[world_switch(world, host_at)];
-    uint32_t channel = world_channel(world, from, to);
-    lft_tree(lft, target)[world_switch(world, from)] = (uint8_t)net_slot_out(world->net, channel);
+    uint32_t target = fixture->net->host_first[world_switch(fixture, host_at)];
+    uint32_t channel = world_channel(fixture, from, to);
+    lft_tree(lft, target)[world_switch(fixture, from)] = (uint8_t)net_slot_out(fixture->net,
+                                                                               channel);
 }
 
-static struct lft *empty_table(const struct world *world)
+static struct lft *empty_table(const struct fixture *fixture)
 {
     struct lft *lft;
-    assert_int_equal(lft_create(&lft, world->net), 0);
-    for (uint32_t t = 0; t < world->net->target_count; t++)
-        lft_tree(lft, t)[world->net->target_switch[t]] = LFT_HERE;
+    assert_int_equal(lft_create(&lft, fixture->net), 0);
+    for (uint32_t t = 0; t < fixture->net->target_count; t++)
+        lft_tree(lft, t)[fixture->net->target_switch[t]] = LFT_HERE;
     return lft;
 }
 
-static struct transition_report transition(const struct world *world, const struct lft *before,
+static struct transition_report transition(const struct fixture *fixture, const struct lft *before,
                                            const struct lft *after)
 {
     struct lft_dump dumps[2];
     struct transition_report report;
     assert_int_equal(lft_export(&dumps[0], before), 0);
     assert_int_equal(lft_export(&dumps[1], after), 0);
-    assert_int_equal(check_transition(world->fabric, &dumps[0], &dumps[1], &report), 0);
+    assert_int_equal(check_transition(fixture->fabric, &dumps[0], &dumps[1], &report), 0);
     lft_dump_free(&dumps[0]);
     lft_dump_free(&dumps[1]);
     return report;
@@ -54,61 +55,61 @@ static const char ring_text[] = "s0 s1\ns1 s2\ns2 s3\ns3 s0\n"
 static void test_circle_in_between(void **state)
 {
     (void)state;
-    struct world world;
-    world_parse(&world, "a b\nb r\na r\nhosts a 1\nhosts b 1\nhosts r 1\n");
-    struct lft *old = empty_table(&world), *new = empty_table(&world);
-    lead(old, &world, "r", "a", "b");
-    lead(old, &world, "r", "b", "r");
-    lead(new, &world, "r", "a", "r");
-    lead(new, &world, "r", "b", "a");
-    struct transition_report report = transition(&world, old, new);
+    struct fixture fixture;
+    world_parse(&fixture, "a b\nb r\na r\nhosts a 1\nhosts b 1\nhosts r 1\n");
+    struct lft *old = empty_table(&fixture), *new = empty_table(&fixture);
+    lead(old, &fixture, "r", "a", "b");
+    lead(old, &fixture, "r", "b", "r");
+    lead(new, &fixture, "r", "a", "r");
+    lead(new, &fixture, "r", "b", "a");
+    struct transition_report report = transition(&fixture, old, new);
     assert_false(transition_safe(&report));
     assert_int_equal(report.lids_circling, 1);
     assert_int_equal(report.entries_changed, 2);
     assert_non_null(strstr(report.circle, "(2 switches in a circle)"));
     assert_non_null(strstr(report.circle, "'a'"));
     assert_non_null(strstr(report.circle, "'b'"));
-    report = transition(&world, old, old);
+    report = transition(&fixture, old, old);
     assert_true(transition_safe(&report));
-    report = transition(&world, new, new);
+    report = transition(&fixture, new, new);
     assert_true(transition_safe(&report));
     lft_destroy(old);
     lft_destroy(new);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 /* A ring of four: the old table turns right at two switches, the new one at the other two. */
-static void ring_tables(const struct world *world, struct lft **old, struct lft **new)
+static void ring_tables(const struct fixture *fixture, struct lft **old, struct lft **new)
 {
-    *old = empty_table(world);
-    *new = empty_table(world);
+    *old = empty_table(fixture);
+    *new = empty_table(fixture);
     for (int i = 0; i < 4; i++) {
         char at[3], on[3], target[3], back[3];
         snprintf(at, sizeof(at), "s%d", i);
         snprintf(on, sizeof(on), "s%d", (i + 1) % 4);
         snprintf(target, sizeof(target), "s%d", (i + 2) % 4);
         snprintf(back, sizeof(back), "s%d", (i + 3) % 4);
-        lead(*old, world, on, at, on);
-        lead(*old, world, back, at, back);
-        lead(*new, world, on, at, on);
-        lead(*new, world, back, at, back);
-        lead(i < 2 ? *old : *new, world, target, at, on);
-        lead(i < 2 ? *new : *old, world, target, at, back);
+        lead(*old, fixture, on, at, on);
+        lead(*old, fixture, back, at, back);
+        lead(*new, fixture, on, at, on);
+        lead(*new, fixture, back, at, back);
+        lead(i < 2 ? *old : *new, fixture, target, at, on);
+        lead(i < 2 ? *new : *old, fixture, target, at, back);
     }
 }
 
 static void test_ring_deadlock_in_between(void **state)
 {
     (void)state;
-    struct world world;
+    struct fixture fixture;
     struct lft *old, *new;
-    world_parse(&world, ring_text);
-    ring_tables(&world, &old, &new);
-    struct transition_report report = transition(&world, old, old);
+    world_parse(&fixture, ring_text);
+    ring_tables(&fixture, &old, &new);
+    struct transition_report report = transition(&fixture, old, old);
     assert_true(transition_safe(&report));
-    report = transition(&world, new, new);
+    report = transition(&fixture, new, new);
     assert_true(transition_safe(&report));
-    report = transition(&world, old, new);
+    report = transition(&fixture, old, new);
     assert_int_equal(report.lids_circling, 0);
     assert_false(report.loop_free);
     assert_non_null(strstr(report.witness, "(4 buffers in a circle)"));
@@ -120,10 +121,10 @@ static void test_ring_deadlock_in_between(void **state)
     assert_int_equal(stages.dropped, 4);
     assert_int_equal(stages_table(&stages, 1, &between), 0);
     assert_int_equal(stages_table(&stages, 2, &last), 0);
-    assert_int_equal(check_transition(world.fabric, &held, &between, &report), 0);
+    assert_int_equal(check_transition(fixture.fabric, &held, &between, &report), 0);
     assert_true(transition_safe(&report));
     assert_int_equal(report.entries_changed, 4);
-    assert_int_equal(check_transition(world.fabric, &between, &last, &report), 0);
+    assert_int_equal(check_transition(fixture.fabric, &between, &last, &report), 0);
     assert_true(transition_safe(&report));
     lft_dump_free(&held);
     lft_dump_free(&between);
@@ -131,7 +132,7 @@ static void test_ring_deadlock_in_between(void **state)
     stages_free(&stages);
     lft_destroy(old);
     lft_destroy(new);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 /* Brute force. */
@@ -143,10 +144,10 @@ struct change {
 struct brute {
     const struct net *net;
     const struct lft *old, *new;
-    struct change changes[CHANGES_MOST];
+    struct change changes[CHANGES_MAX];
     uint32_t count;
     struct lft *mixed;
-    bool waits[CHANNELS_MOST][CHANNELS_MOST]; /* of all states together */
+    bool waits[CHANNELS_MAX][CHANNELS_MAX]; /* of all states together */
     bool circles;
     bool deadlock_in_one; /* a state deadlocks by itself */
 };
@@ -159,7 +160,7 @@ static uint32_t changes_list(struct brute *brute)
         for (uint32_t s = 0; s < net->switch_count; s++) {
             if (lft_tree(brute->old, t)[s] == lft_tree(brute->new, t)[s])
                 continue;
-            if (count < CHANGES_MOST)
+            if (count < CHANGES_MAX)
                 brute->changes[count] = (struct change){t, s};
             count++;
         }
@@ -167,9 +168,9 @@ static uint32_t changes_list(struct brute *brute)
     return count;
 }
 
-static bool reaches(bool waits[][CHANNELS_MOST], uint32_t channels)
+static bool reaches(bool waits[][CHANNELS_MAX], uint32_t channels)
 {
-    bool reach[CHANNELS_MOST][CHANNELS_MOST];
+    bool reach[CHANNELS_MAX][CHANNELS_MAX];
     memcpy(reach, waits, sizeof(reach));
     for (uint32_t k = 0; k < channels; k++) {
         for (uint32_t i = 0; i < channels; i++) {
@@ -188,7 +189,7 @@ static bool reaches(bool waits[][CHANNELS_MOST], uint32_t channels)
 static void state_try(struct brute *brute)
 {
     const struct net *net = brute->net;
-    bool waits[CHANNELS_MOST][CHANNELS_MOST] = {{false}};
+    bool waits[CHANNELS_MAX][CHANNELS_MAX] = {{false}};
     for (uint32_t t = 0; t < net->target_count; t++) {
         const uint8_t *next = lft_tree(brute->mixed, t);
         for (uint32_t s = 0; s < net->switch_count; s++) {
@@ -235,10 +236,10 @@ static uint32_t any(uint32_t below)
 }
 
 /* A ring with a few more cables; one switch in four has no host. */
-static void fabric_make(struct world *world)
+static void fabric_make(struct fixture *fixture)
 {
     char text[512];
-    uint32_t switches = 4 + any(SWITCHES_MOST - 3);
+    uint32_t switches = 4 + any(SWITCHES_MAX - 3);
     size_t used = 0;
     for (uint32_t i = 0; i < switches; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "s%u s%u\n", i,
@@ -250,7 +251,7 @@ static void fabric_make(struct world *world)
         if (i == 0 || any(4) > 0)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "hosts s%u 1\n", i);
     }
-    world_parse(world, text);
+    world_parse(fixture, text);
 }
 
 /* A random tree to a target: switches join in random order wherever a neighbour has joined. */
@@ -284,7 +285,7 @@ static bool tables_make(struct brute *brute, struct lft *old, struct lft *new)
     brute->old = old;
     brute->new = new;
     brute->count = changes_list(brute);
-    return brute->count <= CHANGES_MOST;
+    return brute->count <= CHANGES_MAX;
 }
 
 struct tally {
@@ -292,10 +293,10 @@ struct tally {
     uint32_t only_mixed; /* each table is safe by itself, not the way from one to the other */
 };
 
-static void case_compare(const struct world *world, struct brute *brute, struct tally *tally)
+static void case_compare(const struct fixture *fixture, struct brute *brute, struct tally *tally)
 {
     states_try(brute);
-    struct transition_report report = transition(world, brute->old, brute->new);
+    struct transition_report report = transition(fixture, brute->old, brute->new);
     bool deadlock = reaches(brute->waits, brute->net->channel_count);
     assert_int_equal(report.entries_changed, brute->count);
     assert_int_equal(report.lids_circling > 0, brute->circles);
@@ -307,8 +308,8 @@ static void case_compare(const struct world *world, struct brute *brute, struct 
     tally->safe += transition_safe(&report);
     tally->circles += brute->circles;
     tally->deadlocks += deadlock && !brute->circles;
-    struct transition_report old = transition(world, brute->old, brute->old);
-    struct transition_report new = transition(world, brute->new, brute->new);
+    struct transition_report old = transition(fixture, brute->old, brute->old);
+    struct transition_report new = transition(fixture, brute->new, brute->new);
     tally->only_mixed += transition_safe(&old) && transition_safe(&new) &&
                          !transition_safe(&report);
     tally->deadlocks_in_one += brute->deadlock_in_one && !brute->circles;
@@ -320,19 +321,19 @@ static void test_agrees_with_brute_force(void **state)
     struct tally tally = {0};
     chance = 1;
     while (tally.tried < 400) {
-        struct world world;
-        fabric_make(&world);
+        struct fixture fixture;
+        fabric_make(&fixture);
         struct brute *brute = calloc(1, sizeof(*brute));
-        struct lft *old = empty_table(&world), *new = empty_table(&world);
+        struct lft *old = empty_table(&fixture), *new = empty_table(&fixture);
         assert_non_null(brute);
-        assert_true(world.net->channel_count <= CHANNELS_MOST);
-        brute->net = world.net;
+        assert_true(fixture.net->channel_count <= CHANNELS_MAX);
+        brute->net = fixture.net;
         if (tables_make(brute, old, new))
-            case_compare(&world, brute, &tally);
+            case_compare(&fixture, brute, &tally);
         lft_destroy(old);
         lft_destroy(new);
         free(brute);
-        world_close(&world);
+        world_close(&fixture);
     }
     /* all kinds were among them */
     assert_true(tally.safe > 20 && tally.circles > 20 && tally.deadlocks > 20);

@@ -38,23 +38,23 @@ static void test_worked_example(void **state)
     static const char *const order[] = {"DAB", "ABE", "EDA", "BED", "ABC",
                                         "DEF", "EBC", "CFE", "FEB", "BCF"};
     static const bool expected[] = {true, true, true, false, true, true, true, true, true, false};
-    struct world world;
+    struct fixture fixture;
     struct turn_pair pairs[COUNT_OF(order)];
     bool accepted[COUNT_OF(order)];
     struct turns *turns;
-    world_parse(&world, figure_16);
+    world_parse(&fixture, figure_16);
     for (size_t i = 0; i < COUNT_OF(order); i++) {
         char a[2] = {order[i][0], 0}, b[2] = {order[i][1], 0}, c[2] = {order[i][2], 0};
-        pairs[i] = (struct turn_pair){world_channel(&world, a, b), world_channel(&world, b, c)};
+        pairs[i] = (struct turn_pair){world_channel(&fixture, a, b), world_channel(&fixture, b, c)};
     }
-    assert_int_equal(turns_create(&turns, world.net), 0);
+    assert_int_equal(turns_create(&turns, fixture.net), 0);
     add_in_order(turns, pairs, COUNT_OF(order), accepted);
     for (size_t i = 0; i < COUNT_OF(order); i++) {
         if (accepted[i] != expected[i])
             fail_msg("turn %s was %s", order[i], accepted[i] ? "allowed" : "prohibited");
     }
     turns_destroy(turns);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 /* Two triangles joined by one cable. With all turns of both triangles that touch the joint allowed,
@@ -66,24 +66,24 @@ static const char dumbbell[] = "x a\na b\nb x\nx y\ny c\nc d\nd y\n"
 static void test_dumbbell_both_directions(void **state)
 {
     (void)state;
-    struct world world;
+    struct fixture fixture;
     struct turns *turns;
     bool accepted[8];
-    world_parse(&world, dumbbell);
+    world_parse(&fixture, dumbbell);
     const struct turn_pair pairs[] = {
         /* each triangle: two turns around it, so that what leaves y comes back to y */
-        {world_channel(&world, "x", "a"), world_channel(&world, "a", "b")},
-        {world_channel(&world, "a", "b"), world_channel(&world, "b", "x")},
-        {world_channel(&world, "y", "c"), world_channel(&world, "c", "d")},
-        {world_channel(&world, "c", "d"), world_channel(&world, "d", "y")},
+        {world_channel(&fixture, "x", "a"), world_channel(&fixture, "a", "b")},
+        {world_channel(&fixture, "a", "b"), world_channel(&fixture, "b", "x")},
+        {world_channel(&fixture, "y", "c"), world_channel(&fixture, "c", "d")},
+        {world_channel(&fixture, "c", "d"), world_channel(&fixture, "d", "y")},
         /* in and out of the left one */
-        {world_channel(&world, "y", "x"), world_channel(&world, "x", "a")},
-        {world_channel(&world, "b", "x"), world_channel(&world, "x", "y")},
+        {world_channel(&fixture, "y", "x"), world_channel(&fixture, "x", "a")},
+        {world_channel(&fixture, "b", "x"), world_channel(&fixture, "x", "y")},
         /* in and out of the right one: the second closes the big loop */
-        {world_channel(&world, "x", "y"), world_channel(&world, "y", "c")},
-        {world_channel(&world, "d", "y"), world_channel(&world, "y", "x")},
+        {world_channel(&fixture, "x", "y"), world_channel(&fixture, "y", "c")},
+        {world_channel(&fixture, "d", "y"), world_channel(&fixture, "y", "x")},
     };
-    assert_int_equal(turns_create(&turns, world.net), 0);
+    assert_int_equal(turns_create(&turns, fixture.net), 0);
     add_in_order(turns, pairs, COUNT_OF(pairs), accepted);
     uint32_t refused = 0;
     for (size_t i = 0; i < COUNT_OF(pairs); i++)
@@ -92,39 +92,40 @@ static void test_dumbbell_both_directions(void **state)
     uint32_t order[64];
     assert_int_equal(reach_order(turns, order), 0); /* what was accepted has no loop */
     turns_destroy(turns);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static void test_dumbbell_connected(void **state)
 {
     (void)state;
-    struct world world;
-    world_parse(&world, dumbbell);
-    struct routing *routing = world_route(&world, "turn-addition");
+    struct fixture fixture;
+    world_parse(&fixture, dumbbell);
+    struct routing *routing = world_route(&fixture, "turn-addition");
     struct check_report report = world_check(routing);
     assert_true(check_passed(&report));
     assert_true(report.loop_free_strict);
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 static double joining_prohibited(uint32_t ports)
 {
     struct generate_options options = {.ports = ports, .join = GENERATE_MIDDLE};
     struct routing_options turns_only = {.no_tables = true};
-    struct world world;
+    struct fixture fixture;
     struct routing *routing;
-    world_generate(&world, "joined", &options);
+    world_generate(&fixture, "joined", &options);
     assert_int_equal(
-        routing_create(&routing, world.traffic, algorithm_find("turn-addition"), &turns_only), 0);
+        routing_create(&routing, fixture.traffic, algorithm_find("turn-addition"), &turns_only), 0);
     uint32_t prohibited = 0;
-    for (uint32_t c = 0; c < world.net->channel_count; c++) {
-        uint32_t a = world.net->node[world.net->tail[c]], b = world.net->node[world.net->head[c]];
-        if (world.fabric->nodes[a].group != world.fabric->nodes[b].group)
+    for (uint32_t c = 0; c < fixture.net->channel_count; c++) {
+        uint32_t a = fixture.net->node[fixture.net->tail[c]],
+                 b = fixture.net->node[fixture.net->head[c]];
+        if (fixture.fabric->nodes[a].group != fixture.fabric->nodes[b].group)
             prohibited += ports - turns_in_count(routing->turns, c);
     }
     routing_destroy(routing);
-    world_close(&world);
+    world_close(&fixture);
     return prohibited;
 }
 
@@ -140,23 +141,23 @@ static void test_table_2(void **state)
 static void test_unreached(void **state)
 {
     (void)state;
-    struct world world;
+    struct fixture fixture;
     struct turns *turns;
     struct reach *reach;
     uint32_t from = 9, to = 9;
-    world_parse(&world, "a b\nb c\nhosts a 1\nhosts b 1\nhosts c 1\n");
-    assert_int_equal(turns_create(&turns, world.net), 0);
+    world_parse(&fixture, "a b\nb c\nhosts a 1\nhosts b 1\nhosts c 1\n");
+    assert_int_equal(turns_create(&turns, fixture.net), 0);
     assert_int_equal(reach_create(&reach, turns), 0);
     assert_false(reach_complete(reach, &from, &to));
-    assert_int_equal(from, world_switch(&world, "a"));
-    assert_int_equal(to, world_switch(&world, "c"));
+    assert_int_equal(from, world_switch(&fixture, "a"));
+    assert_int_equal(to, world_switch(&fixture, "c"));
     reach_destroy(reach);
-    turns_allow(turns, world_channel(&world, "a", "b"), world_channel(&world, "b", "c"));
+    turns_allow(turns, world_channel(&fixture, "a", "b"), world_channel(&fixture, "b", "c"));
     assert_int_equal(reach_create(&reach, turns), 0);
     assert_true(reach_complete(reach, &from, &to));
     reach_destroy(reach);
     turns_destroy(turns);
-    world_close(&world);
+    world_close(&fixture);
 }
 
 int main(void)

@@ -140,7 +140,8 @@ static void lie_after_joining(int size)
     for (size_t i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
         lie("a rank beyond the job", ask(REQUEST_FETCH, size + distances[i]), -1);
         lie("a negative rank", ask(REQUEST_FETCH, -1 - distances[i]), -1);
-        lie("an agent beyond the job", ask(REQUEST_AGENT_CONNECT, size + distances[i]), -1);
+        lie("a service thread beyond the job", ask(REQUEST_SERVICE_CONNECT, size + distances[i]),
+            -1);
         lie("a card beyond the job", ask(REQUEST_CARD_GET, size + distances[i]), -1);
     }
     lie("a card that nobody gave", ask(REQUEST_CARD_GET, 0), -1);

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SID_FIRST 10
-#define SID_COUNT 8
-#define SID_OWN   40
-#define SID_GO    99
-#define MANY      150 /* a stopped manager must not be asked so often that it cannot answer */
-#define HASTY_NS  RH_MILLISECONDS(20)
+#define SID_FIRST        10
+#define SID_COUNT        8
+#define SID_OWN          40
+#define SID_GO           99
+#define MANY             150 /* do not ask a stopped manager so often that it cannot answer */
+#define SHORT_TIMEOUT_NS RH_MILLISECONDS(20)
 
 static struct rh_job *job;
 
@@ -73,7 +73,7 @@ static void stop_launcher(void)
     kill(getppid(), SIGSTOP);
     while (!is_stopped(getppid()))
         nap(1);
-    job->timeout_ns = HASTY_NS;
+    job->timeout_ns = SHORT_TIMEOUT_NS;
 }
 
 static void continue_launcher(void)
@@ -82,7 +82,7 @@ static void continue_launcher(void)
     kill(getppid(), SIGCONT);
 }
 
-static void pull_in_vain(uint32_t sid)
+static void pull_times_out(uint32_t sid)
 {
     uint64_t word;
     if (rh_pull(job, rh_at(1, sid, 0), &word, sizeof(word)) != RH_ETIMEOUT)
@@ -109,11 +109,11 @@ static void check_all(void)
 }
 
 /* Each is given up, and takes effect later. */
-static void ask_in_vain(char *attached)
+static void ask_times_out(char *attached)
 {
     void *base;
-    pull_in_vain(SID_FIRST);
-    pull_in_vain(SID_FIRST + 1);
+    pull_times_out(SID_FIRST);
+    pull_times_out(SID_FIRST + 1);
     if (rh_segment_alloc(job, SID_OWN, 4096, &base) != RH_ETIMEOUT)
         fail("a segment without the manager");
     if (rh_segment_attach(job, SID_OWN + 1, attached, 4096) != RH_ETIMEOUT)
@@ -125,7 +125,7 @@ static void look_up(void)
     static char attached[4096];
     void *base;
     stop_launcher();
-    ask_in_vain(attached);
+    ask_times_out(attached);
     int fds = fd_count(); /* what an attempt in vain keeps for the next one is in it */
     continue_launcher();
     check_all();
@@ -141,7 +141,7 @@ static void ask_often(void)
 {
     stop_launcher();
     for (int i = 0; i < MANY; i++)
-        pull_in_vain(SID_FIRST + (uint32_t)i % SID_COUNT);
+        pull_times_out(SID_FIRST + (uint32_t)i % SID_COUNT);
     continue_launcher();
     check_all();
 }

@@ -76,7 +76,7 @@ SHOWN = {
     "nic": ["nic/nic.h", "nic/nic_layer.h", "nic/nic_types.h"],
     "job": ["job/job.h", "job/job_layer.h"],
     "rma": ["rma/inside.h", "rma/rma_layer.h"],
-    "job/manager": ["job/manager/manager.h", "job/manager/steward_run.h"],
+    "job/manager": ["job/manager/manager.h", "job/manager/manager_process_run.h"],
     "route/fabric": ["route/fabric/fabric.h", "route/fabric/guids.h", "route/fabric/net.h"],
     "route/formats": ["route/formats/dump.h", "route/formats/formats.h",
                       "route/formats/source.h"],

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FDS_MOST 253 /* what the kernel takes in one message */
+#define FDS_MAX 253 /* what the kernel takes in one message */
 
 static int make_pair(void **state)
 {
@@ -32,8 +32,8 @@ static int close_pair(void **state)
 /* Sends what descriptor_send() never would: fd_count copies of one descriptor. */
 static void send_raw(int socket, const void *data, size_t length, int fd_count)
 {
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MOST * sizeof(int))] = {0};
-    int fds[FDS_MOST];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))] = {0};
+    int fds[FDS_MAX];
     struct iovec part = {.iov_base = (void *)data, .iov_len = length};
     struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
     for (int i = 0; i < fd_count; i++)
@@ -94,7 +94,7 @@ static void test_other_shapes_are_refused(void **state)
     static const struct {
         size_t length;
         int fd_count;
-    } cases[] = {{7, 0}, {9, 0}, {1, 1}, {64, 2}, {7, FDS_MOST}, {8, FDS_MOST}, {9, FDS_MOST}};
+    } cases[] = {{7, 0}, {9, 0}, {1, 1}, {64, 2}, {7, FDS_MAX}, {8, FDS_MAX}, {9, FDS_MAX}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char data[64] = {0}, got[8];
         struct descriptor_message in = {.data = got, .length = sizeof(got)};

@@ -29,9 +29,9 @@ static void test_spins_while_it_pays(void **state)
     learn(&habit, HABIT_SPUN, 100);
     assert_int_equal(spins_of(&habit, 100), 100);
     for (int i = 0; i < 10; i++) { /* never so often in a row */
-        learn(&habit, HABIT_YIELDED, HABIT_VAIN - 1);
+        learn(&habit, HABIT_YIELDED, HABIT_WASTED - 1);
         learn(&habit, HABIT_SPUN, 1);
-        learn(&habit, HABIT_YIELDED, HABIT_VAIN - 1);
+        learn(&habit, HABIT_YIELDED, HABIT_WASTED - 1);
         habit_note_quick(&habit);
     }
     assert_int_equal(spins_of(&habit, 100), 100);
@@ -42,7 +42,7 @@ static void test_yields_when_it_does_not(void **state)
     struct shm_habit habit = {.row = 0};
     (void)state;
     habit_begin(&habit, false);
-    learn(&habit, HABIT_YIELDED, HABIT_VAIN);
+    learn(&habit, HABIT_YIELDED, HABIT_WASTED);
     assert_true(habit_yields(&habit));
     assert_int_equal(spins_of(&habit, 10 * HABIT_TRIALS), 10); /* the trials */
     learn(&habit, HABIT_YIELDED, 10);
@@ -54,7 +54,7 @@ static void test_spins_again(void **state)
     struct shm_habit habit = {.row = 0};
     (void)state;
     habit_begin(&habit, false);
-    learn(&habit, HABIT_YIELDED, HABIT_VAIN);
+    learn(&habit, HABIT_YIELDED, HABIT_WASTED);
     learn(&habit, HABIT_SPUN, HABIT_PAID - 1);
     learn(&habit, HABIT_YIELDED, 1);
     learn(&habit, HABIT_SPUN, HABIT_PAID - 1);

@@ -118,7 +118,7 @@ static void spoil_size_more(struct roster *roster)
     roster->size++;
 }
 
-static void spoil_size_most(struct roster *roster)
+static void spoil_size_max(struct roster *roster)
 {
     roster->size = UINT32_MAX;
 }
@@ -127,8 +127,8 @@ static void test_forged(void **state)
 {
     (void)state;
     static void (*const spoil[])(struct roster *) = {
-        spoil_magic,     spoil_version,   spoil_id,        spoil_launcher,
-        spoil_size_zero, spoil_size_more, spoil_size_most,
+        spoil_magic,     spoil_version,   spoil_id,       spoil_launcher,
+        spoil_size_zero, spoil_size_more, spoil_size_max,
     };
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         uint64_t id = JOB_ID + 0x10 + i;

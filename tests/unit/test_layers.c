@@ -140,7 +140,7 @@ static void test_words(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct diagnosis_text line = {.used = 0};
-        diagnosis_add_note(&line, &cases[i].note);
+        diagnosis_note_add(&line, &cases[i].note);
         assert_string_equal(line.text, cases[i].text);
     }
 }

@@ -278,13 +278,13 @@ static void reply_to(struct talk *talk, uint32_t number)
 static void test_two_threads(void **state)
 {
     struct talk *talk = *state;
-    struct asker first = {.talk = talk, .result = 1}, second = first, hasty = first;
+    struct asker first = {.talk = talk, .result = 1}, second = first, short_wait = first;
     pthread_t threads[2];
     assert_int_equal(pthread_create(&threads[0], NULL, ask, &first), 0);
     assert_int_equal(next_request(talk).number, 1); /* the line is the first one's now */
     talk->job.timeout_ns = SHORT_NS;
-    ask(&hasty);
-    assert_int_equal(hasty.result, RH_ETIMEOUT);
+    ask(&short_wait);
+    assert_int_equal(short_wait.result, RH_ETIMEOUT);
     talk->job.timeout_ns = LONG_NS;
     assert_int_equal(pthread_create(&threads[1], NULL, ask, &second), 0);
     usleep(20000); /* most likely it waits by now; right or wrong does not depend on it */

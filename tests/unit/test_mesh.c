@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links between task managers, all in this process: who is heard, who is complained of, who is out.
+ * Links between task managers, all in this process: who is heard, who is suspected, who is out.
  */
 #include "job/mesh/state.h"
 #include "unit.h"
@@ -90,7 +90,7 @@ static void make(int seat, int count, int64_t silence_ns)
         .seat_count = count,
         .job_id = 77,
         .secret = secret,
-        .judge = seat == 0 ? NULL : mesh_own_addresses(hosts[0].mesh),
+        .coordinator = seat == 0 ? NULL : mesh_own_addresses(hosts[0].mesh),
         .interface = "",
         .ports = "",
         .silence_ns = silence_ns,
@@ -177,7 +177,7 @@ static void test_everyone_hears_everyone(void **state)
     SERVE_UNTIL(hosts[0].left[2] == 1 && hosts[1].left[2] == 1);
     assert_int_equal(hosts[1].left_status[2], 9);
     assert_int_equal(mesh_present_count(hosts[0].mesh), 2);
-    mesh_leave(hosts[0].mesh, 0); /* without the judge there is no job */
+    mesh_leave(hosts[0].mesh, 0); /* without the coordinator there is no job */
     SERVE_UNTIL(hosts[1].is_cut);
     assert_non_null(strstr(hosts[1].why, "the first launcher has ended"));
     nobody_is_lost(1);
@@ -238,40 +238,40 @@ static void test_a_stuck_link_is_probed(void **state)
     SERVE_UNTIL(hosts[0].lost[2] == 1);
 }
 
-/* With an accusation pending, and links that are gone. */
-static void test_the_judge_leaves(void **state)
+/* With a suspicion pending, and links that are gone. */
+static void test_the_coordinator_leaves(void **state)
 {
     (void)state;
     open_all(3, 100 * NS_PER_MS);
-    judge_accused(hosts[0].mesh, 1, 2);
-    judge_accused(hosts[0].mesh, 2, 1);
+    coordinator_suspected(hosts[0].mesh, 1, 2);
+    coordinator_suspected(hosts[0].mesh, 2, 1);
     mesh_leave(hosts[0].mesh, 0);
     assert_int_equal(hosts[0].lost[1] + hosts[0].lost[2], 0);
 }
 
-static void test_a_complaint_that_is_not_repeated(void **state)
+static void test_a_suspicion_that_is_not_repeated(void **state)
 {
     (void)state;
     open_all(3, 500 * NS_PER_MS);
-    judge_accused(hosts[0].mesh, 2, 1);
+    coordinator_suspected(hosts[0].mesh, 2, 1);
     serve_for(NS_PER_S);
     nobody_is_lost(3);
-    assert_int_equal(hosts[0].mesh->complaints.count, 0);
-    judge_accused(hosts[1].mesh, 2, 0); /* only the judge is told such things */
-    judge_accused(hosts[0].mesh, 2, 2);
-    assert_int_equal(hosts[0].mesh->complaints.count, 0);
-    judge_accused(hosts[0].mesh, 2, 0);
+    assert_int_equal(hosts[0].mesh->suspicions.count, 0);
+    coordinator_suspected(hosts[1].mesh, 2, 0); /* only the coordinator is told such things */
+    coordinator_suspected(hosts[0].mesh, 2, 2);
+    assert_int_equal(hosts[0].mesh->suspicions.count, 0);
+    coordinator_suspected(hosts[0].mesh, 2, 0);
     SERVE_UNTIL(hosts[0].lost[2] == 1 && hosts[1].lost[2] == 1 && hosts[2].is_cut);
 }
 
-static void test_a_complaint_that_goes_on(void **state)
+static void test_a_suspicion_that_goes_on(void **state)
 {
     (void)state;
     open_all(4, NS_PER_S);
     int64_t until_ns = clock_deadline_ns(LIMIT_NS);
     while (!hosts[0].lost[1] && clock_now_ns() < until_ns) {
-        judge_accused(hosts[0].mesh, 2, 1);
-        judge_accused(hosts[0].mesh, 3, 1);
+        coordinator_suspected(hosts[0].mesh, 2, 1);
+        coordinator_suspected(hosts[0].mesh, 3, 1);
         serve_all();
     }
     assert_int_equal(hosts[0].lost[1], 1);
@@ -291,28 +291,28 @@ static void test_a_link_that_breaks(void **state)
     assert_int_equal(hosts[0].lost[1], 0);
 }
 
-/* Whom the judge would give up, one after the other, as a sum of 1 << seat. */
+/* Whom the coordinator would give up, one after the other, as a sum of 1 << seat. */
 static unsigned given_up(unsigned pairs, int *rounds)
 {
     struct mesh mesh = {.seat_count = 5};
-    struct complaint list[20];
+    struct suspicion list[20];
     unsigned out = 0;
     int matters;
-    mesh.complaints.one = list;
+    mesh.suspicions.one = list;
     *rounds = 0;
     for (;;) {
-        mesh.complaints.count = 0;
+        mesh.suspicions.count = 0;
         int bit = 0;
         for (int a = 1; a < 5; a++) {
             for (int b = a + 1; b < 5; b++, bit++) {
                 if (!(pairs >> bit & 1) || out >> a & 1 || out >> b & 1)
                     continue;
-                list[mesh.complaints.count++] = (struct complaint){a, b, 0, 0};
-                if (bit % 2) /* and some complain of each other */
-                    list[mesh.complaints.count++] = (struct complaint){b, a, 0, 0};
+                list[mesh.suspicions.count++] = (struct suspicion){a, b, 0, 0};
+                if (bit % 2) /* and some suspect each other */
+                    list[mesh.suspicions.count++] = (struct suspicion){b, a, 0, 0};
             }
         }
-        int worst = complaint_worst(&mesh, &matters);
+        int worst = suspicion_worst(&mesh, &matters);
         if (worst < 0)
             return out;
         assert_true(matters > 0);
@@ -381,9 +381,9 @@ int main(void)
         cmocka_unit_test_teardown(test_the_silent_is_lost, close_all),
         cmocka_unit_test_teardown(test_own_absence_is_nobodys_silence, close_all),
         cmocka_unit_test_teardown(test_a_stuck_link_is_probed, close_all),
-        cmocka_unit_test_teardown(test_the_judge_leaves, close_all),
-        cmocka_unit_test_teardown(test_a_complaint_that_is_not_repeated, close_all),
-        cmocka_unit_test_teardown(test_a_complaint_that_goes_on, close_all),
+        cmocka_unit_test_teardown(test_the_coordinator_leaves, close_all),
+        cmocka_unit_test_teardown(test_a_suspicion_that_is_not_repeated, close_all),
+        cmocka_unit_test_teardown(test_a_suspicion_that_goes_on, close_all),
         cmocka_unit_test_teardown(test_a_link_that_breaks, close_all),
         cmocka_unit_test(test_as_few_as_possible_go),
         cmocka_unit_test_teardown(test_strangers, close_all),

@@ -49,7 +49,7 @@ static void pass_messages(uint32_t slot_count, size_t length)
     char data[64] = {0};
     assert_int_equal(nic->ops->segment_add(nic, &segment), 0);
     struct shm_queue *queue = segment.base;
-    age(queue, ((ROUND_MOST - 2) << queue->cut.slot_shift) + 1);
+    age(queue, ((ROUND_MAX - 2) << queue->cut.slot_shift) + 1);
     for (uint64_t i = 0; i < 10 * slot_count; i++) {
         struct rh_arrival arrival;
         memcpy(data, &i, sizeof(i));

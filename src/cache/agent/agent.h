@@ -15,10 +15,10 @@
 
 #include "cache/node/node.h"
 
-#define AGENT_THREADS_MOST 32
-#define AGENT_AHEAD_MOST   512
-#define AGENT_LINES_MOST   64 /* connections that are served at a time */
-#define AGENT_ENDINGS_MOST 4096
+#define AGENT_THREADS_MAX 32
+#define AGENT_AHEAD_MAX   512
+#define AGENT_LINES_MAX   64 /* connections that are served at a time */
+#define AGENT_ENDINGS_MAX 4096
 
 /* A block that is to be read ahead. */
 struct agent_ahead {
@@ -41,19 +41,19 @@ struct agent {
     int control_fd, card_fd;
     int arena_fd, watch_fd; /* for clients: only to be read */
     int listen_fd;
-    int line_fds[AGENT_LINES_MOST];
+    int line_fds[AGENT_LINES_MAX];
     int line_count;
     int thread_count;
-    pthread_t threads[AGENT_THREADS_MOST];
+    pthread_t threads[AGENT_THREADS_MAX];
     pthread_t keeper; /* renews claims */
     _Atomic bool is_ending;
     pthread_mutex_t ahead_lock;
-    struct agent_ahead ahead[AGENT_AHEAD_MOST]; /* a ring */
+    struct agent_ahead ahead[AGENT_AHEAD_MAX]; /* a ring */
     uint32_t ahead_first, ahead_count;
     _Atomic int ahead_busy; /* threads that read ahead */
     int64_t settle_ns;
     pthread_mutex_t ending_lock;
-    struct agent_ending endings[AGENT_ENDINGS_MOST];
+    struct agent_ending endings[AGENT_ENDINGS_MAX];
     uint32_t ending_count;
     _Atomic int64_t endings_next_ns; /* when to look at them again */
 };

@@ -13,14 +13,14 @@
 #include <errno.h>
 #include <signal.h>
 
-#define LOOK_NS    (20 * NS_PER_MS)
-#define BATCH_MOST 64
+#define LOOK_NS   (20 * NS_PER_MS)
+#define BATCH_MAX 64
 
 int agent_ending_add(struct agent *agent, uint32_t watch, int pid)
 {
     int result = 0;
     pthread_mutex_lock(&agent->ending_lock);
-    if (agent->ending_count < AGENT_ENDINGS_MOST)
+    if (agent->ending_count < AGENT_ENDINGS_MAX)
         agent->endings[agent->ending_count++] = (struct agent_ending){
             .watch = watch, .pid = pid, .due_ns = clock_deadline_ns(agent->settle_ns)};
     else
@@ -28,7 +28,7 @@ int agent_ending_add(struct agent *agent, uint32_t watch, int pid)
     pthread_mutex_unlock(&agent->ending_lock);
     if (result < 0)
         log_warning("cache: more than %d files that have just been written; some stay uncached",
-                    AGENT_ENDINGS_MOST);
+                    AGENT_ENDINGS_MAX);
     return result;
 }
 
@@ -47,7 +47,7 @@ static uint32_t take_due(struct agent *agent, uint32_t *watches)
     int64_t now_ns = clock_now_ns();
     uint32_t count = 0;
     pthread_mutex_lock(&agent->ending_lock);
-    for (uint32_t i = 0; i < agent->ending_count && count < BATCH_MOST;) {
+    for (uint32_t i = 0; i < agent->ending_count && count < BATCH_MAX;) {
         if (!is_due(agent, &agent->endings[i], now_ns)) {
             i++;
             continue;
@@ -61,12 +61,12 @@ static uint32_t take_due(struct agent *agent, uint32_t *watches)
 
 void agent_endings_tell(struct agent *agent)
 {
-    uint32_t watches[BATCH_MOST];
+    uint32_t watches[BATCH_MAX];
     int64_t now_ns = clock_now_ns(), next_ns = atomic_load(&agent->endings_next_ns);
     if (now_ns < next_ns ||
         !atomic_compare_exchange_strong(&agent->endings_next_ns, &next_ns, now_ns + LOOK_NS))
         return; /* another thread looks */
     uint32_t count = take_due(agent, watches);
     for (uint32_t i = 0; i < count; i++)
-        (void)node_tell_watch(&agent->node, watches[i], CACHE_WATCH_CHANGE - CACHE_WATCH_WRITER);
+        (void)node_watch_tell(&agent->node, watches[i], CACHE_WATCH_CHANGE - CACHE_WATCH_WRITER);
 }

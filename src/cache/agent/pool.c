@@ -35,10 +35,10 @@ static struct wish copy_wish(const struct cache_request *request)
 
 static void queue_ahead(struct agent *agent, const struct wish *wish)
 {
-    uint32_t count = wish->count < AGENT_AHEAD_MOST ? wish->count : AGENT_AHEAD_MOST;
+    uint32_t count = wish->count < AGENT_AHEAD_MAX ? wish->count : AGENT_AHEAD_MAX;
     pthread_mutex_lock(&agent->ahead_lock);
-    for (uint32_t i = 0; i < count && agent->ahead_count < AGENT_AHEAD_MOST; i++) {
-        uint32_t place = (agent->ahead_first + agent->ahead_count++) % AGENT_AHEAD_MOST;
+    for (uint32_t i = 0; i < count && agent->ahead_count < AGENT_AHEAD_MAX; i++) {
+        uint32_t place = (agent->ahead_first + agent->ahead_count++) % AGENT_AHEAD_MAX;
         agent->ahead[place] = (struct agent_ahead){.file_id = {wish->file_id[0], wish->file_id[1]},
                                                    .block = wish->block + i};
     }
@@ -60,7 +60,7 @@ static int fetch_block(struct agent *agent, const uint64_t file_id[2], uint64_t 
 
 static int begin(struct agent *agent, const struct wish *wish)
 {
-    return node_tell_watch(&agent->node, (uint32_t)wish->block,
+    return node_watch_tell(&agent->node, (uint32_t)wish->block,
                            CACHE_WATCH_CHANGE + CACHE_WATCH_WRITER);
 }
 
@@ -181,7 +181,7 @@ static bool take_ahead(struct agent *agent, struct agent_ahead *wanted)
     bool is_there = agent->ahead_count > 0;
     if (is_there) {
         *wanted = agent->ahead[agent->ahead_first];
-        agent->ahead_first = (agent->ahead_first + 1) % AGENT_AHEAD_MOST;
+        agent->ahead_first = (agent->ahead_first + 1) % AGENT_AHEAD_MAX;
         agent->ahead_count--;
     }
     pthread_mutex_unlock(&agent->ahead_lock);

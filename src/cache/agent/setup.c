@@ -17,9 +17,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define AUTO_BYTES_MOST (8ull << 30)
-#define AUTO_PART       8 /* there may be other nodes on this host */
-#define AHEAD_PART      4 /* no more of the memory is for reading ahead */
+#define AUTO_BYTES_MAX (8ull << 30)
+#define AUTO_PART      8 /* there may be other nodes on this host */
+#define AHEAD_PART     4 /* no more of the memory is for reading ahead */
 
 static int bad(const struct settings *settings, unsigned which, const char *expected)
 {
@@ -31,7 +31,7 @@ static uint64_t auto_bytes(void)
 {
     const char *limit;
     uint64_t bytes = memory_room(&limit) / AUTO_PART;
-    return bytes < AUTO_BYTES_MOST ? bytes : AUTO_BYTES_MOST;
+    return bytes < AUTO_BYTES_MAX ? bytes : AUTO_BYTES_MAX;
 }
 
 static int read_sizes(const struct settings *settings, struct node_options *node)
@@ -44,7 +44,7 @@ static int read_sizes(const struct settings *settings, struct node_options *node
     if (strcmp(size, "auto") != 0 && !text_to_size(size, &node->bytes))
         return bad(settings, SETTING_CACHE_SIZE, "a size such as 8G, or auto");
     if (!text_to_size(setting_text(settings, SETTING_CACHE_BLOCK), &block) ||
-        block > CACHE_BLOCK_MOST)
+        block > CACHE_BLOCK_MAX)
         return bad(settings, SETTING_CACHE_BLOCK, "a power of two from 64K to 64M");
     node->block_length = (uint32_t)block;
     node->singlet_ratio = -1;
@@ -72,11 +72,11 @@ static int add_paths(struct mounts *mounts, const char *list)
 {
     char text[256];
     if (list[0] == '\0')
-        return mounts_add_network(mounts);
+        return mounts_network_add(mounts);
     snprintf(text, sizeof(text), "%s", list);
     char *rest = text;
     for (char *path; (path = strsep(&rest, ":"));) {
-        int result = path[0] ? mounts_add_path(mounts, path) : 0;
+        int result = path[0] ? mounts_path_add(mounts, path) : 0;
         if (result < 0)
             return result;
     }
@@ -133,12 +133,12 @@ static int make_card(struct agent_options *options, const struct settings *setti
     if (!card)
         return options->card_fd;
     memory_seal_read_only(options->card_fd);
-    uint32_t ahead_most = options->control->shape.chunk_count / AHEAD_PART;
+    uint32_t ahead_max = options->control->shape.chunk_count / AHEAD_PART;
     card->settle_ns = (int64_t)setting_number(settings, SETTING_CACHE_SETTLE);
     card->patience_ns = options->node.patience_ns;
-    card->ahead_most = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
-    if (card->ahead_most > ahead_most)
-        card->ahead_most = ahead_most;
+    card->ahead_max = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
+    if (card->ahead_max > ahead_max)
+        card->ahead_max = ahead_max;
     card->magic = CACHE_MAGIC;
     options->card = card;
     int result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));

@@ -84,12 +84,12 @@ static bool answer_call(struct agent *agent, int line)
 
 void agent_socket_serve(struct agent *agent, int timeout_ms)
 {
-    struct pollfd fds[AGENT_LINES_MOST + 1];
+    struct pollfd fds[AGENT_LINES_MAX + 1];
     int line_count = agent->line_count, kept = 0;
     for (int i = 0; i < line_count; i++)
         fds[i] = (struct pollfd){.fd = agent->line_fds[i], .events = POLLIN};
     /* With all lines in use, newcomers wait in the kernel. */
-    fds[line_count] = (struct pollfd){.fd = line_count < AGENT_LINES_MOST ? agent->listen_fd : -1,
+    fds[line_count] = (struct pollfd){.fd = line_count < AGENT_LINES_MAX ? agent->listen_fd : -1,
                                       .events = POLLIN};
     if (poll(fds, (nfds_t)line_count + 1, timeout_ms) <= 0)
         return;

@@ -7,10 +7,10 @@
 
 #include <fcntl.h>
 
-#define RUN_LEAST   2u  /* reads that look like a pattern */
-#define STRIDE_MOST 4u  /* strides ahead */
-#define WINDOW_OFF  0u  /* the program said: random */
-#define ADVICE_MOST 64u /* blocks that one advice may bring */
+#define RUN_MIN    2u  /* reads that look like a pattern */
+#define STRIDE_MAX 4u  /* strides ahead */
+#define WINDOW_OFF 0u  /* the program said: random */
+#define ADVICE_MAX 64u /* blocks that one advice may bring */
 
 static uint64_t block_count(const struct cache_file *file)
 {
@@ -35,7 +35,7 @@ static void want(struct cache_file *file, uint64_t first, uint64_t end)
 
 static void ahead_in_order(struct cache_file *file, uint64_t last_block)
 {
-    uint32_t most = file->client->card->ahead_most;
+    uint32_t most = file->client->card->ahead_max;
     uint64_t asked = __atomic_load_n(&file->ahead, __ATOMIC_RELAXED);
     uint32_t window = __atomic_load_n(&file->window, __ATOMIC_RELAXED);
     if (asked < last_block + 1 || asked > last_block + 1 + most)
@@ -53,7 +53,7 @@ static void ahead_in_steps(struct cache_file *file, uint64_t offset, uint64_t le
                            int64_t stride)
 {
     uint64_t current = offset / file->block_length;
-    for (unsigned i = 1; i <= STRIDE_MOST; i++) {
+    for (unsigned i = 1; i <= STRIDE_MAX; i++) {
         int64_t next = (int64_t)offset + (int64_t)i * stride;
         if (next < 0 || (uint64_t)next >= file->size)
             break;
@@ -77,13 +77,13 @@ void cache_ahead(struct cache_file *file, uint64_t offset, uint64_t length)
     uint32_t run = is_pattern ? __atomic_load_n(&file->run_length, __ATOMIC_RELAXED) + 1 : 0;
     __atomic_store_n(&file->run_length, run, __ATOMIC_RELAXED);
     if (__atomic_load_n(&file->window, __ATOMIC_RELAXED) == WINDOW_OFF ||
-        file->client->card->ahead_most == 0)
+        file->client->card->ahead_max == 0)
         return;
     if (!is_pattern)
         __atomic_store_n(&file->window, 1, __ATOMIC_RELAXED);
     else if (is_in_order)
         ahead_in_order(file, (offset + length - 1) / file->block_length);
-    else if (run >= RUN_LEAST)
+    else if (run >= RUN_MIN)
         ahead_in_steps(file, offset, length, stride);
 }
 
@@ -100,13 +100,13 @@ void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t leng
     case POSIX_FADV_WILLNEED:
         if (file->stat_index == 0) /* the agent has never heard of it */
             cache_introduce(file->client, fd);
-        want(file, first, last - first < ADVICE_MOST ? last + 1 : first + ADVICE_MOST);
+        want(file, first, last - first < ADVICE_MAX ? last + 1 : first + ADVICE_MAX);
         break;
     case POSIX_FADV_RANDOM:
         __atomic_store_n(&file->window, WINDOW_OFF, __ATOMIC_RELAXED);
         break;
     case POSIX_FADV_SEQUENTIAL:
-        __atomic_store_n(&file->window, file->client->card->ahead_most, __ATOMIC_RELAXED);
+        __atomic_store_n(&file->window, file->client->card->ahead_max, __ATOMIC_RELAXED);
         break;
     case POSIX_FADV_NORMAL:
         __atomic_store_n(&file->window, 1, __ATOMIC_RELAXED);

@@ -24,7 +24,7 @@ bool cache_client_covers(const struct cache_client *client, const char *path)
         return false;
     if (path[0] != '/')
         return true;
-    for (uint32_t i = 0; i < client->card->path_count && i < CACHE_PATHS_MOST; i++) {
+    for (uint32_t i = 0; i < client->card->path_count && i < CACHE_PATHS_MAX; i++) {
         if (is_below(path, &client->card->path[i]))
             return true;
     }
@@ -33,7 +33,7 @@ bool cache_client_covers(const struct cache_client *client, const char *path)
 
 static const struct cache_device *find_device(const struct cache_client *client, uint64_t device)
 {
-    for (unsigned i = 0; i < CACHE_DEVICES_MOST; i++) {
+    for (unsigned i = 0; i < CACHE_DEVICES_MAX; i++) {
         const struct cache_device *entry = &client->card->device[i];
         /* acquire: pairs with the release in files/mounts.c, after the rest of the entry */
         uint64_t known = atomic_load_explicit(&entry->device, memory_order_acquire);

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#define TRIES_MOST 4
-#define READ_MOST  0x7ffff000u /* the kernel gives no more at once */
+#define TRIES_MAX 4
+#define READ_MAX  0x7ffff000u /* the kernel gives no more at once */
 
 static bool is_off(const struct cache_file *file)
 {
@@ -139,7 +139,7 @@ static int ask_for(struct cache_file *file, int fd, uint64_t block)
 static bool read_part_slow(struct cache_file *file, int fd, const struct part *part, void *buffer)
 {
     cache_count(file->client->control, cache_stripe(), CACHE_MISSES, 1);
-    for (unsigned i = 0; i < TRIES_MOST; i++) {
+    for (unsigned i = 0; i < TRIES_MAX; i++) {
         if (ask_for(file, fd, part->block) < 0)
             return false;
         if (copy_part(file, part, buffer))
@@ -164,8 +164,8 @@ static size_t length_inside(const struct cache_file *file, size_t length, off_t 
     if (is_off(file) || offset < 0 || (uint64_t)offset >= file->size)
         return 0;
     uint64_t left = file->size - (uint64_t)offset;
-    if (length > READ_MOST)
-        length = READ_MOST;
+    if (length > READ_MAX)
+        length = READ_MAX;
     return length < left ? length : (size_t)left;
 }
 
@@ -220,7 +220,7 @@ ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct i
     if (part_count <= 0 || part_count > 1024)
         return raw_preadv(fd, parts, part_count, offset);
     for (int i = 0; i < part_count; i++) {
-        if (parts[i].iov_len > READ_MOST - total) /* or too much for the kernel: let it say */
+        if (parts[i].iov_len > READ_MAX - total) /* or too much for the kernel: let it say */
             return raw_preadv(fd, parts, part_count, offset);
         total += parts[i].iov_len;
     }

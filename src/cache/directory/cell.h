@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CELL_RANKS_MOST ((1 << 14) - 1)
+#define CELL_RANKS_MAX  ((1 << 14) - 1)
 #define CELL_TOKEN_MASK 0xfffffffull
 
 enum head_stage {

@@ -38,9 +38,9 @@ int directory_open(struct directory *directory, const struct directory_options *
                                     .group_count = options->group_count,
                                     .is_simulated = options->is_simulated,
                                     .lease_ns = options->lease_ns};
-    if (directory->size > CELL_RANKS_MOST)
+    if (directory->size > CELL_RANKS_MAX)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "a cache has %d nodes at most, not %d",
-                         CELL_RANKS_MOST, directory->size);
+                         CELL_RANKS_MAX, directory->size);
     directory->group = directory->rank % directory->group_count;
     lay_out(directory, options->shape);
     directory->shapes = calloc((size_t)directory->size, sizeof(*directory->shapes));

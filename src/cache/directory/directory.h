@@ -26,10 +26,10 @@
 #include <pthread.h>
 #include <rhinet/rma.h>
 
-#define CACHE_GROUPS_MOST 15
-#define DIRECTORY_ROWS    8 /* in a bucket */
+#define CACHE_GROUPS_MAX 15
+#define DIRECTORY_ROWS   8 /* in a bucket */
 
-#define DIRECTORY_LEASES_MOST 64
+#define DIRECTORY_LEASES_MAX 64
 
 /* At the start of each node's part. */
 struct directory_head {
@@ -60,7 +60,7 @@ struct directory {
     int told;                        /* ranks below know that our program has ended */
     struct cache_control *control;
     pthread_mutex_t leases_lock;
-    struct directory_lease leases[DIRECTORY_LEASES_MOST];
+    struct directory_lease leases[DIRECTORY_LEASES_MAX];
 };
 
 /* A row as it was when it was read. */
@@ -71,7 +71,7 @@ struct directory_row {
     int free_place;     /* where a new one may go, or -1 */
     uint64_t free_head; /* what stands there */
     uint64_t head;
-    uint64_t cell[CACHE_GROUPS_MOST];
+    uint64_t cell[CACHE_GROUPS_MAX];
 };
 
 /* shape is what the options ask for, the same on all nodes; `own` what this node really has. */
@@ -106,8 +106,8 @@ int directory_claim(struct directory *directory, const uint64_t id[2], struct di
 
 /* Change the head, or a group's cell, from what it was when read. 1: done, and row is changed too.
  * 0: it was something else by then. */
-int directory_set_head(struct directory *directory, struct directory_row *row, uint64_t head);
-int directory_set_cell(struct directory *directory, struct directory_row *row, int group,
+int directory_head_set(struct directory *directory, struct directory_row *row, uint64_t head);
+int directory_cell_set(struct directory *directory, struct directory_row *row, int group,
                        uint64_t cell);
 
 /* The loader's last step: own cell, all others empty, and the head says loaded. 1, or 0: the claim

@@ -9,7 +9,7 @@ struct directory_lease *directory_lease_keep(struct directory *directory, struct
 {
     struct directory_lease *kept = NULL;
     pthread_mutex_lock(&directory->leases_lock);
-    for (int i = 0; i < DIRECTORY_LEASES_MOST && !kept; i++) {
+    for (int i = 0; i < DIRECTORY_LEASES_MAX && !kept; i++) {
         if (!directory->leases[i].row)
             kept = &directory->leases[i];
     }
@@ -31,10 +31,10 @@ void directory_lease_end(struct directory *directory, struct directory_lease *le
 void directory_leases_renew(struct directory *directory)
 {
     pthread_mutex_lock(&directory->leases_lock);
-    for (int i = 0; i < DIRECTORY_LEASES_MOST; i++) {
+    for (int i = 0; i < DIRECTORY_LEASES_MAX; i++) {
         struct directory_lease *lease = &directory->leases[i];
         if (lease->row && !lease->is_lost)
-            lease->is_lost = directory_set_head(directory, lease->row,
+            lease->is_lost = directory_head_set(directory, lease->row,
                                                 head_renewed(lease->row->head)) != 1;
     }
     pthread_mutex_unlock(&directory->leases_lock);

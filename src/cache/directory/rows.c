@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define POLL_FIRST (20 * NS_PER_US)
-#define POLL_MOST  (2 * NS_PER_MS)
-#define WORDS_MOST (DIRECTORY_ROWS * 16) /* of a bucket */
+#define POLL_MAX   (2 * NS_PER_MS)
+#define WORDS_MAX  (DIRECTORY_ROWS * 16) /* of a bucket */
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ static void search_bucket(const struct directory *directory, const uint64_t *wor
 }
 
 static int pull_bucket(struct directory *directory, const struct directory_row *row,
-                       uint64_t words[WORDS_MOST])
+                       uint64_t words[WORDS_MAX])
 {
     return rh_pull(directory->job, rh_at(row->home, CACHE_SID_DIRECTORY, row->bucket), words,
                    (size_t)DIRECTORY_ROWS * directory->row_words * 8);
@@ -67,7 +67,7 @@ static int pull_bucket(struct directory *directory, const struct directory_row *
 
 int directory_look(struct directory *directory, const uint64_t id[2], struct directory_row *row)
 {
-    uint64_t words[WORDS_MOST];
+    uint64_t words[WORDS_MAX];
     uint64_t bucket = (id[0] >> 1) & (directory->bucket_count - 1);
     int result = RH_EDEAD;
     for (int i = 0; i < directory->size && result == RH_EDEAD; i++) {
@@ -88,7 +88,7 @@ static int swap_word(struct directory *directory, struct rh_remote word, uint64_
     return result < 0 ? result : old == before;
 }
 
-int directory_set_head(struct directory *directory, struct directory_row *row, uint64_t head)
+int directory_head_set(struct directory *directory, struct directory_row *row, uint64_t head)
 {
     int result = swap_word(directory, word_at(row, directory->row_words, row->place, 0), row->head,
                            head);
@@ -97,7 +97,7 @@ int directory_set_head(struct directory *directory, struct directory_row *row, u
     return result;
 }
 
-int directory_set_cell(struct directory *directory, struct directory_row *row, int group,
+int directory_cell_set(struct directory *directory, struct directory_row *row, int group,
                        uint64_t cell)
 {
     int result = swap_word(directory,
@@ -116,7 +116,7 @@ int directory_publish(struct directory *directory, struct directory_row *row, ui
                          row->cell, (size_t)directory->group_count * 8);
     if (result < 0)
         return result;
-    return directory_set_head(directory, row, head_with(row->head, HEAD_LOADED));
+    return directory_head_set(directory, row, head_with(row->head, HEAD_LOADED));
 }
 
 /* ---- Claiming ------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static enum rivalry judge(const struct directory *directory, const uint64_t *wor
 static void poll_sleep(const struct directory *directory, int64_t *pause_ns)
 {
     directory_sleep(directory, *pause_ns);
-    *pause_ns = *pause_ns * 2 < POLL_MOST ? *pause_ns * 2 : POLL_MOST;
+    *pause_ns = *pause_ns * 2 < POLL_MAX ? *pause_ns * 2 : POLL_MAX;
 }
 
 /* The rival that we wait for is dead or silent: its row is freed. */
@@ -168,7 +168,7 @@ static void remove_rival(struct directory *directory, const struct directory_row
 static int settle_claim(struct directory *directory, const uint64_t id[2],
                         struct directory_row *row)
 {
-    uint64_t words[WORDS_MOST];
+    uint64_t words[WORDS_MAX];
     int64_t pause_ns = POLL_FIRST;
     int64_t deadline = deadline_after_ns(directory_now_ns(directory), directory->lease_ns);
     for (;;) {
@@ -177,9 +177,9 @@ static int settle_claim(struct directory *directory, const uint64_t id[2],
             return result;
         enum rivalry rivalry = judge(directory, words, head_tag(id), row, &rival);
         if (rivalry == ALONE)
-            return directory_set_head(directory, row, head_with(row->head, HEAD_LOADING));
+            return directory_head_set(directory, row, head_with(row->head, HEAD_LOADING));
         if (rivalry == YIELD) {
-            result = directory_set_head(directory, row, 0);
+            result = directory_head_set(directory, row, 0);
             return result < 0 ? result : 0;
         }
         uint64_t head = words[(size_t)rival * directory->row_words];

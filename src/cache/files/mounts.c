@@ -164,7 +164,7 @@ bool mounts_find(const struct mounts *mounts, uint64_t device, uint64_t *file_sy
 /* Show a device to the clients. */
 static void publish(struct cache_card *card, uint64_t device, uint64_t number, bool is_part)
 {
-    for (int i = 0; i < CACHE_DEVICES_MOST; i++) {
+    for (int i = 0; i < CACHE_DEVICES_MAX; i++) {
         struct cache_device *entry = &card->device[i];
         uint64_t known = atomic_load_explicit(&entry->device, memory_order_relaxed);
         if (known == device && !is_part)
@@ -187,7 +187,7 @@ static void add_device(struct mounts *mounts, struct cache_card *card, const cha
 {
     struct stat status;
     int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0 || mounts->device_count == CACHE_DEVICES_MOST) {
+    if (fd < 0 || fstat(fd, &status) < 0 || mounts->device_count == CACHE_DEVICES_MAX) {
         if (fd >= 0)
             close(fd);
         return;
@@ -236,7 +236,7 @@ static void look_at_mount(struct mounts *mounts, struct cache_card *card,
 void mounts_refresh(struct mounts *mounts, struct cache_card *card)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
-    struct top *tops = calloc(CACHE_PATHS_MOST, sizeof(*tops));
+    struct top *tops = calloc(CACHE_PATHS_MAX, sizeof(*tops));
     struct mounts_line *line = malloc(sizeof(*line));
     char *text = NULL;
     size_t room = 0;
@@ -263,12 +263,12 @@ void mounts_close(struct mounts *mounts)
     mounts->device_count = 0;
 }
 
-int mounts_add_path(struct mounts *mounts, const char *path)
+int mounts_path_add(struct mounts *mounts, const char *path)
 {
     char resolved[PATH_MAX];
-    if (mounts->path_count == CACHE_PATHS_MOST)
+    if (mounts->path_count == CACHE_PATHS_MAX)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "no more than %d paths can be cached",
-                         CACHE_PATHS_MOST);
+                         CACHE_PATHS_MAX);
     if (!realpath(path, resolved))
         return error_set(RH_EINVALID, ERROR_NO_RANK, "cannot cache %s: %s", path, strerror(errno));
     size_t length = strlen(resolved);
@@ -282,15 +282,15 @@ int mounts_add_path(struct mounts *mounts, const char *path)
     return 0;
 }
 
-int mounts_add_network(struct mounts *mounts)
+int mounts_network_add(struct mounts *mounts)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     struct mounts_line *line = malloc(sizeof(*line));
     char *text = NULL;
     size_t room = 0;
     while (file && line && getline(&text, &room, file) > 0) {
-        if (mounts_parse(text, line) && is_shared(line) && mounts->path_count < CACHE_PATHS_MOST)
-            mounts_add_path(mounts, line->point);
+        if (mounts_parse(text, line) && is_shared(line) && mounts->path_count < CACHE_PATHS_MAX)
+            mounts_path_add(mounts, line->point);
     }
     free(text);
     free(line);

@@ -40,17 +40,17 @@ struct mounts_device {
 
 /* The agent's own; what clients are to know is copied to their memory. */
 struct mounts {
-    struct cache_path path[CACHE_PATHS_MOST];
+    struct cache_path path[CACHE_PATHS_MAX];
     uint32_t path_count;
-    struct mounts_device device[CACHE_DEVICES_MOST];
+    struct mounts_device device[CACHE_DEVICES_MAX];
     uint32_t device_count;
 };
 
 /* Add a path below which files are cached. It is resolved first. Errors: RH_EINVALID. */
-int mounts_add_path(struct mounts *mounts, const char *path);
+int mounts_path_add(struct mounts *mounts, const char *path);
 
 /* Without a path: all file systems that nodes can share. RH_EINVALID if there are none. */
-int mounts_add_network(struct mounts *mounts);
+int mounts_network_add(struct mounts *mounts);
 
 /* Fill the table of devices from the paths, or add those that were mounted since, and show it to
  * the clients. */

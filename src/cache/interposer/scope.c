@@ -146,7 +146,7 @@ static bool is_far(int fd)
     uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
     if (folder == TABLE_FOLDER_UNKNOWN) {
         folder = look_at_folder(fd);
-        table_note_folder(fd, folder);
+        table_folder_note(fd, folder);
     }
     return folder == TABLE_FOLDER_FAR;
 }
@@ -155,7 +155,7 @@ void scope_pass_on(int fd, int folder)
 {
     if ((unsigned)fd < TABLE_SIZE && !table_is_vfork_child &&
         (folder == AT_FDCWD ? is_current_far() : is_far(folder)))
-        table_note_folder(fd, TABLE_FOLDER_FAR);
+        table_folder_note(fd, TABLE_FOLDER_FAR);
 }
 
 bool scope_may_cover(int folder, const char *path)

@@ -92,7 +92,7 @@ static void put_in(int fd, struct description *description)
     release(before);
 }
 
-void table_note_folder(int fd, enum table_folder folder)
+void table_folder_note(int fd, enum table_folder folder)
 {
     note_used(fd);
     atomic_store_explicit(&table_folders[fd], (uint8_t)folder, memory_order_relaxed);
@@ -177,7 +177,7 @@ void table_duplicate(int fd, int copy)
         return;
     uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
     if (folder != TABLE_FOLDER_UNKNOWN)
-        table_note_folder(copy, folder);
+        table_folder_note(copy, folder);
     if (!table_has(fd))
         return;
     int error = errno;

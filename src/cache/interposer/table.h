@@ -76,7 +76,7 @@ static inline bool table_has(int fd)
 void table_adopt(struct cache_client *client, int fd, int flags);
 
 /* What scope.c has found out; see table_folders. */
-void table_note_folder(int fd, enum table_folder folder);
+void table_folder_note(int fd, enum table_folder folder);
 
 /* fd is about to be closed or replaced; and, with what that returned, it has been. */
 struct description *table_take(int fd);

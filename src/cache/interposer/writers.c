@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAPPED_MOST = 256 };
+enum { MAPPED_MAX = 256 };
 
 static struct {
-    _Atomic int count;                                 /* slots that write, and mappings */
-    _Atomic(struct description *) mapped[MAPPED_MOST]; /* closed, and still mapped for writing */
+    _Atomic int count;                                /* slots that write, and mappings */
+    _Atomic(struct description *) mapped[MAPPED_MAX]; /* closed, and still mapped for writing */
     pthread_mutex_t fork_lock;
 } writers = {.fork_lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -103,7 +103,7 @@ void writer_note_mapped(int fd)
 /* Keep it in mind as long as the process lives. */
 static bool keep_mapped(struct description *description)
 {
-    for (int i = 0; i < MAPPED_MOST; i++) {
+    for (int i = 0; i < MAPPED_MAX; i++) {
         struct description *nobody = NULL;
         if (atomic_compare_exchange_strong(&writers.mapped[i], &nobody, description)) {
             writers_count(1);
@@ -148,7 +148,7 @@ static void for_all_writers(void (*tell)(struct description *))
             tell(description);
         pool_leave();
     }
-    for (int i = 0; i < MAPPED_MOST; i++) {
+    for (int i = 0; i < MAPPED_MAX; i++) {
         struct description *description = atomic_load(&writers.mapped[i]);
         if (description)
             tell(description);

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "cache/node/node.h"
 
-#define TRIES_MOST    64
-#define RECHECKS_MOST 3 /* last copies that are looked at again when one must go */
-#define FULL_WAIT_NS  (200 * NS_PER_MS)
+#define TRIES_MAX    64
+#define RECHECKS_MAX 3 /* last copies that are looked at again when one must go */
+#define FULL_WAIT_NS (200 * NS_PER_MS)
 
 /* What the cluster knows about a block of ours. */
 struct standing {
@@ -66,10 +66,10 @@ static void leave_directory(struct node *node, struct standing *standing)
     struct directory_row *row = &standing->row;
     for (int group = 0; standing->has_row && group < directory->group_count; group++) {
         if (row->cell[group] == standing->own)
-            directory_set_cell(directory, row, group, standing->alternate);
+            directory_cell_set(directory, row, group, standing->alternate);
     }
     if (standing->has_row && row_is_empty(node, row) && head_stage(row->head) == HEAD_LOADED)
-        directory_set_head(directory, row, 0);
+        directory_head_set(directory, row, 0);
     directory_alternate_drop(directory, standing->id, standing->own);
 }
 
@@ -84,9 +84,9 @@ static void give_up(struct node *node, struct standing *standing)
 /* A last copy must go: rather one that has been copied since it was put aside. */
 static void give_up_singlet(struct node *node, struct standing *standing)
 {
-    uint32_t passed[RECHECKS_MOST];
+    uint32_t passed[RECHECKS_MAX];
     int passed_count = 0;
-    while (standing->is_singlet && passed_count < RECHECKS_MOST) {
+    while (standing->is_singlet && passed_count < RECHECKS_MAX) {
         bool is_singlet = false;
         uint32_t next = store_victim(&node->store, 0, &is_singlet);
         if (next == CACHE_NO_SLOT)
@@ -102,15 +102,15 @@ static void give_up_singlet(struct node *node, struct standing *standing)
         break;
     }
     while (passed_count > 0)
-        store_return_singlet(&node->store, passed[--passed_count]);
+        store_singlet_return(&node->store, passed[--passed_count]);
     give_up(node, standing);
 }
 
 /* Give up one block, or put last copies aside until one is found that is none. */
 static bool give_up_one(struct node *node, uint32_t *slot)
 {
-    for (int i = 0; i < TRIES_MOST; i++) {
-        uint32_t most = policy_singlets_most(&node->policy);
+    for (int i = 0; i < TRIES_MAX; i++) {
+        uint32_t most = policy_singlets_max(&node->policy);
         struct standing standing;
         bool from_singlets = false;
         *slot = store_victim(&node->store, most, &from_singlets);
@@ -126,7 +126,7 @@ static bool give_up_one(struct node *node, uint32_t *slot)
             give_up(node, &standing);
             return true;
         }
-        store_keep_singlet(&node->store, *slot);
+        store_singlet_keep(&node->store, *slot);
         cache_count(node->control, 0, CACHE_SINGLETS_KEPT, 1);
     }
     return false;
@@ -143,7 +143,7 @@ static void give_up_siblings(struct node *node, uint32_t slot)
     }
 }
 
-uint32_t node_make_room(struct node *node, uint64_t length)
+uint32_t node_room_make(struct node *node, uint64_t length)
 {
     bool is_small = length <= cache_small_length(&node->store.shape);
     int64_t deadline_ns = deadline_after_ns(directory_now_ns(&node->directory), FULL_WAIT_NS);

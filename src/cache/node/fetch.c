@@ -8,7 +8,7 @@
 #include "cache/node/node.h"
 
 #define POLL_FIRST_NS (20 * NS_PER_US)
-#define POLL_MOST_NS  (4 * NS_PER_MS) /* a look costs the row's home something on some networks */
+#define POLL_MAX_NS   (4 * NS_PER_MS) /* a look costs the row's home something on some networks */
 
 /* What came of a step. */
 enum step { STEP_DONE = 0, STEP_AGAIN = 1 }; /* or a negative errno */
@@ -29,7 +29,7 @@ struct fetch {
 
 /* Wait a moment for `rank` to change a word. True: it is dead, or silent for the length of a lease,
  * and may be overruled. */
-static bool wait_is_vain(struct fetch *fetch, uint64_t word, int rank)
+static bool wait_has_expired(struct fetch *fetch, uint64_t word, int rank)
 {
     struct directory *directory = &fetch->node->directory;
     int64_t now = directory_now_ns(directory);
@@ -43,7 +43,7 @@ static bool wait_is_vain(struct fetch *fetch, uint64_t word, int rank)
     if (now - fetch->watched_ns > directory->lease_ns)
         return true;
     directory_sleep(directory, fetch->pause_ns);
-    if (fetch->pause_ns < POLL_MOST_NS)
+    if (fetch->pause_ns < POLL_MAX_NS)
         fetch->pause_ns += fetch->pause_ns / 2;
     return false;
 }
@@ -119,7 +119,7 @@ static int load_claimed(struct fetch *fetch, struct directory_row *row)
     int result = load(fetch, &cell);
     directory_lease_end(&node->directory, lease);
     if (result < 0)
-        directory_set_head(&node->directory, row, 0); /* let the next one try */
+        directory_head_set(&node->directory, row, 0); /* let the next one try */
     else if (directory_publish(&node->directory, row, cell) != 1)
         directory_alternate_put(&node->directory, fetch->id, cell); /* taken over meanwhile */
     return result;
@@ -132,7 +132,7 @@ static int take_over(struct fetch *fetch, struct directory_row *row)
     bool was_loaded = head_stage(row->head) == HEAD_LOADED;
     uint64_t head = head_make(head_tag(fetch->id), HEAD_LOADING, directory->rank,
                               directory_number(directory));
-    int result = directory_set_head(directory, row, head);
+    int result = directory_head_set(directory, row, head);
     if (result < 0)
         return load_alone(fetch);
     if (result == 0)
@@ -147,7 +147,7 @@ static int take_over(struct fetch *fetch, struct directory_row *row)
 /* One of the groups whose cell names a copy, by chance; -1: none does. */
 static int choose_copy(struct node *node, const struct directory_row *row)
 {
-    int found[CACHE_GROUPS_MOST], found_count = 0;
+    int found[CACHE_GROUPS_MAX], found_count = 0;
     for (int group = 0; group < node->directory.group_count; group++) {
         if (cell_is_loaded(row->cell[group]))
             found[found_count++] = group;
@@ -167,7 +167,7 @@ static int fetch_copy(struct fetch *fetch, struct directory_row *row, int from, 
     if (node_copy_pull(node, row->cell[from], &copy))
         return publish(fetch, false, copy.checksum, cell);
     cache_count(node->control, 0, CACHE_STALE_CELLS, 1);
-    directory_set_cell(&node->directory, row, from, 0);
+    directory_cell_set(&node->directory, row, from, 0);
     return STEP_AGAIN;
 }
 
@@ -177,11 +177,11 @@ static int fetch_for_group(struct fetch *fetch, struct directory_row *row, int f
     struct directory *directory = &fetch->node->directory;
     int own = directory->group;
     uint64_t mark = cell_fetching(directory->rank, directory_number(directory));
-    if (directory_set_cell(directory, row, own, mark) != 1)
+    if (directory_cell_set(directory, row, own, mark) != 1)
         return STEP_AGAIN;
     uint64_t cell = 0;
     int result = fetch_copy(fetch, row, from, &cell);
-    if (directory_set_cell(directory, row, own, cell) != 1 && cell != 0)
+    if (directory_cell_set(directory, row, own, cell) != 1 && cell != 0)
         directory_alternate_put(directory, fetch->id, cell);
     return result;
 }
@@ -194,8 +194,8 @@ static int fetch_loaded(struct fetch *fetch, struct directory_row *row)
     if (from < 0 && !cell_is_fetching(own))
         return take_over(fetch, row); /* all copies are gone */
     if (cell_is_fetching(own)) {
-        if (wait_is_vain(fetch, own, cell_rank(own)))
-            directory_set_cell(directory, row, directory->group, 0);
+        if (wait_has_expired(fetch, own, cell_rank(own)))
+            directory_cell_set(directory, row, directory->group, 0);
         return STEP_AGAIN;
     }
     if (own == 0)
@@ -223,7 +223,7 @@ static int step(struct fetch *fetch)
     }
     if (head_stage(row.head) == HEAD_LOADED)
         return fetch_loaded(fetch, &row);
-    if (wait_is_vain(fetch, row.head, head_rank(row.head)))
+    if (wait_has_expired(fetch, row.head, head_rank(row.head)))
         return take_over(fetch, &row);
     return STEP_AGAIN;
 }
@@ -231,7 +231,7 @@ static int step(struct fetch *fetch)
 static int get(struct fetch *fetch)
 {
     struct directory *directory = &fetch->node->directory;
-    fetch->slot = node_make_room(fetch->node, fetch->length);
+    fetch->slot = node_room_make(fetch->node, fetch->length);
     if (fetch->slot == CACHE_NO_SLOT)
         return -ENOSPC;
     int result = STEP_AGAIN;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BLOCKS_LEAST 4 /* less is no cache */
+#define BLOCKS_MIN   4 /* less is no cache */
 #define TIMEOUT_PART 3
 
 static int default_groups(int size)
@@ -33,14 +33,14 @@ int node_shape(const struct node_options *options, struct cache_shape *shape)
                     (unsigned long long)(options->bytes >> 20), limit,
                     (unsigned long long)(room >> 20), (unsigned long long)(bytes >> 20));
     }
-    if (bytes / options->block_length >= BLOCKS_LEAST &&
+    if (bytes / options->block_length >= BLOCKS_MIN &&
         cache_shape_make(shape, bytes, options->block_length))
         return 0;
     return error_set(
         RH_EINVALID, ERROR_NO_RANK,
         "a cache of %llu bytes in blocks of %u makes no sense: blocks are powers of two "
         "from 64K to 64M, at least %d of them",
-        (unsigned long long)bytes, options->block_length, BLOCKS_LEAST);
+        (unsigned long long)bytes, options->block_length, BLOCKS_MIN);
 }
 
 static int open_segments(struct node *node, const struct cache_shape *shape, void **arena)
@@ -166,7 +166,7 @@ void node_close(struct node *node)
 
 /* ---- Writers -------------------------------------------------------------------------------- */
 
-int node_tell_watch(struct node *node, uint32_t watch, uint64_t amount)
+int node_watch_tell(struct node *node, uint32_t watch, uint64_t amount)
 {
     int result = 0;
     loader_forget(&node->loader, watch);

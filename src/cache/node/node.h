@@ -19,7 +19,7 @@
 #include "cache/store/policy.h"
 #include "cache/store/store.h"
 
-#define NODE_PENDING_MOST 64
+#define NODE_PENDING_MAX 64
 
 struct node {
     struct rh_job *job;
@@ -36,7 +36,7 @@ struct node {
     _Atomic uint64_t chance; /* state of the dice */
     pthread_mutex_t pending_lock;
     pthread_cond_t pending_end;
-    uint64_t pending[NODE_PENDING_MOST][2];
+    uint64_t pending[NODE_PENDING_MAX][2];
 };
 
 struct node_options {
@@ -79,7 +79,7 @@ int node_bring(struct node *node, struct loader_file *file, uint64_t block,
 /* ---- evict.c: wait -------------------------------------------------------------------------- */
 
 /* A slot for so many bytes, made free if need be; CACHE_NO_SLOT: everything is in use. */
-uint32_t node_make_room(struct node *node, uint64_t length);
+uint32_t node_room_make(struct node *node, uint64_t length);
 
 /* ---- pending.c: waits for other threads ----------------------------------------------------- */
 
@@ -118,6 +118,6 @@ void node_pretend(struct node *node, uint64_t length);
 /* ---- node.c: waits -------------------------------------------------------------------------- */
 
 /* Tell all nodes that files at this word of the watch are changed: add to it everywhere. */
-int node_tell_watch(struct node *node, uint32_t watch, uint64_t amount);
+int node_watch_tell(struct node *node, uint32_t watch, uint64_t amount);
 
 #endif

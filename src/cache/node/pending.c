@@ -8,7 +8,7 @@
 /* The entry with this ID, or -1; 0 as ID finds a free one. */
 static int find(const struct node *node, uint64_t low, uint64_t high)
 {
-    for (int i = 0; i < NODE_PENDING_MOST; i++) {
+    for (int i = 0; i < NODE_PENDING_MAX; i++) {
         if (node->pending[i][0] == low && node->pending[i][1] == high)
             return i;
     }

@@ -9,8 +9,8 @@
 
 #define WHOLE       1000000 /* ratios are in millionths: many small pulls add up */
 #define RATIO_START (WHOLE / 2)
-#define RATIO_LEAST (WHOLE / 20)
-#define RATIO_MOST  (WHOLE / 20 * 19)
+#define RATIO_MIN   (WHOLE / 20)
+#define RATIO_MAX   (WHOLE / 20 * 19)
 #define GAIN        32 /* returns of a 32nd of all slots move the ratio from end to end */
 #define SMOOTHING   8
 
@@ -30,7 +30,7 @@ void policy_close(struct policy *policy)
     free((void *)policy->ghosts);
 }
 
-uint32_t policy_singlets_most(const struct policy *policy)
+uint32_t policy_singlets_max(const struct policy *policy)
 {
     uint64_t ratio = atomic_load_explicit(&policy->ratio, memory_order_relaxed);
     return (uint32_t)(ratio * policy->slot_count / WHOLE);
@@ -65,10 +65,10 @@ static void pull(struct policy *policy, bool was_loaded)
         return;
     double share = (was_loaded ? load : -fetch) / (load + fetch);
     double now = (double)policy->ratio + share * WHOLE * GAIN / (policy->slot_count + GAIN);
-    if (now > RATIO_MOST)
-        now = RATIO_MOST;
-    if (now < RATIO_LEAST)
-        now = RATIO_LEAST;
+    if (now > RATIO_MAX)
+        now = RATIO_MAX;
+    if (now < RATIO_MIN)
+        now = RATIO_MIN;
     atomic_store_explicit(&policy->ratio, (uint32_t)now, memory_order_relaxed);
 }
 

@@ -31,7 +31,7 @@ int policy_open(struct policy *policy, double ratio, uint32_t slot_count, uint32
 void policy_close(struct policy *policy);
 
 /* How much the singlet list may have, in slots of small objects. */
-uint32_t policy_singlets_most(const struct policy *policy);
+uint32_t policy_singlets_max(const struct policy *policy);
 
 /* A block was given up. */
 void policy_gave_up(struct policy *policy, const uint64_t id[2], bool was_last);

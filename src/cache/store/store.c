@@ -300,11 +300,11 @@ static uint32_t oldest(struct store *store, struct store_list *list)
     return list->last; /* all were used: then the oldest */
 }
 
-uint32_t store_victim(struct store *store, uint32_t units_most, bool *is_singlet)
+uint32_t store_victim(struct store *store, uint32_t units_max, bool *is_singlet)
 {
     pthread_mutex_lock(&store->lock);
     uint32_t slot = CACHE_NO_SLOT;
-    if (store->singlet.units > units_most || store->general.count == 0)
+    if (store->singlet.units > units_max || store->general.count == 0)
         slot = oldest(store, &store->singlet);
     if (slot == CACHE_NO_SLOT)
         slot = oldest(store, &store->general);
@@ -317,7 +317,7 @@ uint32_t store_victim(struct store *store, uint32_t units_most, bool *is_singlet
     return slot;
 }
 
-void store_keep_singlet(struct store *store, uint32_t slot)
+void store_singlet_keep(struct store *store, uint32_t slot)
 {
     pthread_mutex_lock(&store->lock);
     ASSERT(store->slots[slot].state == STORE_LEAVING);
@@ -326,7 +326,7 @@ void store_keep_singlet(struct store *store, uint32_t slot)
     pthread_mutex_unlock(&store->lock);
 }
 
-void store_return_singlet(struct store *store, uint32_t slot)
+void store_singlet_return(struct store *store, uint32_t slot)
 {
     struct store_list *list = &store->singlet;
     pthread_mutex_lock(&store->lock);

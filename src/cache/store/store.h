@@ -81,14 +81,14 @@ static inline void *store_data(const struct store *store, uint32_t slot)
 }
 
 /* A block that is to leave so that room is made, marked as leaving: the oldest of the general list,
- * or of the singlet list if that has more than `units_most` or there is no other. is_singlet
+ * or of the singlet list if that has more than `units_max` or there is no other. is_singlet
  * says which. CACHE_NO_SLOT: nothing can leave now. */
-uint32_t store_victim(struct store *store, uint32_t units_most, bool *is_singlet);
+uint32_t store_victim(struct store *store, uint32_t units_max, bool *is_singlet);
 
 /* What becomes of it: into the singlet list after all; back to the end of that list, where it was;
  * or away. */
-void store_keep_singlet(struct store *store, uint32_t slot);
-void store_return_singlet(struct store *store, uint32_t slot);
+void store_singlet_keep(struct store *store, uint32_t slot);
+void store_singlet_return(struct store *store, uint32_t slot);
 void store_release(struct store *store, uint32_t slot);
 
 /* A part's chunk is to be freed as a whole: mark another of its parts as leaving, or

@@ -20,7 +20,7 @@
 struct search {
     struct cache_control **nodes;
     size_t count;
-    ino_t seen[CACHE_FIND_MOST]; /* several processes hold the same memory */
+    ino_t seen[CACHE_FIND_MAX]; /* several processes hold the same memory */
 };
 
 static struct cache_control *copy_control(int fd)
@@ -47,7 +47,7 @@ static struct cache_control *copy_control(int fd)
 static void look_at_memory(struct search *search, int fd)
 {
     struct stat status;
-    if (fstat(fd, &status) < 0 || search->count == CACHE_FIND_MOST)
+    if (fstat(fd, &status) < 0 || search->count == CACHE_FIND_MAX)
         return;
     for (size_t i = 0; i < search->count; i++) {
         if (search->seen[i] == status.st_ino)
@@ -92,7 +92,7 @@ static int compare(const void *left, const void *right)
     return a->rank - b->rank;
 }
 
-size_t cache_find(struct cache_control *nodes[CACHE_FIND_MOST])
+size_t cache_find(struct cache_control *nodes[CACHE_FIND_MAX])
 {
     struct search search = {.nodes = nodes};
     DIR *directory = opendir("/proc");

@@ -10,10 +10,10 @@
 
 #include <stddef.h>
 
-#define CACHE_FIND_MOST 256
+#define CACHE_FIND_MAX 256
 
 /* Copies of the nodes' control memory, by job and rank; returns how many. free() each. */
-size_t cache_find(struct cache_control *nodes[CACHE_FIND_MOST]);
+size_t cache_find(struct cache_control *nodes[CACHE_FIND_MAX]);
 
 /* Keep the nodes of one job: the one with this number (hex), or with NULL the only one there is. 0,
  * or an exit status after it has said what is wrong; then all are freed. */

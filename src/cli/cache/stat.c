@@ -186,7 +186,7 @@ static void print_json(struct cache_control *node, uint64_t most)
 
 static int stat_run(int count, char **words)
 {
-    struct cache_control *nodes[CACHE_FIND_MOST];
+    struct cache_control *nodes[CACHE_FIND_MAX];
     size_t node_count = cache_find(nodes);
     (void)count;
     (void)words;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define THREADS_EACH 4  /* for each node */
-#define THREADS_MOST 64 /* for all */
+#define THREADS_MAX  64 /* for all */
 #define UNIT_BLOCKS  16 /* of a file that one thread takes at a time */
 #define PROGRESS_NS  (200 * NS_PER_MS)
 
@@ -29,7 +29,7 @@ struct file {
 };
 
 struct warm {
-    struct cache_client *clients[CACHE_FIND_MOST];
+    struct cache_client *clients[CACHE_FIND_MAX];
     int client_count;
     int share, share_count; /* ours of all blocks; 0 of 1: all */
     uint64_t block_length;
@@ -173,12 +173,12 @@ static void show_progress(struct warm *warm, int64_t start_ns)
 
 /* As many threads as there can be: fewer take longer. How many they are; 0 after it has said
  * why. */
-static int start_threads(struct warm *warm, pthread_t threads[THREADS_MOST])
+static int start_threads(struct warm *warm, pthread_t threads[THREADS_MAX])
 {
     int wanted = THREADS_EACH * warm->client_count;
     int count = 0, failure = 0;
-    if (wanted > THREADS_MOST)
-        wanted = THREADS_MOST;
+    if (wanted > THREADS_MAX)
+        wanted = THREADS_MAX;
     while (count < wanted && failure == 0) {
         atomic_fetch_add(&warm->running, 1);
         failure = pthread_create(&threads[count], NULL, work, warm);
@@ -194,7 +194,7 @@ static int start_threads(struct warm *warm, pthread_t threads[THREADS_MOST])
 
 static int warm_all(struct warm *warm)
 {
-    pthread_t threads[THREADS_MOST];
+    pthread_t threads[THREADS_MAX];
     int64_t start_ns = clock_now_ns();
     bool is_terminal = isatty(STDERR_FILENO);
     struct timespec pause = {.tv_nsec = PROGRESS_NS / 10};
@@ -268,7 +268,7 @@ static const struct cli_option options[] = {
 static int warm_run(int word_count, char **words)
 {
     struct warm warm = {.share_count = 1, .block_length = 1 << 20};
-    struct cache_control *nodes[CACHE_FIND_MOST];
+    struct cache_control *nodes[CACHE_FIND_MAX];
     int status = 0;
     (void)word_count;
     size_t count = cache_find(nodes);

@@ -14,10 +14,10 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#define WATCH_LEAST_NS (10 * NS_PER_MS)
-#define WATCH_MOST_NS  (3600 * NS_PER_S)
-#define LOOKS_MOST     6 /* tries to be certain */
-#define STATUS_NO_JOB  3
+#define WATCH_MIN_NS  (10 * NS_PER_MS)
+#define WATCH_MAX_NS  (3600 * NS_PER_S)
+#define LOOKS_MAX     6 /* tries to be certain */
+#define STATUS_NO_JOB 3
 
 extern char **environ;
 
@@ -29,9 +29,9 @@ static struct {
 
 static const struct cli_option options[] = {
     CLI_FLAG("json", &wishes.json, "print JSON instead of text"),
-    CLI_TIME("watch", "S", WATCH_LEAST_NS, WATCH_MOST_NS, &wishes.watch_ns,
+    CLI_TIME("watch", "S", WATCH_MIN_NS, WATCH_MAX_NS, &wishes.watch_ns,
              "look again every S seconds"),
-    CLI_TIME("after", "S", 0, WATCH_MOST_NS, &wishes.after_ns,
+    CLI_TIME("after", "S", 0, WATCH_MAX_NS, &wishes.after_ns,
              "a wait counts as stuck after S seconds, RHINET_STUCK unless given"),
     CLI_OPTIONS_END,
 };
@@ -46,7 +46,7 @@ static bool pause_or_end(const struct live_job *job, int64_t pause_ns)
 
 static struct diagnosis *look(const struct live_job *job)
 {
-    job_ask_others(job);
+    job_others_ask(job);
     struct diagnosis *diagnosis = job_diagnosis_take(job);
     for (uint32_t rank = 0; diagnosis && rank < diagnosis->size; rank++)
         diagnosis_look(diagnosis, (int)rank);
@@ -59,7 +59,7 @@ static struct diagnosis *examine(const struct live_job *job)
     struct diagnosis *before = look(job);
     struct diagnosis *now = NULL;
     bool is_certain = false;
-    for (int i = 0; before && i < LOOKS_MOST && !is_certain; i++) {
+    for (int i = 0; before && i < LOOKS_MAX && !is_certain; i++) {
         pause_or_end(job, DIAGNOSIS_APART_NS);
         free(now);
         now = look(job);
@@ -80,7 +80,7 @@ static int examine_once(const struct live_job *job)
         status = doctor_is_stuck(doctor_verdict(&findings)) ? 1 : 0;
         if (!wishes.json)
             doctor_print(stdout, &findings);
-        else if (doctor_print_json(stdout, &findings) < 0)
+        else if (doctor_json_print(stdout, &findings) < 0)
             status = STATUS_NO_JOB;
     } else {
         cli_say("the job's memory makes no sense");

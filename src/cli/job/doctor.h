@@ -32,6 +32,6 @@ static inline bool doctor_is_stuck(enum doctor_verdict verdict)
 void doctor_print(FILE *out, const struct doctor_findings *findings);
 
 /* One line of JSON. Returns 0, or -1 if nobody reads it. */
-int doctor_print_json(FILE *out, const struct doctor_findings *findings);
+int doctor_json_print(FILE *out, const struct doctor_findings *findings);
 
 #endif

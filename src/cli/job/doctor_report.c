@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LONG_WAITS_MOST 5 /* told one by one */
+#define LONG_WAITS_MAX 5 /* told one by one */
 
 static bool is_stopped(const struct diagnosis_rank *rank)
 {
@@ -65,7 +65,7 @@ static void print_deadlock(FILE *out, const struct diagnosis *diagnosis)
     }
     if (count == 0)
         return;
-    diagnosis_add_circle(&line, diagnosis, first);
+    diagnosis_circle_add(&line, diagnosis, first);
     fprintf(out, "Deadlock: %s. %u of %u ranks can never go on.\n", line.text, count,
             diagnosis->size);
 }
@@ -93,7 +93,7 @@ static void print_stopped_and_dead(FILE *out, const struct diagnosis *diagnosis)
         if (rank->pid > 0)
             snprintf(pid, sizeof(pid), "%d", rank->pid);
         if (rank->state == RH_PEER_DIED) {
-            diagnosis_add_state(&line, diagnosis, (int)i, false);
+            diagnosis_state_add(&line, diagnosis, (int)i, false);
             fprintf(out, "Dead: rank %u %s.\n", i, line.text);
         }
         if (is_stopped(rank))
@@ -108,16 +108,16 @@ static void add_long_wait(struct diagnosis_text *line, const struct diagnosis *d
                           const struct diagnosis_wait *wait)
 {
     diagnosis_add(line, "rank %d has waited ", rank);
-    diagnosis_add_age(line, diagnosis_age_s(diagnosis, wait));
+    diagnosis_age_add(line, diagnosis_age_s(diagnosis, wait));
     diagnosis_add(line, " in ");
-    diagnosis_add_wait(line, diagnosis, rank, wait);
+    diagnosis_wait_add(line, diagnosis, rank, wait);
     if (!diagnosis_is_directed(wait))
         return;
     for (uint32_t other = 0; other < diagnosis->size; other++) {
         if ((int)other == rank || !diagnosis_depends(diagnosis, rank, wait, (int)other))
             continue;
         diagnosis_add(line, "; rank %u ", other);
-        diagnosis_add_state(line, diagnosis, (int)other, true);
+        diagnosis_state_add(line, diagnosis, (int)other, true);
         return; /* the first stands for all */
     }
 }
@@ -130,13 +130,13 @@ static void print_long_waits(FILE *out, const struct doctor_findings *findings)
         const struct diagnosis_rank *rank = &diagnosis->rank[i];
         const struct diagnosis_wait *wait = long_wait(findings, rank);
         struct diagnosis_text line = {.used = 0};
-        if (!wait || rank->is_deadlocked || is_stopped(rank) || ++count > LONG_WAITS_MOST)
+        if (!wait || rank->is_deadlocked || is_stopped(rank) || ++count > LONG_WAITS_MAX)
             continue;
         add_long_wait(&line, diagnosis, (int)i, wait);
         fprintf(out, "Long wait: %s.\n", line.text);
     }
-    if (count > LONG_WAITS_MOST)
-        fprintf(out, "Long wait: and %u more ranks.\n", count - LONG_WAITS_MOST);
+    if (count > LONG_WAITS_MAX)
+        fprintf(out, "Long wait: and %u more ranks.\n", count - LONG_WAITS_MAX);
 }
 
 static bool is_unseen(const struct diagnosis_rank *rank)
@@ -194,8 +194,8 @@ static void print_ranks(FILE *out, const struct diagnosis *diagnosis)
         const struct diagnosis_wait *wait = oldest_wait(rank);
         struct diagnosis_text age = {.used = 0}, state = {.used = 0};
         if (wait)
-            diagnosis_add_age(&age, diagnosis_age_s(diagnosis, wait));
-        diagnosis_add_state(&state, diagnosis, (int)i, false);
+            diagnosis_age_add(&age, diagnosis_age_s(diagnosis, wait));
+        diagnosis_state_add(&state, diagnosis, (int)i, false);
         table_cell(table, "%u", i);
         table_cell(table, "%d", rank->pid);
         table_cell(table, "%s", age.text);
@@ -229,7 +229,7 @@ static json_t *wait_json(const struct diagnosis *diagnosis, int rank,
     struct diagnosis_text line = {.used = 0};
     json_t *object = json_object();
     json_t *targets = json_array();
-    diagnosis_add_wait(&line, diagnosis, rank, wait);
+    diagnosis_wait_add(&line, diagnosis, rank, wait);
     for (uint32_t other = 0; diagnosis_is_directed(wait) && other < diagnosis->size; other++) {
         if (diagnosis_depends(diagnosis, rank, wait, (int)other))
             json_array_append_new(targets, json_integer(other));
@@ -256,7 +256,7 @@ static json_t *rank_json(const struct diagnosis *diagnosis, int which)
     json_t *waits = json_array();
     for (unsigned i = 0; i < rank->wait_count; i++)
         json_array_append_new(waits, wait_json(diagnosis, which, &rank->wait[i]));
-    diagnosis_add_state(&line, diagnosis, which, false);
+    diagnosis_state_add(&line, diagnosis, which, false);
     json_put_number(object, "rank", (uint64_t)which);
     json_put_text(object, "state", job_state_name(rank->state));
     json_put_number(object, "pid", (uint64_t)rank->pid);
@@ -269,7 +269,7 @@ static json_t *rank_json(const struct diagnosis *diagnosis, int which)
     return object;
 }
 
-int doctor_print_json(FILE *out, const struct doctor_findings *findings)
+int doctor_json_print(FILE *out, const struct doctor_findings *findings)
 {
     static const char *const verdicts[] = {"fine", "dead", "waiting", "stopped", "deadlock"};
     enum doctor_verdict verdict = doctor_verdict(findings);

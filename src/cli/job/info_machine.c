@@ -139,7 +139,8 @@ static void row_cma(struct table *table, const struct machine *machine)
     if (machine->cma_error == 0)
         table_cell(table, "permitted");
     else
-        table_cell(table, "refused (%s%s); attached memory moves through its owner's agent thread",
+        table_cell(table,
+                   "refused (%s%s); attached memory moves through its owner's service thread",
                    strerrordesc_np(machine->cma_error), yama);
 }
 

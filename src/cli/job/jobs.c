@@ -301,7 +301,7 @@ static bool all_have_answered(const struct live_job *job, int64_t since_ns)
     return is_so;
 }
 
-void job_ask_others(const struct live_job *job)
+void job_others_ask(const struct live_job *job)
 {
     struct timespec pause = {.tv_nsec = ASK_PAUSE_NS};
     int64_t asked_ns = clock_now_ns();

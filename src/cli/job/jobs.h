@@ -76,7 +76,7 @@ struct diagnosis *job_diagnosis_take(const struct live_job *job);
 /* In a job of several hosts: have the task manager ask those of the others who waits there, and
  * wait a while for their answers. Where it did not work, the next diagnosis does not see those
  * ranks. */
-void job_ask_others(const struct live_job *job);
+void job_others_ask(const struct live_job *job);
 
 const char *job_state_name(enum rh_peer_state state);
 

@@ -16,8 +16,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define INTERVAL_LEAST_NS (10 * NS_PER_MS)
-#define INTERVAL_MOST_NS  (3600 * NS_PER_S)
+#define INTERVAL_MIN_NS (10 * NS_PER_MS)
+#define INTERVAL_MAX_NS (3600 * NS_PER_S)
 
 #define SCREEN_CLEAR "\033[H\033[J"
 
@@ -29,7 +29,7 @@ static struct {
 static const struct cli_option options[] = {
     CLI_FLAG("once", &wishes.once, "print one table and end"),
     CLI_FLAG("json", &wishes.json, "print one JSON object per sample"),
-    CLI_TIME("interval", "S", INTERVAL_LEAST_NS, INTERVAL_MOST_NS, &wishes.interval_ns,
+    CLI_TIME("interval", "S", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &wishes.interval_ns,
              "time between samples", .standard = "1s"),
     CLI_OPTIONS_END,
 };
@@ -72,7 +72,7 @@ static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns,
 static bool show(const struct top_sample *sample, bool screen)
 {
     if (wishes.json)
-        return top_print_json(stdout, sample) == 0;
+        return top_json_print(stdout, sample) == 0;
     if (screen)
         fputs(SCREEN_CLEAR, stdout);
     top_print(stdout, sample, terminal_width(), screen ? terminal_height() : 0);

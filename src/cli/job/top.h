@@ -32,6 +32,6 @@ struct top_rates top_rates(const struct top_sample *sample, uint32_t rank);
 void top_print(FILE *out, const struct top_sample *sample, int width, int height);
 
 /* The sample as one line of JSON. Returns 0, or -1 if nobody reads it. */
-int top_print_json(FILE *out, const struct top_sample *sample);
+int top_json_print(FILE *out, const struct top_sample *sample);
 
 #endif

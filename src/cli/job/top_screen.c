@@ -153,7 +153,7 @@ static json_t *rank_json(const struct top_sample *sample, uint32_t which)
     return object;
 }
 
-int top_print_json(FILE *out, const struct top_sample *sample)
+int top_json_print(FILE *out, const struct top_sample *sample)
 {
     char id[24];
     snprintf(id, sizeof(id), "%" PRIx64, sample->now->id);

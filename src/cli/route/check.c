@@ -166,7 +166,7 @@ static void row_add(struct table *table, const struct routing *routing,
     else
         table_cell(table, "-");
     table_cell(table, "%u", check->lanes_used);
-    table_cell(table, "%u", check->hops_most);
+    table_cell(table, "%u", check->hops_max);
     table_cell(table, "%llu", (unsigned long long)prohibited);
     table_cell(table, "%s", check->loop_free ? "free" : "POSSIBLE");
     table_cell(table, "%.1f%%",
@@ -182,7 +182,7 @@ static void row_json(json_t *rows, const struct routing *routing, const struct c
     if (routing->traffic->class_count > 1)
         json_put_real(row, "between", load_throughput(routing->load, 1));
     json_put_number(row, "virtual_channels", check->lanes_used);
-    json_put_number(row, "switches_passed_most", check->hops_most);
+    json_put_number(row, "switches_passed_most", check->hops_max);
     json_put_flag(row, "loop_free", check->loop_free);
     json_put_number(row, "pairs", check->pairs);
     json_put_number(row, "pairs_connected", check->pairs_connected);

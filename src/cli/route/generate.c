@@ -18,7 +18,7 @@ static int take_size(char *text)
     const char *at = text;
     memset(shape.size, 0, sizeof(shape.size)); /* of an earlier --size that had more numbers */
     for (int i = 0; i < 4; i++) {
-        if (!source_take_number(&at, &shape.size[i]) || shape.size[i] == 0)
+        if (!source_number_take(&at, &shape.size[i]) || shape.size[i] == 0)
             return -1;
         if (*at == '\0')
             return 0;

@@ -83,7 +83,7 @@ int repair_stages_write(const struct repair_work *work, const char *path)
                 work->stages.count);
         return 1;
     }
-    for (uint32_t i = 1; i <= STAGES_MOST && status == 0; i++) {
+    for (uint32_t i = 1; i <= STAGES_MAX && status == 0; i++) {
         struct lft_dump table;
         repair_stage_path(file, sizeof(file), path, i);
         if (i >= work->stages.count) {

@@ -107,7 +107,7 @@ void route_check_text(FILE *out, const struct check_report *check)
             " between switches without hosts, where nothing is sent)\n",
             check->entries_missing, check->entries_unused);
     fprintf(out, "  switches passed           %.2f on average, %u at most\n", check->hops_mean,
-            check->hops_most);
+            check->hops_max);
     fprintf(out, "  virtual channels          %u%s\n", check->lanes_used,
             check->lanes_fit ? "" : ", MORE THAN THERE ARE");
     fprintf(out, "  channel dependencies      %" PRIu64 ", %s\n", check->dependencies,
@@ -184,7 +184,7 @@ json_t *route_check_json(const struct check_report *check)
     json_put_number(object, "entries_missing", check->entries_missing);
     json_put_number(object, "entries_unused", check->entries_unused);
     json_put_number(object, "lids_unknown", check->lids_unknown);
-    json_put_number(object, "switches_passed_most", check->hops_most);
+    json_put_number(object, "switches_passed_most", check->hops_max);
     json_put_real(object, "switches_passed_mean", check->hops_mean);
     json_put_number(object, "virtual_channels", check->lanes_used);
     json_put_flag(object, "virtual_channels_fit", check->lanes_fit);

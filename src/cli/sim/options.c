@@ -23,7 +23,7 @@ static int take_load(char *text)
     return sim_loads_parse(&wishes.loads, text) < 0 ? cli_fail() : 0;
 }
 
-#define TIME_MOST_NS 1000000000000
+#define TIME_MAX_NS 1000000000000
 
 const struct cli_option sim_run_options[] = {
     CLI_FILE("topology", "FILE", &wishes.topology, "the fabric, as `rhinet route` reads it"),
@@ -50,9 +50,9 @@ const struct cli_option sim_run_options[] = {
     CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
     CLI_NUMBER("seed", "N", 0, UINT64_MAX, &wishes.seed,
                "of all chance; the same seed gives the same run", .standard = "1"),
-    CLI_TIME("warm", "T", 0, TIME_MOST_NS, &wishes.warm_ns, "virtual time before the measurement",
+    CLI_TIME("warm", "T", 0, TIME_MAX_NS, &wishes.warm_ns, "virtual time before the measurement",
              .standard = "100us"),
-    CLI_TIME("time", "T", 0, TIME_MOST_NS, &wishes.measure_ns, "virtual time of the measurement",
+    CLI_TIME("time", "T", 0, TIME_MAX_NS, &wishes.measure_ns, "virtual time of the measurement",
              .standard = "1ms"),
     CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
     CLI_FILE("plot", "FILE", &wishes.plot, "latency against load, as SVG"),

@@ -21,12 +21,12 @@ int sim_result_plot(const struct sim_result *result, const char *path)
     }
     snprintf(title, sizeof(title), "%s, %s, %s, %s, %u B; alone: %.3f us", result->network,
              result->topology, result->routing, result->traffic, result->bytes,
-             (double)result->latency_least / (double)SIM_US);
+             (double)result->latency_min / (double)SIM_US);
     struct plot plot = {.title = title,
                         .x_label = "offered load (1: all that a host's link carries)",
                         .y_label = "latency, us",
                         /* saturated points would squeeze the rest together */
-                        .y_most = 5 * mean[0],
+                        .y_max = 5 * mean[0],
                         .lines = {{"mean", load, mean, count}, {"99 %", load, p99, count}},
                         .line_count = 2};
     return plot_write(&plot, path);

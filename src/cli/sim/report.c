@@ -36,8 +36,7 @@ void sim_result_text(const struct sim_result *result, FILE *out)
     fprintf(out, "%s: %u switches, %u hosts, %u virtual channels, %s; %s, %u B, seed %" PRIu64 "\n",
             result->network, result->switch_count, result->host_count, result->lane_count,
             result->routing, result->traffic, result->bytes, result->seed);
-    fprintf(out, "nearest host, alone in the network: %.3f us\n",
-            us((double)result->latency_least));
+    fprintf(out, "nearest host, alone in the network: %.3f us\n", us((double)result->latency_min));
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
     char text[UNIT_TEXT_MAX];
     for (size_t i = 0; i < result->point_count; i++) {
@@ -131,7 +130,7 @@ int sim_result_json(const struct sim_result *result, const struct network *netwo
     json_put_number(object, "virtual_channels", result->lane_count);
     json_put_number(object, "bytes", result->bytes);
     json_put_number(object, "seed", result->seed);
-    json_put_real(object, "latency_nearest_us", us((double)result->latency_least));
+    json_put_real(object, "latency_nearest_us", us((double)result->latency_min));
     for (size_t i = 0; i < result->point_count; i++)
         json_array_append_new(points, point_json(&result->points[i]));
     json_object_set_new(object, "points", points);

@@ -54,7 +54,7 @@ static int point_run(const struct sim_options *options, const struct sim_plan *p
     return result;
 }
 
-static sim_time latency_least(const struct network *network, uint32_t hosts, uint32_t bytes)
+static sim_time latency_min(const struct network *network, uint32_t hosts, uint32_t bytes)
 {
     sim_time least = SIM_NEVER, latency;
     uint32_t mtu = (uint32_t)network_constants(network)->mtu_bytes;
@@ -121,7 +121,7 @@ static int points_run(const struct sim_options *options, const struct sim_plan *
     }
     route_progress((char[]){"simulation"}, 1);
     if (status == 0) {
-        result.latency_least = latency_least(network, result.host_count, result.bytes);
+        result.latency_min = latency_min(network, result.host_count, result.bytes);
         status = outputs_write(options, &result, network);
     }
     network_destroy(network);

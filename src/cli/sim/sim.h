@@ -25,7 +25,7 @@ struct sim_result {
     const char *topology, *routing, *traffic, *network;
     uint32_t switch_count, host_count, lane_count, bytes;
     uint64_t seed;
-    sim_time latency_least; /* of the shortest way, by the closed formula */
+    sim_time latency_min; /* of the shortest way, by the closed formula */
     struct sim_point *points;
     size_t point_count;
 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define PUMP_MOST 64 /* packets taken at a time */
+#define PUMP_MAX 64 /* packets taken at a time */
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
@@ -164,7 +164,7 @@ void datagram_pump(struct datagram *datagram)
     struct rh_arrival arrival;
     if (pthread_mutex_trylock(&datagram->receiving) != 0)
         return;
-    for (unsigned i = 0; i < PUMP_MOST && rh_queue_next(datagram->queue, &arrival, 0) == 0; i++)
+    for (unsigned i = 0; i < PUMP_MAX && rh_queue_next(datagram->queue, &arrival, 0) == 0; i++)
         take(datagram, &arrival);
     pthread_mutex_unlock(&datagram->receiving);
 }

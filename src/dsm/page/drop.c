@@ -37,20 +37,20 @@ static int drop_told(struct rh_dsm_pages *pages, struct faults_run run)
     for (size_t i = run.first; i < run.first + run.count && result == 0; i++) {
         struct faults_run one = {.first = i, .count = 1};
         if (pages_bit(pages->written, i)) {
-            result = pages_set_access(pages, one, FAULTS_READ);
+            result = pages_access_set(pages, one, FAULTS_READ);
             if (result == 0)
                 result = rescue(pages, i);
         }
         if (result == 0)
             forget(pages, i);
     }
-    return result < 0 ? result : pages_set_access(pages, run, FAULTS_NONE);
+    return result < 0 ? result : pages_access_set(pages, run, FAULTS_NONE);
 }
 
 /* The kernel notes writes: only a page without access cannot be written. */
 static int drop_noted(struct rh_dsm_pages *pages, struct faults_run run)
 {
-    int result = pages_set_access(pages, run, FAULTS_NONE);
+    int result = pages_access_set(pages, run, FAULTS_NONE);
     if (result < 0)
         return result;
     for (size_t i = run.first; i < run.first + run.count; i++) {
@@ -62,7 +62,7 @@ static int drop_noted(struct rh_dsm_pages *pages, struct faults_run run)
         }
         result = rescued;
         pages_bit_set(pages->written, i);
-        int kept = pages_set_access(pages, one, FAULTS_READ);
+        int kept = pages_access_set(pages, one, FAULTS_READ);
         if (kept < 0)
             result = kept;
     }
@@ -169,7 +169,7 @@ static int evict(struct rh_dsm_pages *pages, size_t page)
         pages_count(&pages->stat.dropped_pages, 1);
         return 0;
     }
-    int kept = pages_set_access(pages, one, FAULTS_READ);
+    int kept = pages_access_set(pages, one, FAULTS_READ);
     return kept < 0 ? kept : result;
 }
 
@@ -189,7 +189,7 @@ int drop_everything(struct rh_dsm_pages *pages)
     return result;
 }
 
-int drop_make_room(struct rh_dsm_pages *pages)
+int drop_room_make(struct rh_dsm_pages *pages)
 {
     int result = sync_take(pages);
     if (result < 0)

@@ -111,7 +111,7 @@ int faults_set(struct faults *faults, struct faults_run run, enum faults_access 
     return faults->mechanism->set(faults, run, from, to);
 }
 
-bool faults_tell_writes(const struct faults *faults)
+bool faults_writes_tell(const struct faults *faults)
 {
     return faults->mechanism->tells_writes;
 }

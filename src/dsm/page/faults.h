@@ -81,7 +81,7 @@ int faults_set(struct faults *faults, struct faults_run run, enum faults_access 
 bool faults_are_blocked(const struct faults *faults);
 
 /* Whether the first write to a page of FAULTS_READ calls on_fault; else ask faults_harvest(). */
-bool faults_tell_writes(const struct faults *faults);
+bool faults_writes_tell(const struct faults *faults);
 
 /* Pages of a run, in ascending order, that may have been written since they became FAULTS_READ; all
  * are FAULTS_READ again. Pages that are FAULTS_NONE may be among them. Returns how many runs were

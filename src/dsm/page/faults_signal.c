@@ -18,7 +18,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define RANGES_MOST 256
+#define RANGES_MAX 256
 
 struct watched {
     _Atomic uintptr_t start;
@@ -26,7 +26,7 @@ struct watched {
     struct faults *_Atomic faults;
 };
 
-static struct watched table[RANGES_MOST];
+static struct watched table[RANGES_MAX];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* SIGSEGV and SIGBUS. `users` ranges need the handler; `before` is what it passes faults on to. */
@@ -48,7 +48,7 @@ static struct handled *handled_of(int signal)
 /* acquire: pairs with the release of end in faults_signal_watch. */
 static struct faults *find(uintptr_t address)
 {
-    for (size_t i = 0; i < RANGES_MOST; i++) {
+    for (size_t i = 0; i < RANGES_MAX; i++) {
         if (address < atomic_load_explicit(&table[i].end, memory_order_acquire) &&
             address >= atomic_load_explicit(&table[i].start, memory_order_relaxed))
             return atomic_load_explicit(&table[i].faults, memory_order_relaxed);
@@ -180,11 +180,11 @@ static void uninstall(struct handled *handled)
 
 static int free_place(void)
 {
-    for (int i = 0; i < RANGES_MOST; i++)
+    for (int i = 0; i < RANGES_MAX; i++)
         if (atomic_load_explicit(&table[i].end, memory_order_relaxed) == 0)
             return i;
     return error_set(RH_ENOSPACE, ERROR_NO_RANK, "%d ranges are watched already; free some",
-                     RANGES_MOST);
+                     RANGES_MAX);
 }
 
 int faults_signal_watch(struct faults *faults)

@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #endif
 
-#define STACKS_MOST  64
+#define STACKS_MAX   64
 #define STACK_LENGTH ((size_t)512 * 1024)
 #define GUARD_LENGTH ((size_t)64 * 1024) /* a multiple of every page size */
 
@@ -26,7 +26,7 @@ struct stack {
     char *base; /* NULL: not made yet; of whoever has taken it */
 };
 
-static struct stack stacks[STACKS_MOST];
+static struct stack stacks[STACKS_MAX];
 
 static bool make(struct stack *stack)
 {
@@ -58,7 +58,7 @@ static struct stack *take_any(void)
 {
     struct rest rest = {0};
     for (;; rest_once(&rest))
-        for (size_t i = 0; i < STACKS_MOST; i++)
+        for (size_t i = 0; i < STACKS_MAX; i++)
             if (take(&stacks[i]))
                 return &stacks[i];
 }
@@ -130,7 +130,7 @@ void faults_stack_call(void (*work)(void *), void *argument)
 
 void faults_stack_free_all(void)
 {
-    for (size_t i = 0; i < STACKS_MOST; i++) {
+    for (size_t i = 0; i < STACKS_MAX; i++) {
         if (!take(&stacks[i]))
             continue;
         if (stacks[i].base)

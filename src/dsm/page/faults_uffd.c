@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define HARVEST_RUNS 64
-#define TRIES_MOST   1000
+#define TRIES_MAX    1000
 
 static int unsupported(const char *what)
 {
@@ -83,7 +83,7 @@ static void stop_async(struct faults *faults)
 /* EAGAIN means that the mappings change just now, by another thread: again, but not for ever. */
 static int command(struct faults *faults, unsigned long request, void *argument)
 {
-    for (int tries = 0; tries < TRIES_MOST; tries++) {
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
         if (ioctl(faults->fd, request, argument) == 0)
             return 0;
         if (errno != EAGAIN)

@@ -134,10 +134,10 @@ static int admit(struct rh_dsm_pages *pages, struct faults_run run, bool for_wri
         pages_bit_set(pages->watched, i);
     if (for_writing) {
         pages_bit_set(pages->written, run.first);
-        result = pages_set_access(pages, first, FAULTS_WRITE);
+        result = pages_access_set(pages, first, FAULTS_WRITE);
         run.first++, run.count--;
     }
-    return result < 0 ? result : pages_set_access(pages, run, FAULTS_READ);
+    return result < 0 ? result : pages_access_set(pages, run, FAULTS_READ);
 }
 
 static int fetch(struct rh_dsm_pages *pages, struct faults_run run, int home, bool for_writing)
@@ -165,7 +165,7 @@ static int bring(struct rh_dsm_pages *pages, size_t page, enum faults_cause caus
         return home;
     if (home == pages->rank) {
         run.count = claim_ahead(pages, page, ahead);
-        result = pages_set_access(pages, run, FAULTS_WRITE);
+        result = pages_access_set(pages, run, FAULTS_WRITE);
         if (pages_bit(pages->watched, page)) /* one of ours that drop_everything() has taken */
             pages_bit_set(pages->written, page);
     } else {
@@ -188,7 +188,7 @@ static int make_writable(struct rh_dsm_pages *pages, size_t page)
         memcpy(pages_twin(pages, page), pages_backing(pages, page), FAULTS_PAGE);
     pages_bit_set(pages->written, page);
     pages_count(&pages->stat.write_faults, 1);
-    return pages_set_access(pages, run, FAULTS_WRITE);
+    return pages_access_set(pages, run, FAULTS_WRITE);
 }
 
 /* The page is here: another thread was faster, or the kernel has taken its entry away to save
@@ -236,7 +236,7 @@ int pages_provide(struct rh_dsm_pages *pages, size_t page, enum faults_cause cau
     int result = provide(pages, page, cause, ahead);
     if (result != RH_ENOSPACE)
         return result;
-    result = drop_make_room(pages);
+    result = drop_room_make(pages);
     return result < 0 ? result : provide(pages, page, cause, ahead);
 }
 

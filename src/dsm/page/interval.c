@@ -26,7 +26,7 @@ static int adopt_word(struct rh_dsm_pages *pages, size_t word, uint64_t fresh)
         pages_enter(pages, run.first);
         if (pages_is_mine(pages, run.first)) {
             if (pages->pages[run.first].access != FAULTS_NONE)
-                result = pages_set_access(pages, run, FAULTS_READ);
+                result = pages_access_set(pages, run, FAULTS_READ);
             if (result == 0)
                 pages_bit_set(pages->adopted, run.first);
             pages_bit_set(pages->watched, run.first);
@@ -144,7 +144,7 @@ static int batch_protect(struct rh_dsm_pages *pages, struct batch *batch)
         while (end < batch->count && batch->page[end] == run.first + run.count &&
                pages->pages[batch->page[end]].access == FAULTS_WRITE)
             end++, run.count++;
-        int protected = pages_set_access(pages, run, FAULTS_READ);
+        int protected = pages_access_set(pages, run, FAULTS_READ);
         for (size_t k = i; k < end && protected < 0; k++)
             batch->changed[k] = result = protected;
     }

@@ -76,7 +76,7 @@ static int enter(struct rh_dsm_pages *pages, uint32_t lock)
     int result = sync_take(pages);
     if (result < 0)
         return result;
-    result = notices_learn_vector(pages, rh_dsm_ptr(pages->dsm, vector_offset(pages, lock)));
+    result = notices_vector_learn(pages, rh_dsm_ptr(pages->dsm, vector_offset(pages, lock)));
     sync_give(pages);
     return result;
 }
@@ -99,7 +99,7 @@ int rh_dsm_pages_lock(struct rh_dsm_pages *pages, uint32_t lock, enum rh_dsm_acc
 {
     int result = check(pages, lock);
     rh_dsm_variable variable = pages->options.first_variable + lock;
-    sync_check_thread(pages);
+    sync_thread_check(pages);
     if (result == 0)
         result = rh_dsm_acquire(pages->dsm, variable, access, timeout_ns);
     if (result != 0)

@@ -197,7 +197,7 @@ int rh_dsm_pages_barrier(struct rh_dsm_pages *pages, int64_t timeout_ns)
 {
     int64_t deadline_ns = rma_deadline_ns(pages->job, timeout_ns);
     int result = 0;
-    sync_check_thread(pages);
+    sync_thread_check(pages);
     if (pages->stage == MEETING_APART)
         result = arrive(pages);
     if (result == 0 && pages->stage == MEETING_ARRIVED) {

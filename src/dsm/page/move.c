@@ -8,7 +8,7 @@
 
 #define MOVE_AFTER 3
 
-void move_note_writer(struct rh_dsm_pages *pages, size_t page, int writer)
+void move_writer_note(struct rh_dsm_pages *pages, size_t page, int writer)
 {
     struct page *one = &pages->pages[page];
     bool is_again = one->meeting == pages->meeting;
@@ -47,7 +47,7 @@ static int part_with(struct rh_dsm_pages *pages, size_t page)
 {
     struct faults_run run = {.first = page, .count = 1};
     pages_enter(pages, page);
-    int result = pages_set_access(pages, run, FAULTS_NONE);
+    int result = pages_access_set(pages, run, FAULTS_NONE);
     if (result == 0) {
         if (!pages->tells_writes || pages_bit(pages->written, page))
             pages_bit_set(pages->owed, page);
@@ -86,7 +86,7 @@ static int take_over(struct rh_dsm_pages *pages, size_t page)
     pages_bit_set(pages->adopted, page);
     pages_bit_set(pages->watched, page);
     pages_count(&pages->stat.moved_pages, 1);
-    return pages_set_access(pages, run, FAULTS_READ);
+    return pages_access_set(pages, run, FAULTS_READ);
 }
 
 /* Entered. A new home that does not have the page yet must not be asked for it: `moving`. */

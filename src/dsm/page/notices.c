@@ -81,7 +81,7 @@ static int act_on(struct rh_dsm_pages *pages, const struct notices_news *news,
     for (size_t i = run.first; news->is_meeting && i < run.first + run.count; i++) {
         pages_count(&pages->stat.shared_writes, pages_bit(pages->noted, i));
         if (pages_is_mine(pages, i))
-            move_note_writer(pages, i, news->rank);
+            move_writer_note(pages, i, news->rank);
     }
     return drop_run(pages, run);
 }
@@ -152,7 +152,7 @@ int notices_learn(struct rh_dsm_pages *pages, const struct notices_news *news)
     return result;
 }
 
-int notices_learn_vector(struct rh_dsm_pages *pages, const uint64_t *vector)
+int notices_vector_learn(struct rh_dsm_pages *pages, const uint64_t *vector)
 {
     int result = 0;
     for (int rank = 0; rank < pages->size && result == 0; rank++) {

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SPACES_MAX       8 /* two SIDs each, of those that dsm.h sets aside */
-#define SET_FIRST        0xfe00u
-#define NAME_FIRST       0xfffe0000u
-#define ASYNC_PAGES_MOST 8192 /* a release that finds nothing then takes 0.1 ms */
-#define ADDRESS_FIRST    ((uintptr_t)0x3a0000000000)
-#define ADDRESS_STEP     ((uintptr_t)0x010000000000)
+#define SPACES_MAX      8 /* two SIDs each, of those that dsm.h sets aside */
+#define SET_FIRST       0xfe00u
+#define NAME_FIRST      0xfffe0000u
+#define ASYNC_PAGES_MAX 8192 /* a release that finds nothing then takes 0.1 ms */
+#define ADDRESS_FIRST   ((uintptr_t)0x3a0000000000)
+#define ADDRESS_STEP    ((uintptr_t)0x010000000000)
 #ifdef __SANITIZE_THREAD__ /* knows no memory at such addresses */
 #define ADDRESS_TRIES 0
 #else
@@ -275,7 +275,7 @@ static int settle(struct rh_dsm_pages *pages)
             mine.count++;
             continue;
         }
-        result = pages_set_access(pages, mine, FAULTS_WRITE);
+        result = pages_access_set(pages, mine, FAULTS_WRITE);
         mine = (struct faults_run){.first = i + 1};
     }
     return result == RH_ENOSPACE ? drop_everything(pages) : result;
@@ -287,7 +287,7 @@ static int settle(struct rh_dsm_pages *pages)
 static enum faults_kind best_for(size_t count)
 {
     enum faults_kind best = faults_best();
-    if (best == FAULTS_ASYNC && count > ASYNC_PAGES_MOST && faults_probe(FAULTS_SIGBUS) == 0)
+    if (best == FAULTS_ASYNC && count > ASYNC_PAGES_MAX && faults_probe(FAULTS_SIGBUS) == 0)
         return FAULTS_SIGBUS;
     return best;
 }
@@ -319,7 +319,7 @@ int open_faults(struct rh_dsm_pages *pages)
     result = faults_open(&pages->faults, pages->kind, &range);
     if (result < 0)
         return result;
-    pages->tells_writes = faults_tell_writes(pages->faults);
+    pages->tells_writes = faults_writes_tell(pages->faults);
     return settle(pages);
 }
 

@@ -42,7 +42,7 @@ void pages_leave(struct rh_dsm_pages *pages, size_t page)
 }
 
 /* Where the kernel notes writes, a copy that may be written is as good as one that may be read. */
-int pages_set_access(struct rh_dsm_pages *pages, struct faults_run run, enum faults_access to)
+int pages_access_set(struct rh_dsm_pages *pages, struct faults_run run, enum faults_access to)
 {
     if (run.count == 0)
         return 0;

@@ -230,7 +230,7 @@ bool pages_try_enter(struct rh_dsm_pages *pages, size_t page);
 void pages_leave(struct rh_dsm_pages *pages, size_t page);
 
 /* Set the access of a run that is entered; all have had the same. */
-int pages_set_access(struct rh_dsm_pages *pages, struct faults_run run, enum faults_access to);
+int pages_access_set(struct rh_dsm_pages *pages, struct faults_run run, enum faults_access to);
 
 /* Tries of what a lossy network may drop. Enough is when there were PAGES_TRIES, or when they have
  * taken so long that the peer itself does not answer. */
@@ -300,7 +300,7 @@ struct notices_news {
 int notices_learn(struct rh_dsm_pages *pages, const struct notices_news *news);
 
 /* Learn everything that a vector says. */
-int notices_learn_vector(struct rh_dsm_pages *pages, const uint64_t *vector);
+int notices_vector_learn(struct rh_dsm_pages *pages, const uint64_t *vector);
 
 /* ---- drop.c --------------------------------------------------------------------------------- */
 
@@ -309,9 +309,9 @@ int drop_run(struct rh_dsm_pages *pages, struct faults_run run);
 
 /* The kernel does not let us have pages in any more pieces of different access (mprotect): take
  * access from all of them, our own too, in one piece. What was written is sent and owed. With
- * `sync` held; drop_make_room() takes it. */
+ * `sync` held; drop_room_make() takes it. */
 int drop_everything(struct rh_dsm_pages *pages);
-int drop_make_room(struct rh_dsm_pages *pages);
+int drop_room_make(struct rh_dsm_pages *pages);
 
 /* Drop at most PAGES_BATCH accessible copies, all entered. */
 int drop_entered(struct rh_dsm_pages *pages, struct faults_run run);
@@ -324,7 +324,7 @@ size_t meeting_length(int ranks);
 /* ---- move.c --------------------------------------------------------------------------------- */
 
 /* A remote rank has written one of our pages; perhaps it should be its home. */
-void move_note_writer(struct rh_dsm_pages *pages, size_t page, int writer);
+void move_writer_note(struct rh_dsm_pages *pages, size_t page, int writer);
 
 /* After a barrier: decide which of our pages get another home at the next one. */
 void move_choose(struct rh_dsm_pages *pages);
@@ -340,7 +340,7 @@ int sync_open(struct rh_dsm_pages *pages);
 void sync_close(struct rh_dsm_pages *pages);
 
 /* Warn if the calling thread of the program has the signal of faults blocked. */
-void sync_check_thread(const struct rh_dsm_pages *pages);
+void sync_thread_check(const struct rh_dsm_pages *pages);
 
 /* RH_ETIMEOUT, or RH_EDEAD after sync_lose(). */
 int sync_take(struct rh_dsm_pages *pages);

@@ -35,7 +35,7 @@ void sync_close(struct rh_dsm_pages *pages)
 }
 
 /* Nothing can be said when a thread dies that way: so say it before, once. */
-void sync_check_thread(const struct rh_dsm_pages *pages)
+void sync_thread_check(const struct rh_dsm_pages *pages)
 {
     static _Thread_local bool is_checked;
     if (is_checked)

@@ -58,8 +58,8 @@ static int take_nodes(char *text)
     snprintf(copy, sizeof(copy), "%s", text); /* longer is too many */
     for (char *word; (word = strsep(&rest, ","));) {
         uint64_t count;
-        if (!text_to_u64(word, &count) || count < 1 || count > BENCH_NODES_MOST ||
-            bench.node_count_count == BENCH_COUNTS_MOST)
+        if (!text_to_u64(word, &count) || count < 1 || count > BENCH_NODES_MAX ||
+            bench.node_count_count == BENCH_COUNTS_MAX)
             return -1;
         bench.node_counts[bench.node_count_count++] = (int)count;
     }

@@ -21,19 +21,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define BENCH_RUN_WORDS   32
-#define BENCH_NODES_MOST  128
-#define BENCH_COUNTS_MOST 5 /* numbers of nodes of a simulated experiment */
-#define BENCH_POINTS_MOST 8
-#define BENCH_PATH_MOST   1000 /* with a file's number it fits into trial.h's */
-#define BENCH_LINES_MOST  PLOT_LINES_MAX
+#define BENCH_RUN_WORDS  32
+#define BENCH_NODES_MAX  128
+#define BENCH_COUNTS_MAX 5 /* numbers of nodes of a simulated experiment */
+#define BENCH_POINTS_MAX 8
+#define BENCH_PATH_MAX   1000 /* with a file's number it fits into trial.h's */
+#define BENCH_LINES_MAX  PLOT_LINES_MAX
 
 struct cache_bench {
     bool is_quick;
     bool is_simulated;
-    uint64_t seed;                      /* of simulated experiments */
-    int nodes;                          /* of the experiments */
-    int node_counts[BENCH_COUNTS_MOST]; /* of the simulated ones */
+    uint64_t seed;                     /* of simulated experiments */
+    int nodes;                         /* of the experiments */
+    int node_counts[BENCH_COUNTS_MAX]; /* of the simulated ones */
     int node_count_count;
     FILE *json; /* NULL: none */
     const char *json_path;
@@ -41,22 +41,22 @@ struct cache_bench {
     const char *path; /* the user's, on the file system to measure, or NULL */
     /* Of the data, there: made for this run, so that nothing of the user's can be in it, and
      * removed at the end. "": not yet. */
-    char folder[BENCH_PATH_MOST];
+    char folder[BENCH_PATH_MAX];
     const char *pretend; /* bytes per second of the pretended file system; "": the real one */
     char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
     int run_word_count;
-    char data[BENCH_PATH_MOST]; /* the file or folder that was made last */
+    char data[BENCH_PATH_MAX]; /* the file or folder that was made last */
     uint64_t data_size;
 };
 
 /* Lines of figures over the same points: a table and a picture. */
 struct bench_sheet {
     const char *title, *x_label;
-    const char *line_names[BENCH_LINES_MOST];
+    const char *line_names[BENCH_LINES_MAX];
     int line_count;
-    double x[BENCH_POINTS_MOST];
+    double x[BENCH_POINTS_MAX];
     int point_count;
-    double y[BENCH_LINES_MOST][BENCH_POINTS_MOST];
+    double y[BENCH_LINES_MAX][BENCH_POINTS_MAX];
 };
 
 /* Print it, and draw it if there is to be a picture. 0, or an exit status. */

@@ -26,7 +26,7 @@
 #define MEET_NS     (10 * NS_PER_MS)
 #define LIMIT_NS    PATIENCE_NS
 #define PAGE        4096u
-#define TRIES_MOST  100
+#define TRIES_MAX   100
 
 /* One for all nodes: first come, first served. */
 struct server {
@@ -122,7 +122,7 @@ static int read_piece(struct reader *reader, uint64_t offset, uint64_t length)
     uint32_t block_length = reader->run->trial->block_length;
     uint64_t id[2];
     cache_block_id(file->id, offset / block_length, id);
-    for (int i = 0; i < TRIES_MOST; i++) {
+    for (int i = 0; i < TRIES_MAX; i++) {
         if (read_hit(reader, id, offset % block_length, length)) {
             cache_count(reader->control, 0, CACHE_LOCAL_HITS, i == 0);
             cache_count(reader->control, 0, CACHE_LOCAL_BYTES, i == 0 ? length : 0);

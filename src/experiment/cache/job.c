@@ -45,7 +45,7 @@ static int write_file(const char *path, uint64_t size)
 
 void bench_data_remove(struct cache_bench *bench)
 {
-    char path[BENCH_PATH_MOST + 24];
+    char path[BENCH_PATH_MAX + 24];
     struct stat status;
     if (!bench->data[0] || stat(bench->data, &status) < 0)
         return;
@@ -90,7 +90,7 @@ int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size)
     }
     int status = 0;
     for (uint64_t i = 0; i < count && status == 0; i++) {
-        char path[BENCH_PATH_MOST + 24];
+        char path[BENCH_PATH_MAX + 24];
         snprintf(path, sizeof(path), "%s/%llu", bench->data, (unsigned long long)i);
         status = write_file(path, size);
     }

@@ -7,7 +7,7 @@
 
 static void print_sheet(const struct bench_sheet *sheet)
 {
-    struct table_column columns[BENCH_LINES_MOST + 1] = {
+    struct table_column columns[BENCH_LINES_MAX + 1] = {
         {.title = sheet->x_label, .is_number = true}};
     for (int i = 0; i < sheet->line_count; i++)
         columns[i + 1] = (struct table_column){.title = sheet->line_names[i], .is_number = true};

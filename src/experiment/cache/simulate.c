@@ -17,7 +17,7 @@
 #define CACHE_BLOCKS 32         /* of a node, where it is to be too small */
 #define MARGIN       8          /* blocks more than the file, where it is not */
 
-static const int default_counts[BENCH_COUNTS_MOST] = {12, 24, 48, 96, 128};
+static const int default_counts[BENCH_COUNTS_MAX] = {12, 24, 48, 96, 128};
 
 struct counts {
     const int *count;
@@ -28,7 +28,7 @@ static struct counts node_counts(const struct cache_bench *bench)
 {
     if (bench->node_count_count > 0)
         return (struct counts){bench->node_counts, bench->node_count_count};
-    return (struct counts){default_counts, bench->is_quick ? 2 : BENCH_COUNTS_MOST};
+    return (struct counts){default_counts, bench->is_quick ? 2 : BENCH_COUNTS_MAX};
 }
 
 static void write_json(const struct cache_bench *bench, const char *experiment,
@@ -200,7 +200,7 @@ int bench_simulate_random(struct cache_bench *bench)
 {
     static const double shares[] = {0.0625, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5};
     struct counts counts = node_counts(bench);
-    char names[BENCH_COUNTS_MOST][16];
+    char names[BENCH_COUNTS_MAX][16];
     struct bench_sheet sheet = {.title = "Random reads of growing files, simulated",
                                 .x_label = "file / all caches",
                                 .line_names = {"plain"},

@@ -62,7 +62,7 @@ struct bench_case {
     int repeat_count; /* a figure is the median of this many; 0: one */
     enum bench_bound bound;
     double bound_value;
-    double drift_most; /* of raw during a round, as a part of it */
+    double drift_max; /* of raw during a round, as a part of it */
     enum bench_place place;
     bool has_mpi;            /* MPI libraries can do the same: peers/mpi_peer.c knows the name */
     const char *ucx;         /* ucx_perftest's options for the same, or NULL */

@@ -32,7 +32,7 @@
 struct mpi {
     const char *compiler;
     const char *starter[ARGUMENT_MAX]; /* without the number of ranks and the program */
-    int rank_most;                     /* of a job on two cores that still ends */
+    int rank_max;                      /* of a job on two cores that still ends */
     char program[PATH_MAX];            /* "": it is not there */
     pid_t pid;
     struct follow_sheet *sheet;
@@ -42,8 +42,8 @@ struct mpi {
 static struct mpi mpis[MPI_COUNT] = {
     [BENCH_OPEN_MPI] = {.compiler = "mpicc.openmpi",
                         .starter = {"mpirun.openmpi", "--oversubscribe", "--bind-to", "none"},
-                        .rank_most = INT_MAX},
-    [BENCH_MPICH] = {.compiler = "mpicc.mpich", .starter = {"mpirun.mpich"}, .rank_most = 8},
+                        .rank_max = INT_MAX},
+    [BENCH_MPICH] = {.compiler = "mpicc.mpich", .starter = {"mpirun.mpich"}, .rank_max = 8},
 };
 
 static char work[] = "/tmp/rhinet-bench-XXXXXX";
@@ -259,7 +259,7 @@ void bench_peers_start(struct bench_sheet *sheet, int rank_count)
 {
     for (int peer = 0; peer < MPI_COUNT; peer++) {
         sheet->peer[peer].is_there = false;
-        if (mpis[peer].program[0] != '\0' && rank_count <= mpis[peer].rank_most &&
+        if (mpis[peer].program[0] != '\0' && rank_count <= mpis[peer].rank_max &&
             is_wanted(sheet, rank_count))
             begin_job(sheet, (enum bench_peer)peer, rank_count);
     }

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MEMORY_PER_SENDER_MOST 256.0 /* bytes */
-#define BOUND_TEXT_MAX         80
+#define MEMORY_PER_SENDER_MAX 256.0 /* bytes */
+#define BOUND_TEXT_MAX        80
 
 enum verdict { VERDICT_NONE, VERDICT_OK, VERDICT_MISSED, VERDICT_UNSURE, VERDICT_OPEN };
 
@@ -95,7 +95,7 @@ static enum verdict judge(const struct finding *finding)
         return VERDICT_UNSURE;
     if (!meets(which->bound, which->bound_value, median->value / median->raw, median->value))
         return VERDICT_MISSED;
-    if (finding->figure->memory > 0 && memory_per_sender(finding) > MEMORY_PER_SENDER_MOST)
+    if (finding->figure->memory > 0 && memory_per_sender(finding) > MEMORY_PER_SENDER_MAX)
         return VERDICT_MISSED;
     return judge_versus(finding);
 }
@@ -122,7 +122,7 @@ static void bound_text(const struct finding *finding, char text[BOUND_TEXT_MAX])
                        at > 0 ? ", " : "", sign_of(which->versus), which->versus_value);
     if (finding->figure->memory > 0)
         snprintf(text + at, BOUND_TEXT_MAX - (size_t)at, ", <= %g bytes a sender",
-                 MEMORY_PER_SENDER_MOST);
+                 MEMORY_PER_SENDER_MAX);
 }
 
 /* ---- Table ---------------------------------------------------------------------------------- */

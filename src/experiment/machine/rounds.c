@@ -64,7 +64,7 @@ enum quality { QUALITY_GOOD, QUALITY_MOVED, QUALITY_ONE_CORE };
 static int measure_round(struct bench_run *run, struct bench_round *round, enum quality *quality)
 {
     struct bracket before, after;
-    double most = run->bench_case->drift_most;
+    double most = run->bench_case->drift_max;
     int result = bench_lead(run, BENCH_STEP_ROUND, NULL);
     /* The raw program stands next to ours on both sides; when it is the trip, that does. */
     if (result == 0)

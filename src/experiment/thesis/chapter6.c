@@ -145,10 +145,10 @@ int fig_63(struct session *session)
     if (result < 0)
         return result;
     uint32_t half = 0;
-    while (half + 1 < one->count && one->y[half] < curve_most(one) / 2)
+    while (half + 1 < one->count && one->y[half] < curve_max(one) / 2)
         half++;
-    number_settle(session, "P3", curve_most(one));
-    number_settle(session, "P4", curve_most(two));
+    number_settle(session, "P3", curve_max(one));
+    number_settle(session, "P4", curve_max(two));
     number_settle(session, "P5", one->x[half]);
     number_settle(session, "P8-512", curve_at(one, 512));
     statement_settle(session, "P8", curve_at(windows, 512) > 1.05 * curve_at(one, 512));
@@ -171,10 +171,10 @@ int fig_64(struct session *session)
         result = stream_curve(&doubled, stream, buffers);
     if (result < 0)
         return result;
-    bool holds = curve_most(sending) > 1.01 * curve_most(plain);
+    bool holds = curve_max(sending) > 1.01 * curve_max(plain);
     for (double size = 128; size <= 1024; size *= 2)
         holds = holds && curve_at(sending, size) < 1.02 * curve_at(plain, size);
     statement_settle(session, "P6", holds);
-    statement_settle(session, "P7", curve_most(buffers) > 1.01 * curve_most(plain));
+    statement_settle(session, "P7", curve_max(buffers) > 1.01 * curve_max(plain));
     return 0;
 }

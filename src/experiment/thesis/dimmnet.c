@@ -30,8 +30,8 @@ static int rdma(struct session *session, const struct measure_setup *setup)
         result = stream_curve(setup, stream, 128, 128 << 10, alone);
     if (result < 0)
         return result;
-    number_settle(session, "D2", curve_most(apart));
-    number_settle(session, "D3", 100 * (1 - curve_at(alone, 128 << 10) / curve_most(apart)));
+    number_settle(session, "D2", curve_max(apart));
+    number_settle(session, "D3", 100 * (1 - curve_at(alone, 128 << 10) / curve_max(apart)));
     return 0;
 }
 

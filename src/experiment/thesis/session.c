@@ -82,7 +82,7 @@ double curve_at(const struct thesis_curve *curve, double x)
     return NAN;
 }
 
-double curve_most(const struct thesis_curve *curve)
+double curve_max(const struct thesis_curve *curve)
 {
     double most = 0;
     for (uint32_t i = 0; i < curve->count; i++)

@@ -27,7 +27,7 @@ struct thesis_curve *curve_begin(struct session *session, const char *group, con
                                  const char *y_unit);
 void curve_add(struct thesis_curve *curve, double x, double y);
 double curve_at(const struct thesis_curve *curve, double x); /* NAN: no such point */
-double curve_most(const struct thesis_curve *curve);
+double curve_max(const struct thesis_curve *curve);
 
 /* The parts. Each measures, and settles the rows that it can. */
 int architecture(struct session *session);

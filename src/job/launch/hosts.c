@@ -21,11 +21,11 @@ static void all_are_there(struct launcher *launcher)
 
 static void settle(struct launcher *launcher, int node)
 {
-    struct launch_agent *agent = launch_agent_of(launcher, node);
-    if (!agent || agent->is_settled)
+    struct launch_shell *shell = launch_shell_of(launcher, node);
+    if (!shell || shell->is_settled)
         return;
-    agent->is_settled = true;
-    agent->settled_ns = clock_now_ns();
+    shell->is_settled = true;
+    shell->settled_ns = clock_now_ns();
 }
 
 static void host_done(struct launcher *launcher, const struct manager_event *event)
@@ -34,25 +34,25 @@ static void host_done(struct launcher *launcher, const struct manager_event *eve
     if (launcher->is_ending || event->status == 0 || launch_is_node(launcher))
         return;
     launch_say(launcher, "host %s could not start its ranks; ending the job",
-               launcher->cluster->host[event->node]);
+               launcher->map->host[event->node]);
     launch_ranks_end(launcher, SIGTERM, event->status);
 }
 
 static void host_lost(struct launcher *launcher, const struct manager_event *event)
 {
     char ranks[128];
-    struct launch_agent *agent = launch_agent_of(launcher, event->node);
+    struct launch_shell *shell = launch_shell_of(launcher, event->node);
     if (launch_is_node(launcher))
         return;
     settle(launcher, event->node);
-    if (agent && !agent->is_ended)
-        kill(-agent->pid, SIGKILL);
+    if (shell && !shell->is_ended)
+        kill(-shell->pid, SIGKILL);
     if (launcher->is_ending)
         return;
     bool goes_on = launcher->options->survive && launcher->has_begun;
-    cluster_ranks_text(launcher->cluster, event->node, ranks, sizeof(ranks));
-    launch_say(launcher, "host %s (%s) is lost: %s; %s", launcher->cluster->host[event->node],
-               ranks, event->text, goes_on ? "the others go on" : "ending the job");
+    job_map_ranks_text(launcher->map, event->node, ranks, sizeof(ranks));
+    launch_say(launcher, "host %s (%s) is lost: %s; %s", launcher->map->host[event->node], ranks,
+               event->text, goes_on ? "the others go on" : "ending the job");
     if (launcher->status == 0)
         launcher->status = LAUNCH_STATUS_FAILED;
     if (!goes_on)
@@ -65,7 +65,7 @@ static void rank_ended(struct launcher *launcher, const struct manager_event *ev
                                      .pid = event->pid,
                                      .status = event->status,
                                      .signal = event->signal,
-                                     .host = launcher->cluster->host[event->node]};
+                                     .host = launcher->map->host[event->node]};
     if (event->status == ROSTER_END_UNKNOWN)
         return; /* a member behind a wrapper: how that ends is still to come, as on this host */
     if ((event->status || event->signal) && !launcher->is_ending && !launch_is_node(launcher))
@@ -108,6 +108,6 @@ static void serve(struct launcher *launcher, const struct manager_event *event)
 void launch_hosts_serve(struct launcher *launcher)
 {
     struct manager_event event;
-    while (launcher->cluster && manager_next_event(launcher->manager, &event))
+    while (launcher->map && manager_next_event(launcher->manager, &event))
         serve(launcher, &event);
 }

@@ -5,7 +5,7 @@
 #include "job/launch/launch.h"
 
 #include "base/clock.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>
@@ -78,8 +78,8 @@ static int create_manager(struct launcher *launcher)
         .nic = options->nic,
         .command = command,
         .survive = options->survive,
-        .cluster = launcher->cluster,
-        .judge = launcher->judge,
+        .map = launcher->map,
+        .coordinator = launcher->coordinator,
         .settings = options->settings,
     };
     int result = manager_create(&launcher->manager, &manager_options);
@@ -90,31 +90,30 @@ static int create_manager(struct launcher *launcher)
 
 static bool is_ours(const struct launcher *launcher, int rank)
 {
-    const struct cluster *cluster = launcher->cluster;
-    return !cluster || cluster_seat_of(cluster, cluster->node_of[rank]) == cluster->seat;
+    const struct job_map *map = launcher->map;
+    return !map || job_map_seat_of(map, map->node_of[rank]) == map->seat;
 }
 
 static void count_processes(struct launcher *launcher)
 {
     for (int rank = 0; rank < launcher->options->size; rank++)
         launcher->local_count += is_ours(launcher, rank);
-    if (launcher->cluster && !launch_is_node(launcher))
-        launcher->agent_count = launcher->cluster->node_count -
-                                (launcher->cluster->judge_node >= 0);
+    if (launcher->map && !launch_is_node(launcher))
+        launcher->shell_count = launcher->map->node_count - (launcher->map->coordinator_node >= 0);
 }
 
 static int allocate_lists(struct launcher *launcher)
 {
     count_processes(launcher);
-    int process_count = launcher->local_count + launcher->agent_count;
-    int fd_max = FD_FIXED_COUNT + 1 + launcher->agent_count + launch_output_poll_max(process_count);
+    int process_count = launcher->local_count + launcher->shell_count;
+    int fd_max = FD_FIXED_COUNT + 1 + launcher->shell_count + launch_output_poll_max(process_count);
     launcher->fds = calloc((size_t)fd_max, sizeof(launcher->fds[0]));
     launcher->ranks = calloc((size_t)launcher->local_count + 1, sizeof(launcher->ranks[0]));
-    launcher->agents = calloc((size_t)launcher->agent_count + 1, sizeof(launcher->agents[0]));
-    if (!launcher->fds || !launcher->ranks || !launcher->agents)
+    launcher->shells = calloc((size_t)launcher->shell_count + 1, sizeof(launcher->shells[0]));
+    if (!launcher->fds || !launcher->ranks || !launcher->shells)
         return -ENOMEM;
-    for (int i = 0; i < launcher->agent_count; i++)
-        launcher->agents[i] = (struct launch_agent){.fd = -1, .is_ended = true, .node = -1};
+    for (int i = 0; i < launcher->shell_count; i++)
+        launcher->shells[i] = (struct launch_shell){.fd = -1, .is_ended = true, .node = -1};
     int which = 0;
     for (int rank = 0; rank < launcher->options->size; rank++) {
         if (is_ours(launcher, rank))
@@ -139,7 +138,7 @@ static int allocate(struct launcher *launcher)
                                    launcher->local_count + launch_server_is_wanted(options));
     if (result == 0 && options->label)
         result = launch_output_create(&launcher->output,
-                                      launcher->local_count + launcher->agent_count);
+                                      launcher->local_count + launcher->shell_count);
     if (result)
         launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
                    launch_advice(result));
@@ -152,8 +151,8 @@ static int set_up(struct launcher *launcher, const struct launch_options *option
     *launcher = (struct launcher){
         .name = role->name,
         .options = options,
-        .cluster = role->cluster,
-        .judge = role->judge,
+        .map = role->map,
+        .coordinator = role->coordinator,
         .signals.fd = -1,
         .guard.fd = -1,
         .input.fd = -1,
@@ -176,14 +175,14 @@ static void tear_down(struct launcher *launcher)
     if (launcher->manager)
         manager_leave(launcher->manager, launcher->has_begun ? 0 : launcher->status);
     manager_destroy(launcher->manager);
-    launch_agents_free(launcher);
+    launch_shells_free(launcher);
     launch_input_close(&launcher->input);
     launch_output_destroy(launcher->output);
     launch_cores_free(&launcher->cores);
     launch_signals_close(&launcher->signals);
     free(launcher->plan.environment);
     free(launcher->ranks);
-    free(launcher->agents);
+    free(launcher->shells);
     free(launcher->fds);
     if (launcher->plan.null_fd >= 0)
         close(launcher->plan.null_fd);
@@ -194,30 +193,30 @@ static void tear_down(struct launcher *launcher)
 static void child_changed(struct launcher *launcher, int pid)
 {
     launch_ranks_notice(launcher);
-    launch_agents_notice(launcher);
+    launch_shells_notice(launcher);
     if (launch_guard_died(&launcher->guard)) {
-        launch_guard_start(&launcher->guard, launcher->local_count + launcher->agent_count);
+        launch_guard_start(&launcher->guard, launcher->local_count + launcher->shell_count);
         for (int which = 0; which < launcher->started_count; which++)
             launch_guard_add(&launcher->guard, launcher->ranks[which].pid);
-        for (int which = 0; which < launcher->agent_count; which++)
-            launch_guard_add(&launcher->guard, launcher->agents[which].pid);
+        for (int which = 0; which < launcher->shell_count; which++)
+            launch_guard_add(&launcher->guard, launcher->shells[which].pid);
     }
     for (int which = 0; which < launcher->started_count; which++) {
         if (launcher->ranks[which].pid == pid)
             return;
     }
     if (pid != launcher->guard.pid && pid != launcher->server.pid &&
-        !launch_is_agent(launcher, pid))
+        !launch_is_shell(launcher, pid))
         waitpid(pid, NULL, WNOHANG); /* something that a rank left behind has ended by itself */
 }
 
 static void pause_job(struct launcher *launcher)
 {
     launch_ranks_signal(launcher, SIGSTOP);
-    manager_pause_others(launcher->manager, true);
+    manager_others_pause(launcher->manager, true);
     raise(SIGSTOP);
     launch_ranks_signal(launcher, SIGCONT); /* we are back */
-    manager_pause_others(launcher->manager, false);
+    manager_others_pause(launcher->manager, false);
 }
 
 static void signal_arrived(struct launcher *launcher, int signal, int pid)
@@ -260,7 +259,7 @@ static int poll_timeout_ms(const struct launcher *launcher)
     }
     /* To see whether we are in the foreground again; an unkillable process may hold a pipe; and a
      * host may not come to its end. */
-    bool looks = launcher->input.fd >= 0 || launcher->is_swept || launcher->agent_count > 0;
+    bool looks = launcher->input.fd >= 0 || launcher->is_swept || launcher->shell_count > 0;
     if (looks && until_ns > clock_deadline_ns(LOOK_NS))
         until_ns = clock_deadline_ns(LOOK_NS);
     return deadline_left_ms(until_ns, clock_now_ns());
@@ -275,8 +274,8 @@ static void wait_and_serve(struct launcher *launcher)
     struct pollfd *input_fd = &fds[count];
     int input_count = launch_input_poll(&launcher->input, input_fd);
     count += input_count;
-    struct pollfd *agent_fds = &fds[count];
-    count += launch_agents_poll(launcher, agent_fds);
+    struct pollfd *shell_fds = &fds[count];
+    count += launch_shells_poll(launcher, shell_fds);
     struct pollfd *output_fds = &fds[count];
     if (launcher->output)
         count += launch_output_poll(launcher->output, output_fds);
@@ -286,7 +285,7 @@ static void wait_and_serve(struct launcher *launcher)
     if (fds[FD_MANAGER].revents)
         manager_serve(launcher->manager);
     launch_hosts_serve(launcher);
-    launch_agents_serve(launcher, agent_fds);
+    launch_shells_serve(launcher, shell_fds);
     if (input_count)
         launch_input_serve(&launcher->input, input_fd);
     if (launcher->output)
@@ -307,7 +306,7 @@ static bool are_ranks_over(const struct launcher *launcher)
 {
     if (launcher->live_count > 0 || (!launcher->has_begun && !launcher->is_ending))
         return false;
-    return launch_agents_are_over(launcher);
+    return launch_shells_are_over(launcher);
 }
 
 static void run_until_over(struct launcher *launcher)
@@ -329,9 +328,9 @@ static void run_until_over(struct launcher *launcher)
 /* With several hosts, the ranks are started when all are there. */
 static void begin(struct launcher *launcher)
 {
-    launch_guard_start(&launcher->guard, launcher->local_count + launcher->agent_count);
-    if (launcher->cluster) {
-        launch_agents_start(launcher);
+    launch_guard_start(&launcher->guard, launcher->local_count + launcher->shell_count);
+    if (launcher->map) {
+        launch_shells_start(launcher);
         return;
     }
     launcher->has_begun = true;
@@ -347,8 +346,8 @@ int launch_run_as(const struct launch_options *options, const struct launch_role
     char path[PATH_MAX] = "";
     int result = launch_path_find(options->argv[0], path, sizeof(path));
     /* The launcher of another host tells the first one, which must have been reached for that. */
-    if (result && (!role->cluster || role->cluster->seat == 0) &&
-        (!role->cluster || role->cluster->judge_node >= 0))
+    if (result && (!role->map || role->map->seat == 0) &&
+        (!role->map || role->map->coordinator_node >= 0))
         return launch_path_refuse(role->name, options->argv[0], result);
     if (set_up(&launcher, options, role) == 0) {
         launcher.plan.path = result ? options->argv[0] : path;
@@ -366,19 +365,19 @@ int launch_run(const struct launch_options *options)
 {
     struct launch_options own = *options;
     struct launch_role role = {.name = "rhinet run"};
-    struct cluster cluster = {0};
+    struct job_map map = {0};
     bool is_needed = false;
     if (options->hosts) {
-        int status = launch_place(options, &cluster, &is_needed);
+        int status = launch_place(options, &map, &is_needed);
         if (status)
             return status;
-        own.size = cluster.size;
+        own.size = map.size;
     }
     if (is_needed) {
-        role.cluster = &cluster;
-        own.nic = nic_choice(options->settings, (uint32_t)cluster.node_count);
+        role.map = &map;
+        own.nic = nic_choice(options->settings, (uint32_t)map.node_count);
     }
     int status = launch_run_as(&own, &role);
-    cluster_close(&cluster);
+    job_map_close(&map);
     return status;
 }

@@ -39,7 +39,7 @@ static int run(const struct orders *orders, const char *name)
         return LAUNCH_STATUS_FAILED;
     }
     struct launch_options options = {
-        .size = orders->cluster.size,
+        .size = orders->map.size,
         .nic = orders->nic,
         .timeout_ns = LAUNCH_TIMEOUT_NONE,
         .bind = orders->bind,
@@ -49,7 +49,8 @@ static int run(const struct orders *orders, const char *name)
         .environ = environ,
         .settings = &settings,
     };
-    struct launch_role role = {.name = name, .cluster = &orders->cluster, .judge = &orders->judge};
+    struct launch_role role = {
+        .name = name, .map = &orders->map, .coordinator = &orders->coordinator};
     return launch_run_as(&options, &role);
 }
 
@@ -64,7 +65,7 @@ int launch_node(void)
         return LAUNCH_STATUS_FAILED;
     }
     snprintf(name, sizeof(name), "rhinet run (host %s)",
-             cluster_host_name(&orders.cluster, orders.cluster.seat));
+             job_map_host_name(&orders.map, orders.map.seat));
     int status = run(&orders, name);
     orders_free(&orders);
     return status;

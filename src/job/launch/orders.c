@@ -35,29 +35,29 @@ static void add(FILE *out, const char *format, ...)
     fputc('\0', out);
 }
 
-static void add_cluster(FILE *out, const struct cluster *cluster, int seat)
+static void add_map(FILE *out, const struct job_map *map, int seat)
 {
-    char secret[2 * sizeof(cluster->secret) + 1];
-    sodium_bin2hex(secret, sizeof(secret), cluster->secret, sizeof(cluster->secret));
-    add(out, "size=%d", cluster->size);
-    add(out, "nodes=%d", cluster->node_count);
-    add(out, "judge_node=%d", cluster->judge_node + 1); /* numbers here have no sign */
+    char secret[2 * sizeof(map->secret) + 1];
+    sodium_bin2hex(secret, sizeof(secret), map->secret, sizeof(map->secret));
+    add(out, "size=%d", map->size);
+    add(out, "nodes=%d", map->node_count);
+    add(out, "coordinator_node=%d", map->coordinator_node + 1); /* numbers here have no sign */
     add(out, "seat=%d", seat);
-    add(out, "job=%" PRIu64, cluster->job_id);
+    add(out, "job=%" PRIu64, map->job_id);
     add(out, "secret=%s", secret);
     explicit_bzero(secret, sizeof(secret));
-    add(out, "judge_host=%s", cluster->judge_host);
-    for (int node = 0; node < cluster->node_count; node++)
-        add(out, "host=%s", cluster->host[node]);
-    for (int rank = 0; rank < cluster->size; rank++)
-        add(out, "at=%d", cluster->node_of[rank]);
+    add(out, "coordinator_host=%s", map->coordinator_host);
+    for (int node = 0; node < map->node_count; node++)
+        add(out, "host=%s", map->host[node]);
+    for (int rank = 0; rank < map->size; rank++)
+        add(out, "at=%d", map->node_of[rank]);
 }
 
 static void add_rest(FILE *out, const struct orders *orders)
 {
-    char judge[ADDRESSES_MAX * ADDRESS_TEXT + 16];
-    address_list_print(&orders->judge, judge, sizeof(judge));
-    add(out, "judge=%s", judge);
+    char coordinator[ADDRESSES_MAX * ADDRESS_TEXT + 16];
+    address_list_print(&orders->coordinator, coordinator, sizeof(coordinator));
+    add(out, "coordinator=%s", coordinator);
     add(out, "survive=%d", orders->survive);
     add(out, "label=%d", orders->label);
     add(out, "bind=%d", orders->bind);
@@ -76,7 +76,7 @@ int orders_write(const struct orders *orders, int seat, char **bytes, size_t *le
     FILE *out = open_memstream(&body, &body_length);
     if (!out)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the orders of a host");
-    add_cluster(out, &orders->cluster, seat);
+    add_map(out, &orders->map, seat);
     add_rest(out, orders);
     if (fclose(out) == 0)
         made = malloc(HEAD_MAX + body_length);
@@ -200,7 +200,7 @@ static char **find_all(struct entries entries, const char *key)
     return list;
 }
 
-static bool read_places(struct cluster *cluster, struct entries entries)
+static bool read_places(struct job_map *map, struct entries entries)
 {
     int node = 0, rank = 0;
     const char *entry;
@@ -208,40 +208,41 @@ static bool read_places(struct cluster *cluster, struct entries entries)
         const char *host = value_of(entry, "host");
         const char *place = value_of(entry, "at");
         uint64_t number = 0;
-        if (host && node < cluster->node_count)
-            snprintf(cluster->host[node++], sizeof(cluster->host[0]), "%s", host);
-        if (!place || rank >= cluster->size)
+        if (host && node < map->node_count)
+            snprintf(map->host[node++], sizeof(map->host[0]), "%s", host);
+        if (!place || rank >= map->size)
             continue;
-        if (!text_to_u64(place, &number) || number >= (uint64_t)cluster->node_count)
+        if (!text_to_u64(place, &number) || number >= (uint64_t)map->node_count)
             return false;
-        cluster->node_of[rank++] = (int)number;
+        map->node_of[rank++] = (int)number;
     }
-    return node == cluster->node_count && rank == cluster->size;
+    return node == map->node_count && rank == map->size;
 }
 
-static int read_cluster(struct cluster *cluster, struct entries entries)
+static int read_map(struct job_map *map, struct entries entries)
 {
-    int size, node_count, judge, seat;
+    int size, node_count, coordinator, seat;
     uint64_t job_id;
     const char *job = find(entries, "job");
     const char *secret = find(entries, "secret");
     if (!find_number(entries, "size", INT32_MAX, &size) ||
-        !find_number(entries, "nodes", CLUSTER_NODES_MAX, &node_count) ||
-        !find_number(entries, "judge_node", (uint64_t)node_count, &judge) ||
+        !find_number(entries, "nodes", JOB_NODES_MAX, &node_count) ||
+        !find_number(entries, "coordinator_node", (uint64_t)node_count, &coordinator) ||
         !find_number(entries, "seat", (uint64_t)node_count, &seat) || !job ||
-        !text_to_u64(job, &job_id) || !secret || strlen(secret) != 2 * sizeof(cluster->secret))
+        !text_to_u64(job, &job_id) || !secret || strlen(secret) != 2 * sizeof(map->secret))
         return nonsense("the job");
-    int result = cluster_open(cluster, size, node_count);
+    int result = job_map_open(map, size, node_count);
     if (result < 0)
         return result;
-    cluster->judge_node = judge - 1;
-    cluster->seat = seat;
-    cluster->job_id = job_id;
-    const char *judge_host = find(entries, "judge_host");
-    snprintf(cluster->judge_host, sizeof(cluster->judge_host), "%s", judge_host ? judge_host : "?");
-    if (sodium_hex2bin(cluster->secret, sizeof(cluster->secret), secret, strlen(secret), NULL, NULL,
+    map->coordinator_node = coordinator - 1;
+    map->seat = seat;
+    map->job_id = job_id;
+    const char *coordinator_host = find(entries, "coordinator_host");
+    snprintf(map->coordinator_host, sizeof(map->coordinator_host), "%s",
+             coordinator_host ? coordinator_host : "?");
+    if (sodium_hex2bin(map->secret, sizeof(map->secret), secret, strlen(secret), NULL, NULL,
                        NULL) != 0 ||
-        seat < 1 || seat >= cluster_seat_count(cluster) || !read_places(cluster, entries))
+        seat < 1 || seat >= job_map_seat_count(map) || !read_places(map, entries))
         return nonsense("the hosts");
     return 0;
 }
@@ -249,14 +250,14 @@ static int read_cluster(struct cluster *cluster, struct entries entries)
 static int read_body(struct orders *orders, struct entries entries)
 {
     int survive, label, bind;
-    int result = read_cluster(&orders->cluster, entries);
+    int result = read_map(&orders->map, entries);
     if (result < 0)
         return result;
-    const char *judge = find(entries, "judge");
+    const char *coordinator = find(entries, "coordinator");
     orders->folder = find(entries, "folder");
     orders->nic = find(entries, "nic");
-    if (!judge || !address_list_parse(&orders->judge, judge) || !orders->folder || !orders->nic ||
-        !find_number(entries, "survive", 1, &survive) ||
+    if (!coordinator || !address_list_parse(&orders->coordinator, coordinator) || !orders->folder ||
+        !orders->nic || !find_number(entries, "survive", 1, &survive) ||
         !find_number(entries, "label", 1, &label) ||
         !find_number(entries, "bind", LAUNCH_BIND_COUNT - 1, &bind))
         return nonsense("what to do");
@@ -291,7 +292,7 @@ int orders_read(struct orders *orders, int fd)
 
 void orders_free(struct orders *orders)
 {
-    cluster_close(&orders->cluster);
+    job_map_close(&orders->map);
     free(orders->argv);
     free(orders->variables);
     free(orders->body);

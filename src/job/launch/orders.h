@@ -8,11 +8,11 @@
 #define JOB_LAUNCH_ORDERS_H
 
 #include "job/address.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 
 struct orders {
-    struct cluster cluster;
-    struct address_list judge; /* where the first task manager listens */
+    struct job_map map;
+    struct address_list coordinator; /* where the first task manager listens */
     bool survive, label;
     int bind; /* enum launch_bind */
     const char *nic;

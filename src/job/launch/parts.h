@@ -15,14 +15,14 @@
  *   sweep.c      what the ranks left running
  *   server.c     the server that a NIC may need
  *   place.c      which rank runs on which host
- *   agents.c     the remote shells that start launchers on other hosts
+ *   shells.c     the remote shells that start launchers on other hosts
  *   hosts.c      what the other hosts tell, and what that means
  *   node.c       being the launcher of such a host
  */
 #ifndef JOB_LAUNCH_PARTS_H
 #define JOB_LAUNCH_PARTS_H
 
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/launch/launch.h"
 #include "job/launch/orders.h"
 #include "job/manager/manager.h"
@@ -173,9 +173,9 @@ void launch_sweep(void);
 
 /* ---- place.c --------------------------------------------------------------------------------- */
 
-/* Which rank runs where. *is_needed is false if all run here, and the cluster is not filled. On
+/* Which rank runs where. *is_needed is false if all run here, and the map is not filled. On
  * failure it has been said; returns an exit status. */
-int launch_place(const struct launch_options *options, struct cluster *cluster, bool *is_needed);
+int launch_place(const struct launch_options *options, struct job_map *map, bool *is_needed);
 
 /* ---- server.c -------------------------------------------------------------------------------- */
 
@@ -195,10 +195,10 @@ void launch_server_given(struct launcher *launcher, int rank);
 /* All ranks have ended: waits for its end. */
 void launch_server_stop(struct launcher *launcher);
 
-/* ---- agents.c -------------------------------------------------------------------------------- */
+/* ---- shells.c -------------------------------------------------------------------------------- */
 
 /* The remote shell that starts a launcher on a host, and what it still has to be told. */
-struct launch_agent {
+struct launch_shell {
     int node;
     int pid;
     int fd; /* its standard input, or -1 */
@@ -212,16 +212,16 @@ struct launch_agent {
 struct launcher;
 
 /* Start them all. On failure it has been said, launcher->status is set and the job is ending. */
-void launch_agents_start(struct launcher *launcher);
-int launch_agents_poll(struct launcher *launcher, struct pollfd *fds);
-void launch_agents_serve(struct launcher *launcher, const struct pollfd *fds);
-void launch_agents_notice(struct launcher *launcher);
+void launch_shells_start(struct launcher *launcher);
+int launch_shells_poll(struct launcher *launcher, struct pollfd *fds);
+void launch_shells_serve(struct launcher *launcher, const struct pollfd *fds);
+void launch_shells_notice(struct launcher *launcher);
 
 /* Nothing more is to be expected of them. */
-bool launch_agents_are_over(const struct launcher *launcher);
-struct launch_agent *launch_agent_of(struct launcher *launcher, int node);
-bool launch_is_agent(const struct launcher *launcher, int pid);
-void launch_agents_free(struct launcher *launcher);
+bool launch_shells_are_over(const struct launcher *launcher);
+struct launch_shell *launch_shell_of(struct launcher *launcher, int node);
+bool launch_is_shell(const struct launcher *launcher, int pid);
+void launch_shells_free(struct launcher *launcher);
 
 /* ---- hosts.c --------------------------------------------------------------------------------- */
 
@@ -239,10 +239,10 @@ struct launch_rank {
 struct launcher {
     const char *name; /* for messages: "rhinet run" */
     const struct launch_options *options;
-    const struct cluster *cluster;    /* NULL: one host */
-    const struct address_list *judge; /* of the first launcher; NULL: that is us */
-    struct launch_agent *agents;
-    int agent_count;
+    const struct job_map *map;              /* NULL: one host */
+    const struct address_list *coordinator; /* of the first launcher; NULL: that is us */
+    struct launch_shell *shells;
+    int shell_count;
     int local_count; /* ranks of ours */
     bool has_begun;  /* to start them: all hosts are there */
     struct manager *manager;
@@ -269,15 +269,15 @@ struct launcher {
 /* The launcher's work, for a job of one host, as the first of several, or as another of them. */
 struct launch_role {
     const char *name;
-    const struct cluster *cluster;
-    const struct address_list *judge;
+    const struct job_map *map;
+    const struct address_list *coordinator;
 };
 int launch_run_as(const struct launch_options *options, const struct launch_role *role);
 
 /* True for the launcher of another host than the first: that one speaks and decides. */
 static inline bool launch_is_node(const struct launcher *launcher)
 {
-    return launcher->cluster && launcher->cluster->seat > 0;
+    return launcher->map && launcher->map->seat > 0;
 }
 
 /* A rank has failed, here or elsewhere: say so, and end the job if that is its end. */

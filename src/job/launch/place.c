@@ -46,28 +46,28 @@ static int places_of(const struct launch_hosts *hosts)
     return total;
 }
 
-static void deal(struct cluster *cluster, bool cyclic, int *share)
+static void deal(struct job_map *map, bool cyclic, int *share)
 {
     int node = 0;
-    for (int rank = 0; rank < cluster->size; rank++) {
+    for (int rank = 0; rank < map->size; rank++) {
         while (share[node] == 0)
-            node = (node + 1) % cluster->node_count;
-        cluster->node_of[rank] = node;
+            node = (node + 1) % map->node_count;
+        map->node_of[rank] = node;
         share[node]--;
         if (cyclic)
-            node = (node + 1) % cluster->node_count;
+            node = (node + 1) % map->node_count;
     }
 }
 
-static void name_hosts(struct cluster *cluster, const struct launch_hosts *hosts)
+static void name_hosts(struct job_map *map, const struct launch_hosts *hosts)
 {
-    for (int node = 0; node < cluster->node_count; node++) {
-        char *name = cluster->host[node];
-        snprintf(name, sizeof(cluster->host[0]), "%s", hosts->host[node].name);
-        if (cluster->judge_node < 0 && launch_is_this_host(name))
-            cluster->judge_node = node;
+    for (int node = 0; node < map->node_count; node++) {
+        char *name = map->host[node];
+        snprintf(name, sizeof(map->host[0]), "%s", hosts->host[node].name);
+        if (map->coordinator_node < 0 && launch_is_this_host(name))
+            map->coordinator_node = node;
     }
-    gethostname(cluster->judge_host, sizeof(cluster->judge_host) - 1);
+    gethostname(map->coordinator_host, sizeof(map->coordinator_host) - 1);
 }
 
 static int refuse(const char *text)
@@ -84,7 +84,7 @@ static int used_count(const int *share, int count)
     return count;
 }
 
-int launch_place(const struct launch_options *options, struct cluster *cluster, bool *is_needed)
+int launch_place(const struct launch_options *options, struct job_map *map, bool *is_needed)
 {
     const struct launch_hosts *hosts = options->hosts;
     int size = options->size > 0 ? options->size : places_of(hosts);
@@ -99,15 +99,15 @@ int launch_place(const struct launch_options *options, struct cluster *cluster, 
                  places_of(hosts));
         return refuse(text);
     }
-    int result = cluster_open(cluster, size, used_count(share, hosts->count));
+    int result = job_map_open(map, size, used_count(share, hosts->count));
     if (result == 0) {
-        deal(cluster, hosts->cyclic, share);
-        name_hosts(cluster, hosts);
-        result = cluster_make_identity(&cluster->job_id, cluster->secret);
+        deal(map, hosts->cyclic, share);
+        name_hosts(map, hosts);
+        result = job_identity_make(&map->job_id, map->secret);
     }
     free(share);
     if (result < 0)
         return refuse(rh_error_text());
-    *is_needed = cluster->node_count > 1 || cluster->judge_node < 0;
+    *is_needed = map->node_count > 1 || map->coordinator_node < 0;
     return 0;
 }

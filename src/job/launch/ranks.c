@@ -141,8 +141,8 @@ void launch_ranks_signal(struct launcher *launcher, int signal)
 void launch_ranks_end(struct launcher *launcher, int signal, int status)
 {
     launch_ranks_signal(launcher, signal);
-    if (launcher->cluster && !launch_is_node(launcher))
-        manager_end_others(launcher->manager, signal);
+    if (launcher->map && !launch_is_node(launcher))
+        manager_others_end(launcher->manager, signal);
     if (launcher->is_ending)
         return;
     launcher->is_ending = true;

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/settings.h"
-#include "job/cluster.h"
 #include "job/job_layer.h"
+#include "job/job_map.h"
 #include "job/manager/state.h"
 #include "job/mesh/mesh.h"
 #include "nic/nic_layer.h"
@@ -24,8 +24,8 @@ _Static_assert(PROTOCOL_CARD_MAX <= MESH_DATA_MAX, "a card fits a frame");
 
 bool manager_is_local(const struct manager *manager, int rank)
 {
-    const struct cluster *cluster = manager->cluster;
-    return !cluster || cluster_seat_of(cluster, cluster->node_of[rank]) == cluster->seat;
+    const struct job_map *map = manager->map;
+    return !map || job_map_seat_of(map, map->node_of[rank]) == map->seat;
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */
@@ -59,8 +59,8 @@ static void all_are_there(void *context)
 {
     struct manager *manager = context;
     struct roster_node *nodes = roster_nodes(manager->memory.roster);
-    for (int node = 0; node < manager->cluster->node_count; node++) {
-        const char *address = mesh_address(manager->mesh, cluster_seat_of(manager->cluster, node));
+    for (int node = 0; node < manager->map->node_count; node++) {
+        const char *address = mesh_address(manager->mesh, job_map_seat_of(manager->map, node));
         snprintf(nodes[node].address, sizeof(nodes[node].address), "%s", address);
     }
     add_event(manager, MANAGER_READY);
@@ -79,12 +79,12 @@ static void end_told(struct manager *manager, const struct mesh_frame *frame)
 {
     struct rank_end end = {.status = frame->value[0], .signal = frame->value[1]};
     end.state = end.status || end.signal ? RH_PEER_DIED : RH_PEER_LEFT;
-    manager_set_end(manager, frame->seat, end);
+    manager_end_set(manager, frame->seat, end);
     struct manager_event *event = add_event(manager, MANAGER_RANK_ENDED);
     if (!event)
         return;
     event->rank = frame->seat;
-    event->node = manager->cluster->node_of[frame->seat];
+    event->node = manager->map->node_of[frame->seat];
     event->status = end.status;
     event->signal = end.signal;
     event->pid = frame->value[2];
@@ -93,7 +93,7 @@ static void end_told(struct manager *manager, const struct mesh_frame *frame)
 static void frame_arrived(void *context, int seat, const struct mesh_frame *frame)
 {
     struct manager *manager = context;
-    const struct cluster *cluster = manager->cluster;
+    const struct job_map *map = manager->map;
     int rank = frame->seat;
     if (frame->kind == HOST_END) {
         struct manager_event *event = seat == 0 ? add_event(manager, MANAGER_END) : NULL;
@@ -105,15 +105,14 @@ static void frame_arrived(void *context, int seat, const struct mesh_frame *fram
         manager_query_answer(manager, seat, frame->value[0]);
         return;
     }
-    if (rank < 0 || rank >= manager->size ||
-        cluster_seat_of(cluster, cluster->node_of[rank]) != seat)
+    if (rank < 0 || rank >= manager->size || job_map_seat_of(map, map->node_of[rank]) != seat)
         return; /* nobody speaks for another's ranks */
     if (frame->kind == HOST_STATE)
         state_told(manager, rank, frame->value[0]);
     else if (frame->kind == HOST_ENDED)
         end_told(manager, frame);
     else if (frame->kind == HOST_CARD)
-        manager_keep_card(&manager->members[rank], frame->data, frame->length);
+        manager_card_keep(&manager->members[rank], frame->data, frame->length);
     else if (frame->kind == HOST_WAITS)
         manager_query_told(manager, frame);
 }
@@ -123,16 +122,16 @@ static void end_ranks_of(struct manager *manager, int node, int status)
 {
     struct rank_end end = {.state = RH_PEER_DIED, .status = status};
     for (int rank = 0; rank < manager->size; rank++) {
-        if (manager->cluster->node_of[rank] == node &&
+        if (manager->map->node_of[rank] == node &&
             roster_state(manager->memory.roster, rank) < RH_PEER_LEFT)
-            manager_set_end(manager, rank, end);
+            manager_end_set(manager, rank, end);
     }
 }
 
 static void host_left(void *context, int seat, int status)
 {
     struct manager *manager = context;
-    int node = cluster_node_of(manager->cluster, seat);
+    int node = job_map_node_of(manager->map, seat);
     end_ranks_of(manager, node, status ? status : ROSTER_END_UNKNOWN);
     struct manager_event *event = add_event(manager, MANAGER_HOST_DONE);
     if (event) {
@@ -144,7 +143,7 @@ static void host_left(void *context, int seat, int status)
 static void host_lost(void *context, int seat, const char *why)
 {
     struct manager *manager = context;
-    int node = cluster_node_of(manager->cluster, seat);
+    int node = job_map_node_of(manager->map, seat);
     end_ranks_of(manager, node, ROSTER_END_HOST);
     struct manager_event *event = add_event(manager, MANAGER_HOST_LOST);
     if (event) {
@@ -156,8 +155,8 @@ static void host_lost(void *context, int seat, const char *why)
 static void we_are_cut(void *context, const char *why)
 {
     struct manager *manager = context;
-    for (int node = 0; node < manager->cluster->node_count; node++) {
-        if (cluster_seat_of(manager->cluster, node) != manager->cluster->seat)
+    for (int node = 0; node < manager->map->node_count; node++) {
+        if (job_map_seat_of(manager->map, node) != manager->map->seat)
             end_ranks_of(manager, node, ROSTER_END_HOST);
     }
     struct manager_event *event = add_event(manager, MANAGER_CUT);
@@ -169,10 +168,10 @@ static void stranger_refused(void *context, uint32_t refused)
 {
     struct manager *manager = context;
     (void)refused;
-    manager_count_refused(manager);
+    manager_refused_count(manager);
 }
 
-static void judge_pauses(void *context, bool yes)
+static void coordinator_pauses(void *context, bool yes)
 {
     add_event(context, yes ? MANAGER_PAUSE : MANAGER_RESUME);
 }
@@ -180,12 +179,12 @@ static void judge_pauses(void *context, bool yes)
 static const char *host_name(void *context, int seat)
 {
     const struct manager *manager = context;
-    return cluster_host_name(manager->cluster, seat);
+    return job_map_host_name(manager->map, seat);
 }
 
 /* ---- What we say ---------------------------------------------------------------------------- */
 
-void manager_tell_state(struct manager *manager, int rank)
+void manager_state_tell(struct manager *manager, int rank)
 {
     struct mesh_frame frame = {.kind = HOST_STATE, .seat = rank};
     if (!manager->mesh)
@@ -194,7 +193,7 @@ void manager_tell_state(struct manager *manager, int rank)
     mesh_send_all(manager->mesh, &frame);
 }
 
-void manager_tell_end(struct manager *manager, int rank, int status, int signal)
+void manager_end_tell(struct manager *manager, int rank, int status, int signal)
 {
     if (!manager->mesh)
         return;
@@ -204,7 +203,7 @@ void manager_tell_end(struct manager *manager, int rank, int status, int signal)
     mesh_send_all(manager->mesh, &frame);
 }
 
-void manager_tell_card(struct manager *manager, int rank)
+void manager_card_tell(struct manager *manager, int rank)
 {
     const struct member *member = &manager->members[rank];
     struct mesh_frame frame = {.kind = HOST_CARD, .seat = rank};
@@ -215,7 +214,7 @@ void manager_tell_card(struct manager *manager, int rank)
     mesh_send_all(manager->mesh, &frame);
 }
 
-int manager_keep_card(struct member *member, const uint8_t *card, size_t length)
+int manager_card_keep(struct member *member, const uint8_t *card, size_t length)
 {
     if (member->card)
         return error_set(RH_EEXIST, ERROR_NO_RANK, "this member has given its card already");
@@ -229,19 +228,19 @@ int manager_keep_card(struct member *member, const uint8_t *card, size_t length)
     return 0;
 }
 
-void manager_end_others(struct manager *manager, int signal)
+void manager_others_end(struct manager *manager, int signal)
 {
     struct mesh_frame frame = {.kind = HOST_END, .value = {signal}};
     if (manager->mesh)
         mesh_send_all(manager->mesh, &frame);
 }
 
-void manager_drop_host(struct manager *manager, int node, const char *why)
+void manager_host_drop(struct manager *manager, int node, const char *why)
 {
-    mesh_drop(manager->mesh, cluster_seat_of(manager->cluster, node), why);
+    mesh_drop(manager->mesh, job_map_seat_of(manager->map, node), why);
 }
 
-void manager_pause_others(struct manager *manager, bool yes)
+void manager_others_pause(struct manager *manager, bool yes)
 {
     if (manager->mesh)
         mesh_pause(manager->mesh, yes);
@@ -265,32 +264,32 @@ const struct address_list *manager_addresses(const struct manager *manager)
 
 /* ---- Life cycle ----------------------------------------------------------------------------- */
 
-static void fill_roster(struct roster *roster, const struct cluster *cluster)
+static void fill_roster(struct roster *roster, const struct job_map *map)
 {
-    roster->node_count = (uint32_t)cluster->node_count;
-    roster->own_node = cluster_node_of(cluster, cluster->seat);
-    for (int rank = 0; rank < cluster->size; rank++)
-        roster->peer[rank].node = cluster->node_of[rank];
-    for (int node = 0; node < cluster->node_count; node++)
-        memcpy(roster_nodes(roster)[node].host, cluster->host[node], sizeof(cluster->host[0]));
+    roster->node_count = (uint32_t)map->node_count;
+    roster->own_node = job_map_node_of(map, map->seat);
+    for (int rank = 0; rank < map->size; rank++)
+        roster->peer[rank].node = map->node_of[rank];
+    for (int node = 0; node < map->node_count; node++)
+        memcpy(roster_nodes(roster)[node].host, map->host[node], sizeof(map->host[0]));
 }
 
 int manager_hosts_open(struct manager *manager, const struct manager_options *options)
 {
-    const struct cluster *cluster = options->cluster;
-    if (!cluster)
+    const struct job_map *map = options->map;
+    if (!map)
         return 0;
-    fill_roster(manager->memory.roster, cluster);
-    if (cluster_seat_count(cluster) == 1) {
+    fill_roster(manager->memory.roster, map);
+    if (job_map_seat_count(map) == 1) {
         add_event(manager, MANAGER_READY);
         return 0;
     }
     struct mesh_options mesh_options = {
-        .seat = cluster->seat,
-        .seat_count = cluster_seat_count(cluster),
-        .job_id = cluster->job_id,
-        .secret = cluster->secret,
-        .judge = options->judge,
+        .seat = map->seat,
+        .seat_count = job_map_seat_count(map),
+        .job_id = map->job_id,
+        .secret = map->secret,
+        .coordinator = options->coordinator,
         .interface = setting_text(options->settings, SETTING_INTERFACE),
         .ports = setting_text(options->settings, SETTING_PORTS),
         .silence_ns = (int64_t)setting_number(options->settings, SETTING_HOST_TIMEOUT),
@@ -302,7 +301,7 @@ int manager_hosts_open(struct manager *manager, const struct manager_options *op
                   .lost = host_lost,
                   .cut = we_are_cut,
                   .refused = stranger_refused,
-                  .paused = judge_pauses,
+                  .paused = coordinator_pauses,
                   .host = host_name},
     };
     int result = mesh_create(&manager->mesh, &mesh_options);

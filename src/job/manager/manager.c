@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/manager/state.h"
 #include "job/mesh/mesh.h"
 
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIZE_MOST  65536
+#define RANKS_MAX  65536
 #define LAST_WORDS 64
 
 static void close_once(int *fd)
@@ -48,7 +48,7 @@ static void stop_watching(struct manager *manager, int *fd)
     close_once(fd);
 }
 
-void manager_watch_process(struct manager *manager, int rank, int pid)
+void manager_member_watch(struct manager *manager, int rank, int pid)
 {
     struct member *member = &manager->members[rank];
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_PROCESS + (uint64_t)rank};
@@ -113,7 +113,7 @@ void manager_refuse_all(struct manager *manager, const char *why)
     snprintf(manager->refusal, sizeof(manager->refusal), "%s", why);
 }
 
-void manager_count_refused(struct manager *manager)
+void manager_refused_count(struct manager *manager)
 {
     atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
 }
@@ -121,11 +121,11 @@ void manager_count_refused(struct manager *manager)
 /* Several hosts agree on it beforehand. */
 static int take_identity(struct manager *manager, uint64_t *job_id)
 {
-    const struct cluster *cluster = manager->cluster;
-    if (!cluster)
-        return cluster_make_identity(job_id, manager->secret);
-    *job_id = cluster->job_id;
-    cluster_member_secret(cluster->secret, manager->secret);
+    const struct job_map *map = manager->map;
+    if (!map)
+        return job_identity_make(job_id, manager->secret);
+    *job_id = map->job_id;
+    job_member_secret(map->secret, manager->secret);
     return 0;
 }
 
@@ -153,9 +153,9 @@ static int populate(struct manager *manager, const struct manager_options *optio
 
 int manager_create(struct manager **manager, const struct manager_options *options)
 {
-    if (options->size < 1 || options->size > SIZE_MOST)
+    if (options->size < 1 || options->size > RANKS_MAX)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "a job has 1 to %d processes, not %d",
-                         SIZE_MOST, options->size);
+                         RANKS_MAX, options->size);
     struct manager *made = calloc(1, sizeof(*made));
     struct member *members = calloc((size_t)options->size, sizeof(*members));
     if (!made || !members) {
@@ -165,12 +165,13 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     }
     made->size = options->size;
     made->members = members;
-    made->cluster = options->cluster;
+    made->map = options->map;
     made->adopts = options->adopts;
     made->common_fd = -1;
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     for (int rank = 0; rank < options->size; rank++)
-        members[rank] = (struct member){.fd = -1, .child_fd = -1, .agent_fd = -1, .process_fd = -1};
+        members[rank] = (struct member){
+            .fd = -1, .child_fd = -1, .service_fd = -1, .process_fd = -1};
     made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     int result = made->poll_fd < 0
                      ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
@@ -190,7 +191,7 @@ void manager_destroy(struct manager *manager)
         return;
     for (int rank = 0; rank < manager->size; rank++) {
         struct member *member = &manager->members[rank];
-        manager_drop_offers(member);
+        manager_offers_drop(member);
         free(member->offers);
         free(member->card);
         close_once(&member->fd);
@@ -224,7 +225,7 @@ void manager_member_started(struct manager *manager, int rank, int pid)
         member->child_fd = -1; /* a rank that is a thread of ours: the socket is now its own */
 }
 
-void manager_set_end(struct manager *manager, int rank, struct rank_end end)
+void manager_end_set(struct manager *manager, int rank, struct rank_end end)
 {
     ASSERT((unsigned)rank < (unsigned)manager->size);
     ASSERT(end.state == RH_PEER_LEFT || end.state == RH_PEER_DIED);
@@ -246,9 +247,9 @@ void manager_member_ended(struct manager *manager, int rank, int status, int sig
 {
     struct rank_end end = {.status = status, .signal = signal};
     end.state = signal != 0 || status != 0 ? RH_PEER_DIED : RH_PEER_LEFT;
-    manager_drop_offers(&manager->members[rank]);
-    manager_set_end(manager, rank, end);
-    manager_tell_end(manager, rank, status, signal);
+    manager_offers_drop(&manager->members[rank]);
+    manager_end_set(manager, rank, end);
+    manager_end_tell(manager, rank, status, signal);
 }
 
 /* The member's socket is closed, or its process has ended. Of our own child the launcher will tell

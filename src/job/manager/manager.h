@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 struct address_list;
-struct cluster;
+struct job_map;
 struct manager;
 struct settings;
 
@@ -26,8 +26,8 @@ struct manager_options {
     bool survive;
     /* For a job of several hosts, else NULL. All outlive the manager. Only ranks of our own node
      * are members here; of the others the roster tells. */
-    const struct cluster *cluster;
-    const struct address_list *judge; /* where the first task manager listens; NULL: it is us */
+    const struct job_map *map;
+    const struct address_list *coordinator; /* where seat 0 listens; NULL: it is us */
     const struct settings *settings;
     bool adopts; /* members are not started with a socket, but come by manager_adopt() */
 };
@@ -66,7 +66,7 @@ int manager_member_count(const struct manager *manager);
 void manager_refuse_all(struct manager *manager, const char *why);
 
 /* Somebody has come who is no member. */
-void manager_count_refused(struct manager *manager);
+void manager_refused_count(struct manager *manager);
 
 /* ---- Several hosts: what the launcher has to know and to say -------------------------------- */
 
@@ -96,13 +96,13 @@ bool manager_next_event(struct manager *manager, struct manager_event *event);
 const struct address_list *manager_addresses(const struct manager *manager);
 
 /* The first launcher: all other hosts are to end their ranks. */
-void manager_end_others(struct manager *manager, int signal);
+void manager_others_end(struct manager *manager, int signal);
 
 /* The first launcher: that host cannot be used any more. */
-void manager_drop_host(struct manager *manager, int node, const char *why);
+void manager_host_drop(struct manager *manager, int node, const char *why);
 
 /* The first launcher is about to be stopped, or is back. */
-void manager_pause_others(struct manager *manager, bool yes);
+void manager_others_pause(struct manager *manager, bool yes);
 
 /* Say goodbye to the other hosts; ours has finished, with that status. May wait half a second. */
 void manager_leave(struct manager *manager, int status);

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/manager/state.h"
 #include "watch/diagnosis.h"
 
@@ -31,7 +31,7 @@ int manager_query_open(struct manager *manager)
 {
     struct manager_query *query = &manager->query;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_QUERY};
-    query->offset_ns = calloc((size_t)manager->cluster->node_count, sizeof(query->offset_ns[0]));
+    query->offset_ns = calloc((size_t)manager->map->node_count, sizeof(query->offset_ns[0]));
     if (!query->offset_ns || pipe2(query->fd, O_CLOEXEC | O_NONBLOCK) < 0 ||
         epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, query->fd[0], &event) < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor left to be asked by: %s",
@@ -128,7 +128,7 @@ static void put_wait(struct board_wait *wait, const struct board_wait *told, int
 /* The clocks' difference is taken once, so that a wait begins at the same time in every round. */
 static int64_t offset_of(struct manager *manager, int rank, int64_t their_now_ns)
 {
-    int64_t *offset_ns = &manager->query.offset_ns[manager->cluster->node_of[rank]];
+    int64_t *offset_ns = &manager->query.offset_ns[manager->map->node_of[rank]];
     if (*offset_ns == 0)
         *offset_ns = clock_now_ns() - their_now_ns;
     return *offset_ns;

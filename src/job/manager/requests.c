@@ -85,9 +85,9 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
         atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
     share_cores(manager, message->sender_pid);
-    manager_watch_process(manager, rank, message->sender_pid);
+    manager_member_watch(manager, rank, message->sender_pid);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
-    manager_tell_state(manager, rank);
+    manager_state_tell(manager, rank);
 }
 
 static void common(struct manager *manager, const struct request *request, struct answer *answer)
@@ -188,43 +188,43 @@ static void fetch(struct manager *manager, const struct request *request, struct
         give(answer, fd, true);
 }
 
-static void agent_line(struct member *member, struct answer *answer)
+static void service_line(struct member *member, struct answer *answer)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        refuse(answer, RH_ENOSPACE, "cannot make an agent line: %s", strerror(errno));
+        refuse(answer, RH_ENOSPACE, "cannot make a service line: %s", strerror(errno));
     } else {
-        if (member->agent_fd >= 0)
-            close(member->agent_fd);
-        member->agent_fd = pair[0];
+        if (member->service_fd >= 0)
+            close(member->service_fd);
+        member->service_fd = pair[0];
         give(answer, pair[1], true);
     }
 }
 
-static void agent_connect(struct manager *manager, int caller, const struct request *request,
-                          struct answer *answer)
+static void service_connect(struct manager *manager, int caller, const struct request *request,
+                            struct answer *answer)
 {
     int pair[2];
     if (!rank_is_valid(manager, request, answer))
         return;
     struct member *owner = &manager->members[request->rank];
-    if (owner->agent_fd < 0) {
-        refuse(answer, RH_EUNSUP, "rank %d runs no agent", request->rank);
+    if (owner->service_fd < 0) {
+        refuse(answer, RH_EUNSUP, "rank %d runs no service thread", request->rank);
         return;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         refuse(answer, RH_ENOSPACE, "cannot make a connection: %s", strerror(errno));
         return;
     }
-    struct agent_caller who = {.rank = caller};
+    struct service_caller who = {.rank = caller};
     struct descriptor_message message = {
         .data = &who, .length = sizeof(who), .fd = {pair[0]}, .fd_count = 1};
-    int result = descriptor_send(owner->agent_fd, &message, MSG_DONTWAIT);
+    int result = descriptor_send(owner->service_fd, &message, MSG_DONTWAIT);
     close(pair[0]);
     if (result < 0) {
         close(pair[1]);
-        refuse(answer, RH_EAGAIN, "the agent of rank %d does not answer: %s", request->rank,
-               strerror(-result));
+        refuse(answer, RH_EAGAIN, "the service thread of rank %d does not answer: %s",
+               request->rank, strerror(-result));
         return;
     }
     give(answer, pair[1], true);
@@ -238,11 +238,11 @@ static void card_put(struct manager *manager, int rank, const struct request *re
                (unsigned long long)request->length, sizeof(request->card));
         return;
     }
-    int result = manager_keep_card(&manager->members[rank], request->card, request->length);
+    int result = manager_card_keep(&manager->members[rank], request->card, request->length);
     if (result < 0)
         refuse(answer, result, "%s", rh_error_text());
     else
-        manager_tell_card(manager, rank);
+        manager_card_tell(manager, rank);
 }
 
 static void card_get(struct manager *manager, const struct request *request, struct answer *answer)
@@ -261,20 +261,20 @@ static void card_get(struct manager *manager, const struct request *request, str
 static void leave(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
-    manager_drop_offers(member);
+    manager_offers_drop(member);
     member->has_left = true;
     atomic_store_explicit(&manager->memory.roster->peer[rank].state, RH_PEER_LEFT,
                           memory_order_release);
-    manager_tell_state(manager, rank);
+    manager_state_tell(manager, rank);
 }
 
-void manager_drop_offers(struct member *member)
+void manager_offers_drop(struct member *member)
 {
     while (member->offer_count > 0)
         close(member->offers[--member->offer_count].fd);
-    if (member->agent_fd >= 0)
-        close(member->agent_fd);
-    member->agent_fd = -1;
+    if (member->service_fd >= 0)
+        close(member->service_fd);
+    member->service_fd = -1;
 }
 
 void manager_answer(struct manager *manager, int rank, const struct request *request,
@@ -308,11 +308,11 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
     case REQUEST_FETCH:
         fetch(manager, request, answer);
         break;
-    case REQUEST_AGENT_LINE:
-        agent_line(member, answer);
+    case REQUEST_SERVICE_LINE:
+        service_line(member, answer);
         break;
-    case REQUEST_AGENT_CONNECT:
-        agent_connect(manager, rank, request, answer);
+    case REQUEST_SERVICE_CONNECT:
+        service_connect(manager, rank, request, answer);
         break;
     case REQUEST_CARD_PUT:
         card_put(manager, rank, request, answer);

@@ -23,7 +23,7 @@ struct offer {
 struct member {
     int fd;         /* our end */
     int child_fd;   /* its end, until its process has it */
-    int agent_fd;   /* our end of its agent line, or -1 */
+    int service_fd; /* our end of its service line, or -1 */
     int process_fd; /* a pidfd, where the launcher would not tell us that it ended, or -1 */
     int started_pid;
     bool has_come; /* adopted: once */
@@ -59,7 +59,7 @@ struct manager {
     uint8_t secret[32]; /* the members' */
     struct job_memory memory;
     struct member *members;
-    const struct cluster *cluster; /* NULL, as is the mesh, in a job of one host */
+    const struct job_map *map; /* NULL, as is the mesh, in a job of one host */
     struct mesh *mesh;
     struct manager_events events;
     struct manager_query query;
@@ -80,23 +80,23 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
                     const struct descriptor_message *message, struct answer *answer);
 
 /* A member has joined: be told when its process ends, even if somebody else holds its socket. */
-void manager_watch_process(struct manager *manager, int rank, int pid);
+void manager_member_watch(struct manager *manager, int rank, int pid);
 
 /* Write into the roster how a rank ended. Nobody is told twice that it died. */
 struct rank_end {
     enum rh_peer_state state; /* RH_PEER_LEFT or RH_PEER_DIED */
     int status, signal;
 };
-void manager_set_end(struct manager *manager, int rank, struct rank_end end);
+void manager_end_set(struct manager *manager, int rank, struct rank_end end);
 
 /* ---- hosts.c: the other hosts. All do nothing in a job of one. ----------------------- */
 
 bool manager_is_local(const struct manager *manager, int rank);
 int manager_hosts_open(struct manager *manager, const struct manager_options *options);
 void manager_hosts_close(struct manager *manager);
-void manager_tell_state(struct manager *manager, int rank);
-void manager_tell_end(struct manager *manager, int rank, int status, int signal);
-void manager_tell_card(struct manager *manager, int rank);
+void manager_state_tell(struct manager *manager, int rank);
+void manager_end_tell(struct manager *manager, int rank, int status, int signal);
+void manager_card_tell(struct manager *manager, int rank);
 
 /* ---- query.c ------------------------------------------------------------------------ */
 
@@ -118,9 +118,9 @@ void manager_query_answer(struct manager *manager, int seat, int32_t round);
 void manager_query_told(struct manager *manager, const struct mesh_frame *frame);
 
 /* Keep a card. RH_ENOSPACE, RH_EEXIST. */
-int manager_keep_card(struct member *member, const uint8_t *card, size_t length);
+int manager_card_keep(struct member *member, const uint8_t *card, size_t length);
 
 /* The member's process is gone: nothing it offered is handed out any more. */
-void manager_drop_offers(struct member *member);
+void manager_offers_drop(struct member *member);
 
 #endif

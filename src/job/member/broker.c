@@ -233,15 +233,15 @@ static int broker_fetch(void *context, int rank, rh_sid sid, int *fd)
     return ask_for_descriptor(context, request, fd);
 }
 
-static int broker_agent_line(void *context, int *fd)
+static int broker_service_line(void *context, int *fd)
 {
-    struct request request = {.kind = REQUEST_AGENT_LINE};
+    struct request request = {.kind = REQUEST_SERVICE_LINE};
     return ask_for_descriptor(context, request, fd);
 }
 
-static int broker_agent_connect(void *context, int rank, int *fd)
+static int broker_service_connect(void *context, int rank, int *fd)
 {
-    struct request request = {.kind = REQUEST_AGENT_CONNECT, .rank = rank};
+    struct request request = {.kind = REQUEST_SERVICE_CONNECT, .rank = rank};
     return ask_for_descriptor(context, request, fd);
 }
 
@@ -279,6 +279,6 @@ void job_broker_fill(struct rh_job *job)
                                       .publish = broker_publish,
                                       .withdraw = broker_withdraw,
                                       .fetch = broker_fetch,
-                                      .agent_line = broker_agent_line,
-                                      .agent_connect = broker_agent_connect};
+                                      .service_line = broker_service_line,
+                                      .service_connect = broker_service_connect};
 }

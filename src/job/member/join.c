@@ -3,7 +3,7 @@
  * Joining and leaving a job, and what a member may ask about it.
  */
 #include "base/error.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/member/exchange.h"
 #include "job/member/join_started.h"
 
@@ -32,7 +32,7 @@ static int join_alone(struct rh_job *job)
     snprintf(roster->command, sizeof(roster->command), "%s", program_invocation_short_name);
     atomic_store(&roster->peer[0].pid, getpid());
     atomic_store(&roster->peer[0].state, RH_PEER_JOINED);
-    job->world.size = 1;
+    job->nic_job.size = 1;
     return 0;
 }
 
@@ -72,11 +72,11 @@ static int join_manager(struct rh_job *job, int fd)
         close(hello.fd[1]);
         return result;
     }
-    job->world.rank = reply->rank;
-    job->world.size = reply->size;
-    memcpy(job->world.secret, reply->secret, sizeof(job->world.secret));
+    job->nic_job.rank = reply->rank;
+    job->nic_job.size = reply->size;
+    memcpy(job->nic_job.secret, reply->secret, sizeof(job->nic_job.secret));
     job_broker_fill(job);
-    job->world.broker = &job->broker;
+    job->nic_job.broker = &job->broker;
     /* Where Yama restricts ptrace, this lets the launcher's other children reach attached memory;
      * elsewhere it has no effect. */
     prctl(PR_SET_PTRACER, job->memory.roster->launcher_pid, 0, 0, 0);
@@ -104,18 +104,18 @@ static int join_otherwise(struct rh_job *job)
     return result;
 }
 
-/* The world is known but for its counters. */
+/* The NIC's job is known but for its counters. */
 static void watch_job(struct rh_job *job, struct board_rank *boards)
 {
-    struct nic_world *world = &job->world;
-    world->watch = (struct watch_job){
-        .rank = world->rank,
+    struct nic_job *nic_job = &job->nic_job;
+    nic_job->watch = (struct watch_job){
+        .rank = nic_job->rank,
         .stuck_ns = (int64_t)setting_number(&job->settings, SETTING_STUCK),
-        .roster = world->roster,
-        .board = &boards[world->rank],
+        .roster = nic_job->roster,
+        .board = &boards[nic_job->rank],
         .boards = boards};
-    job->counters = &boards[world->rank].counters;
-    world->counters = job->counters;
+    job->counters = &boards[nic_job->rank].counters;
+    nic_job->counters = job->counters;
 }
 
 static int settle(struct rh_job *job, const struct rh_join_options *options)
@@ -130,17 +130,17 @@ static int settle(struct rh_job *job, const struct rh_join_options *options)
     result = fd > 0 ? join_manager(job, fd) : join_otherwise(job);
     if (result < 0)
         return result;
-    if (job->world.rank == 0 && setting_number(&job->settings, SETTING_MANAGER_FD) == 0)
+    if (job->nic_job.rank == 0 && setting_number(&job->settings, SETTING_MANAGER_FD) == 0)
         settings_warn(environ);
-    job->world.roster = job->memory.roster;
-    job->world.job_id = job->memory.roster->job_id;
-    job->world.settings = &job->settings;
+    job->nic_job.roster = job->memory.roster;
+    job->nic_job.job_id = job->memory.roster->job_id;
+    job->nic_job.settings = &job->settings;
     watch_job(job, job->memory.board);
     const char *nic = options && options->nic
                           ? options->nic
                           : nic_choice(&job->settings, job->memory.roster->node_count);
     snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
-    return nic_open(&job->nic, nic, &job->world);
+    return nic_open(&job->nic, nic, &job->nic_job);
 }
 
 static void say_goodbye(struct rh_job *job)
@@ -154,7 +154,7 @@ static void job_free(struct rh_job *job)
 {
     job_memory_release(&job->memory);
     line_close(&job->line);
-    explicit_bzero(job->world.secret, sizeof(job->world.secret));
+    explicit_bzero(job->nic_job.secret, sizeof(job->nic_job.secret));
     free(job);
 }
 
@@ -178,7 +178,7 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
     return 0;
 }
 
-int job_take_place(struct rh_job **job, const struct job_place *place)
+int job_place_take(struct rh_job **job, const struct job_place *place)
 {
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
@@ -186,7 +186,7 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
     made->settings = *place->settings;
     made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
-    made->world = (struct nic_world){.rank = place->rank,
+    made->nic_job = (struct nic_job){.rank = place->rank,
                                      .size = place->size,
                                      .job_id = place->job_id,
                                      .roster = place->roster,
@@ -195,7 +195,7 @@ int job_take_place(struct rh_job **job, const struct job_place *place)
     watch_job(made, place->boards);
     line_open(&made->line, -1);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", place->nic);
-    int result = nic_open(&made->nic, made->nic_name, &made->world);
+    int result = nic_open(&made->nic, made->nic_name, &made->nic_job);
     if (result < 0) {
         job_free(made);
         return result;
@@ -218,31 +218,31 @@ int rh_leave(struct rh_job *job)
 
 int rh_rank(const struct rh_job *job)
 {
-    return job->world.rank;
+    return job->nic_job.rank;
 }
 
 int rh_size(const struct rh_job *job)
 {
-    return job->world.size;
+    return job->nic_job.size;
 }
 
 static int check_rank(const struct rh_job *job, int rank)
 {
-    if (rank >= 0 && rank < job->world.size)
+    if (rank >= 0 && rank < job->nic_job.size)
         return 0;
     return error_set(RH_EINVALID, ERROR_NO_RANK, "rank %d is outside the job of %d", rank,
-                     job->world.size);
+                     job->nic_job.size);
 }
 
 int rh_node(const struct rh_job *job, int rank)
 {
     int result = check_rank(job, rank);
-    return result < 0 ? result : job->world.roster->peer[rank].node;
+    return result < 0 ? result : job->nic_job.roster->peer[rank].node;
 }
 
 uint64_t rh_job_id(const struct rh_job *job)
 {
-    return job->world.job_id;
+    return job->nic_job.job_id;
 }
 
 int64_t rh_clock_ns(const struct rh_job *job)
@@ -258,12 +258,12 @@ const char *rh_nic_name(const struct rh_job *job)
 int rh_peer_state(const struct rh_job *job, int rank)
 {
     int result = check_rank(job, rank);
-    return result < 0 ? result : (int)roster_state(job->world.roster, rank);
+    return result < 0 ? result : (int)roster_state(job->nic_job.roster, rank);
 }
 
 int rh_deaths_acknowledge(struct rh_job *job)
 {
-    uint32_t deaths = atomic_load_explicit(&job->world.roster->death_count, memory_order_acquire);
-    atomic_store_explicit(&job->world.deaths_known, deaths, memory_order_relaxed);
+    uint32_t deaths = atomic_load_explicit(&job->nic_job.roster->death_count, memory_order_acquire);
+    atomic_store_explicit(&job->nic_job.deaths_known, deaths, memory_order_relaxed);
     return (int)deaths;
 }

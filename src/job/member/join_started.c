@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Joining a job that another launcher has started: the processes tell each other their hosts, the
- * lowest rank of each host starts the steward there, and all meet at the stewards. Two fences.
+ * lowest rank of each host starts the manager process there, and all meet at the manager processes.
+ * Two fences.
  *
- *   key            by            value
- *   rhinet-host    all           what tells this host from others, its name, the process
- *   rhinet-job     rank 0        number and secret of the job
- *   rhinet-socket  lowest ranks  name of the steward's socket
- *   rhinet-judge   rank 0        where the first steward listens
+ *   key                 by            value
+ *   rhinet-host         all           what tells this host from others, its name, the process
+ *   rhinet-job          rank 0        number and secret of the job
+ *   rhinet-socket       lowest ranks  name of the manager process's socket
+ *   rhinet-coordinator  rank 0        where the first manager process listens
  *
  * The secret is as safe as the launcher's key-value space: PMIx and PMI show it to the job's own
  * processes only, but what lies between their servers is theirs to protect.
@@ -16,8 +17,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "job/cluster.h"
-#include "job/member/steward_start.h"
+#include "job/job_map.h"
+#include "job/member/manager_process_start.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,7 @@
 struct meeting {
     struct starter *starter;
     const struct settings *settings;
-    struct cluster cluster;
+    struct job_map map;
     int node;   /* ours */
     int lowest; /* lowest rank of our host */
     int *pids;  /* of each rank, on its own host */
@@ -78,7 +79,7 @@ static int introduce(struct meeting *meeting)
         uint64_t job_id;
         uint8_t secret[32];
         char hex[2 * sizeof(secret) + 1];
-        result = cluster_make_identity(&job_id, secret);
+        result = job_identity_make(&job_id, secret);
         sodium_bin2hex(hex, sizeof(hex), secret, sizeof(secret));
         snprintf(text, sizeof(text), "%016" PRIx64 "%s", job_id, hex);
         if (result == 0)
@@ -90,15 +91,15 @@ static int introduce(struct meeting *meeting)
 static int read_job(struct meeting *meeting)
 {
     struct starter *starter = meeting->starter;
-    struct cluster *cluster = &meeting->cluster;
+    struct job_map *map = &meeting->map;
     char text[STARTER_VALUE_MAX];
     int result = starter->ops->get(starter, 0, "rhinet-job", text);
     if (result < 0)
         return result;
-    size_t length = strlen(text), expected = 16 + 2 * sizeof(cluster->secret);
-    bool is_good = length == expected && sscanf(text, "%16" SCNx64, &cluster->job_id) == 1 &&
-                   sodium_hex2bin(cluster->secret, sizeof(cluster->secret), text + 16, length - 16,
-                                  NULL, NULL, NULL) == 0;
+    size_t length = strlen(text), expected = 16 + 2 * sizeof(map->secret);
+    bool is_good = length == expected && sscanf(text, "%16" SCNx64, &map->job_id) == 1 &&
+                   sodium_hex2bin(map->secret, sizeof(map->secret), text + 16, length - 16, NULL,
+                                  NULL, NULL) == 0;
     explicit_bzero(text, sizeof(text)); /* nor is it shown: it may hold the secret all the same */
     if (!is_good)
         return error_set(RH_ECORRUPT, 0,
@@ -125,7 +126,7 @@ static int split_process(char *text, int *pid)
 static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
 {
     struct starter *starter = meeting->starter;
-    struct cluster *cluster = &meeting->cluster;
+    struct job_map *map = &meeting->map;
     int *first = calloc((size_t)starter->size, sizeof(first[0])); /* rank of each node */
     int node_count = 0;
     int result = first ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the hosts");
@@ -136,18 +137,18 @@ static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
             result = split_process(text[rank], &meeting->pids[rank]);
         while (result == 0 && node < node_count && strcmp(text[first[node]], text[rank]) != 0)
             node++;
-        if (node == CLUSTER_NODES_MAX)
-            result = error_set(RH_EINVALID, rank, "more than %d hosts", CLUSTER_NODES_MAX);
+        if (node == JOB_NODES_MAX)
+            result = error_set(RH_EINVALID, rank, "more than %d hosts", JOB_NODES_MAX);
         else if (node == node_count)
             first[node_count++] = rank;
-        cluster->node_of[rank] = node;
+        map->node_of[rank] = node;
     }
-    cluster->node_count = node_count;
+    map->node_count = node_count;
     for (int node = 0; node < node_count && result == 0; node++) {
         const char *slash = strchr(text[first[node]], '/');
-        snprintf(cluster->host[node], sizeof(cluster->host[0]), "%s", slash ? slash + 1 : "?");
+        snprintf(map->host[node], sizeof(map->host[0]), "%s", slash ? slash + 1 : "?");
     }
-    meeting->node = result == 0 ? cluster->node_of[starter->rank] : 0;
+    meeting->node = result == 0 ? map->node_of[starter->rank] : 0;
     meeting->lowest = result == 0 ? first[meeting->node] : 0;
     free(first);
     return result;
@@ -156,8 +157,7 @@ static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
 static int read_hosts(struct meeting *meeting)
 {
     int size = meeting->starter->size;
-    int result = cluster_open(&meeting->cluster, size,
-                              size < CLUSTER_NODES_MAX ? size : CLUSTER_NODES_MAX);
+    int result = job_map_open(&meeting->map, size, size < JOB_NODES_MAX ? size : JOB_NODES_MAX);
     if (result < 0)
         return result;
     char(*text)[STARTER_VALUE_MAX] = calloc((size_t)size, sizeof(text[0]));
@@ -168,26 +168,26 @@ static int read_hosts(struct meeting *meeting)
     }
     result = sort_hosts(meeting, text);
     free(text);
-    meeting->cluster.judge_node = 0;
-    meeting->cluster.seat = cluster_seat_of(&meeting->cluster, meeting->node);
+    meeting->map.coordinator_node = 0;
+    meeting->map.seat = job_map_seat_of(&meeting->map, meeting->node);
     return result < 0 ? result : read_job(meeting);
 }
 
-/* ---- The stewards --------------------------------------------------------------------------- */
+/* ---- The manager processes ------------------------------------------------------------------ */
 
-static int start_steward(struct meeting *meeting, const struct address_list *judge,
-                         struct address_list *addresses)
+static int start_manager_process(struct meeting *meeting, const struct address_list *coordinator,
+                                 struct address_list *addresses)
 {
-    struct steward_plan plan = {
-        .cluster = &meeting->cluster,
+    struct manager_process_plan plan = {
+        .map = &meeting->map,
         .settings = meeting->settings,
-        .judge = judge,
-        .nic = nic_choice(meeting->settings, (uint32_t)meeting->cluster.node_count),
+        .coordinator = coordinator,
+        .nic = nic_choice(meeting->settings, (uint32_t)meeting->map.node_count),
         .command = program_invocation_short_name,
         .pids = meeting->pids,
         .listen_fd = meeting->listen_fd,
     };
-    return steward_start(&plan, addresses);
+    return manager_process_start(&plan, addresses);
 }
 
 static void change_character(char *text, char from, char to)
@@ -198,40 +198,40 @@ static void change_character(char *text, char from, char to)
     }
 }
 
-/* The first host's steward must be there before the others are: they call it. */
-static int offer_steward(struct meeting *meeting)
+/* The first host's manager process must be there before the others are: they call it. */
+static int offer_manager_process(struct meeting *meeting)
 {
     struct starter *starter = meeting->starter;
     struct address_list addresses = {0};
-    char name[STEWARD_NAME_BYTES];
+    char name[MANAGER_PROCESS_NAME_BYTES];
     char text[STARTER_VALUE_MAX] = "-";
-    meeting->listen_fd = steward_listen(name);
+    meeting->listen_fd = manager_process_listen(name);
     if (meeting->listen_fd < 0)
         return meeting->listen_fd;
     int result = starter->ops->put(starter, "rhinet-socket", name);
     if (result < 0 || meeting->node != 0)
         return result;
-    result = start_steward(meeting, NULL, &addresses);
+    result = start_manager_process(meeting, NULL, &addresses);
     if (result < 0)
         return result;
-    if (meeting->cluster.node_count > 1)
+    if (meeting->map.node_count > 1)
         address_list_print(&addresses, text, sizeof(text));
     change_character(text, ' ', ',');
-    return starter->ops->put(starter, "rhinet-judge", text);
+    return starter->ops->put(starter, "rhinet-coordinator", text);
 }
 
-static int start_later_steward(struct meeting *meeting)
+static int start_later_manager_process(struct meeting *meeting)
 {
     struct starter *starter = meeting->starter;
-    struct address_list judge, unused;
+    struct address_list coordinator, unused;
     char text[STARTER_VALUE_MAX];
-    int result = starter->ops->get(starter, 0, "rhinet-judge", text);
+    int result = starter->ops->get(starter, 0, "rhinet-coordinator", text);
     if (result < 0)
         return result;
     change_character(text, ',', ' ');
-    if (!address_list_parse(&judge, text))
+    if (!address_list_parse(&coordinator, text))
         return error_set(RH_ECORRUPT, 0, "rank 0 says \"%s\" is its task manager's address", text);
-    return start_steward(meeting, &judge, &unused);
+    return start_manager_process(meeting, &coordinator, &unused);
 }
 
 static int meet(struct meeting *meeting, char name[STARTER_VALUE_MAX])
@@ -242,11 +242,11 @@ static int meet(struct meeting *meeting, char name[STARTER_VALUE_MAX])
         result = read_hosts(meeting);
     bool is_lowest = meeting->lowest == starter->rank;
     if (result == 0 && is_lowest)
-        result = offer_steward(meeting);
+        result = offer_manager_process(meeting);
     if (result == 0)
         result = starter->ops->fence(starter);
     if (result == 0 && is_lowest && meeting->node != 0)
-        result = start_later_steward(meeting);
+        result = start_later_manager_process(meeting);
     if (result == 0)
         result = starter->ops->get(starter, meeting->lowest, "rhinet-socket", name);
     return result;
@@ -260,8 +260,8 @@ int join_started(struct starter *starter, const struct settings *settings)
     if (meeting.listen_fd >= 0)
         close(meeting.listen_fd);
     if (result == 0)
-        result = steward_connect(name, &meeting.cluster, starter->rank);
-    cluster_close(&meeting.cluster);
+        result = manager_process_connect(name, &meeting.map, starter->rank);
+    job_map_close(&meeting.map);
     free(meeting.pids);
     return result;
 }

@@ -26,10 +26,11 @@ static void give_up(struct mesh *mesh, int seat)
         used += (size_t)snprintf(tried + used, sizeof(tried) - used, "%s%s port %u (%s)",
                                  i > 0 ? ", " : "", one->addresses.text[i], one->addresses.port,
                                  one->dial_error[i]);
-    judge_cut(mesh,
-              "cannot reach the task manager of host %s at %s; is the port open in the firewall? "
-              "RHINET_PORTS and RHINET_INTERFACE choose where it listens",
-              mesh->owner.host(mesh->owner.context, seat), tried);
+    coordinator_cut(
+        mesh,
+        "cannot reach the task manager of host %s at %s; is the port open in the firewall? "
+        "RHINET_PORTS and RHINET_INTERFACE choose where it listens",
+        mesh->owner.host(mesh->owner.context, seat), tried);
 }
 
 static void note_error(struct mesh_seat *one, int attempt, const char *why)
@@ -118,7 +119,7 @@ bool dial_is_skewed(struct mesh *mesh, const struct mesh_link *link)
              theirs->library, theirs->version, RHINET_VERSION, MESH_VERSION);
     link_close(mesh, (struct mesh_link *)link, text);
     if (link->is_caller)
-        judge_cut(mesh, "the task manager of host %s refuses us: %s",
-                  mesh->owner.host(mesh->owner.context, link->seat), text);
+        coordinator_cut(mesh, "the task manager of host %s refuses us: %s",
+                        mesh->owner.host(mesh->owner.context, link->seat), text);
     return true;
 }

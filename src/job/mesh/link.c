@@ -117,7 +117,7 @@ void link_close(struct mesh *mesh, struct mesh_link *link, const char *why)
         return;
     if (before == LINK_UP) {
         leave_seat(mesh, link);
-        judge_link_broke(mesh, link->seat, why);
+        coordinator_link_broke(mesh, link->seat, why);
     } else if (link->is_caller) {
         leave_seat(mesh, link);
         dial_failed(mesh, link, why);
@@ -269,7 +269,7 @@ static void got_proof(struct mesh *mesh, struct mesh_link *link)
         link_close(mesh, link, "it does not know the job's secret");
         return;
     }
-    seal_make_keys(&meeting, link->is_caller, &link->keys);
+    seal_keys_make(&meeting, link->is_caller, &link->keys);
     if (!link->is_caller) {
         seal_prove(&meeting, false, proof);
         put(mesh, link, proof, sizeof(proof));

@@ -55,8 +55,8 @@ static int populate(struct mesh *mesh, const struct mesh_options *options)
         return mesh->listen_fd;
     mesh->seats[mesh->seat].addresses = mesh->own;
     mesh->seats[mesh->seat].is_known = true;
-    if (options->judge) {
-        mesh->seats[0].addresses = *options->judge;
+    if (options->coordinator) {
+        mesh->seats[0].addresses = *options->coordinator;
         mesh->seats[0].is_known = true;
     }
     return open_descriptors(mesh);
@@ -119,7 +119,7 @@ void mesh_destroy(struct mesh *mesh)
             close(fds[i]);
     }
     free(mesh->seats);
-    free(mesh->complaints.one);
+    free(mesh->suspicions.one);
     explicit_bzero(mesh, sizeof(*mesh));
     free(mesh);
 }
@@ -137,7 +137,7 @@ static void tick(struct mesh *mesh)
             link_close(mesh, link, "it does not answer");
     }
     wireup_tick(mesh, now_ns);
-    judge_tick(mesh, now_ns);
+    coordinator_tick(mesh, now_ns);
     if (mesh->is_ready && mesh->tick_ns != mesh->beat_ns)
         set_timer(mesh, mesh->beat_ns);
 }

@@ -2,15 +2,16 @@
  *
  * The mesh: TCP links between the task managers of a job of several hosts, each to each.
  *
- * Every manager has a seat, a number. Seat 0, the judge, brings the others together and decides who
- * is out. The rules, so that no two managers ever disagree for long:
+ * Every manager has a seat, a number. Seat 0, the coordinator, brings the others together and
+ * decides who is out. The rules, so that no two managers ever disagree for long:
  *
- *  - A manager that hears nothing of the judge for the host time-out and a little more, or loses
- *    its link to it, is out: it must end its ranks.
- *  - Whom the judge does not hear for that time, or whose link breaks, is lost: the judge tells all
- *    the others, who cut their links to it, and the lost one, if that still hears.
- *  - Whoever hears the judge but not another tells the judge, which gives up those in whom most
- *    such complaints meet (complaint.c), of two the one with the higher seat.
+ *  - A manager that hears nothing of the coordinator for the host time-out and a little more, or
+ *    loses its link to it, is out: it must end its ranks.
+ *  - Whom the coordinator does not hear for that time, or whose link breaks, is lost: the
+ *    coordinator tells all the others, who cut their links to it, and the lost one, if that still
+ *    hears.
+ *  - Whoever hears the coordinator but not another tells the coordinator, which gives up those in
+ *    whom most such suspicions meet (suspicion.c), of two the one with the higher seat.
  *  - An outage shorter than the host time-out loses nobody: links that are stuck are probed at each
  *    beat (probe.c), and the little more is what hearing of each other then takes.
  *  - Who is lost stays lost: it is told so when it comes back.
@@ -36,14 +37,14 @@ struct mesh;
 
 enum mesh_kind {
     MESH_BEAT = 1, /* I am here */
-    MESH_NODE,     /* to the judge. data: where I listen */
-    MESH_ENTRY,    /* from the judge. seat; data: its address, and where it listens */
-    MESH_READY,    /* to the judge: I have all my links */
-    MESH_GO,       /* from the judge: all have */
-    MESH_ACCUSE,   /* to the judge: I do not hear that seat */
-    MESH_LOST,     /* from the judge: that seat is out. data: why */
+    MESH_NODE,     /* to the coordinator. data: where I listen */
+    MESH_ENTRY,    /* from the coordinator. seat; data: its address, and where it listens */
+    MESH_READY,    /* to the coordinator: I have all my links */
+    MESH_GO,       /* from the coordinator: all have */
+    MESH_SUSPECT,  /* to the coordinator: I do not hear that seat */
+    MESH_LOST,     /* from the coordinator: that seat is out. data: why */
     MESH_BYE,      /* value[0]: my exit status. Nothing comes after it */
-    MESH_PAUSE,    /* from the judge: it will be silent until MESH_RESUME */
+    MESH_PAUSE,    /* from the coordinator: it will be silent until MESH_RESUME */
     MESH_RESUME,
     MESH_OWNER = 32 /* from here on the owner's, whom they are handed to */
 };
@@ -73,12 +74,12 @@ struct mesh_options {
     int seat;
     int seat_count;
     uint64_t job_id;
-    const uint8_t *secret;            /* 32 bytes */
-    const struct address_list *judge; /* where seat 0 listens; NULL if that is us */
-    const char *interface;            /* RHINET_INTERFACE */
-    const char *ports;                /* RHINET_PORTS */
-    int64_t silence_ns;               /* RHINET_HOST_TIMEOUT */
-    int64_t start_ns;                 /* until then all must be there */
+    const uint8_t *secret;                  /* 32 bytes */
+    const struct address_list *coordinator; /* where seat 0 listens; NULL if that is us */
+    const char *interface;                  /* RHINET_INTERFACE */
+    const char *ports;                      /* RHINET_PORTS */
+    int64_t silence_ns;                     /* RHINET_HOST_TIMEOUT */
+    int64_t start_ns;                       /* until then all must be there */
     struct mesh_owner owner;
 };
 
@@ -98,10 +99,10 @@ void mesh_serve(struct mesh *mesh);
 void mesh_send(struct mesh *mesh, int seat, const struct mesh_frame *frame);
 void mesh_send_all(struct mesh *mesh, const struct mesh_frame *frame);
 
-/* The judge declares a seat lost, for a reason that only its owner knows. */
+/* The coordinator declares a seat lost, for a reason that only its owner knows. */
 void mesh_drop(struct mesh *mesh, int seat, const char *why);
 
-/* The judge is about to be stopped by its user, or is back. */
+/* The coordinator is about to be stopped by its user, or is back. */
 void mesh_pause(struct mesh *mesh, bool yes);
 
 /* Where we listen, and the address under which a seat is known to all. */

@@ -46,7 +46,7 @@ bool seal_is_proof(const uint8_t *proof, const uint8_t *expected)
     return sodium_memcmp(proof, expected, PROOF_BYTES) == 0;
 }
 
-void seal_make_keys(const struct mesh_meeting *meeting, bool as_caller, struct mesh_keys *keys)
+void seal_keys_make(const struct mesh_meeting *meeting, bool as_caller, struct mesh_keys *keys)
 {
     *keys = (struct mesh_keys){0};
     digest(meeting, "rhinet to called", as_caller ? keys->sending : keys->receiving);

@@ -2,14 +2,14 @@
  *
  * What the files of the mesh know about each other; nobody else includes this.
  *
- *   mesh.c       life cycle, serving, ticks
- *   link.c       one link: bytes, handshake, frames
- *   dial.c       making links: listening, connecting
- *   wireup.c     how all get to know each other
- *   judge.c      who is out
- *   complaint.c  who is out of those that the judge hears
- *   probe.c      hearing each other while a link is stuck
- *   seal.c       proofs and encryption
+ *   mesh.c         life cycle, serving, ticks
+ *   link.c         one link: bytes, handshake, frames
+ *   dial.c         making links: listening, connecting
+ *   wireup.c       how all get to know each other
+ *   coordinator.c  who is out
+ *   suspicion.c    who is out of those that the coordinator hears
+ *   probe.c        hearing each other while a link is stuck
+ *   seal.c         proofs and encryption
  */
 #ifndef JOB_MESH_STATE_H
 #define JOB_MESH_STATE_H
@@ -57,7 +57,7 @@ struct mesh_meeting {
 };
 void seal_prove(const struct mesh_meeting *meeting, bool as_caller, uint8_t proof[PROOF_BYTES]);
 bool seal_is_proof(const uint8_t *proof, const uint8_t *expected);
-void seal_make_keys(const struct mesh_meeting *meeting, bool as_caller, struct mesh_keys *keys);
+void seal_keys_make(const struct mesh_meeting *meeting, bool as_caller, struct mesh_keys *keys);
 
 /* cipher has length + SEAL_BYTES. */
 void seal_shut(struct mesh_keys *keys, uint8_t *cipher, const void *plain, size_t length);
@@ -109,14 +109,14 @@ struct mesh_seat {
     char why[MESH_TEXT_MAX]; /* it is lost */
 };
 
-/* One that hears the judge does not hear another. */
-struct complaint {
-    int accuser, accused;
+/* One that hears the coordinator does not hear another. */
+struct suspicion {
+    int reporter, suspect;
     int64_t first_ns, last_ns;
 };
 
-struct complaints {
-    struct complaint *one;
+struct suspicions {
+    struct suspicion *one;
     size_t count, room;
 };
 
@@ -136,7 +136,7 @@ struct mesh {
     struct mesh_owner owner;
     struct mesh_link *links;
     struct mesh_seat *seats;
-    struct complaints complaints; /* the judge's */
+    struct suspicions suspicions; /* the coordinator's */
 };
 
 /* ---- link.c ---------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ void link_send(struct mesh *mesh, struct mesh_link *link, const struct mesh_fram
 /* No more is sent; what has been is still delivered. */
 void link_finish(struct mesh *mesh, struct mesh_link *link);
 
-/* `why` is for people. Tells dial, or judge, what they have to know. */
+/* `why` is for people. Tells dial, or coordinator, what they have to know. */
 void link_close(struct mesh *mesh, struct mesh_link *link, const char *why);
 void link_free(struct mesh_link *link);
 
@@ -173,27 +173,28 @@ void wireup_tick(struct mesh *mesh, int64_t now_ns);
 /* One frame of a link that is up: ours, or the owner's. */
 void wireup_frame(struct mesh *mesh, struct mesh_link *link, const struct mesh_frame *frame);
 
-/* ---- judge.c --------------------------------------------------------------------------------- */
+/* ---- coordinator.c --------------------------------------------------------------------------- */
 
-void judge_tick(struct mesh *mesh, int64_t now_ns);
-void judge_link_broke(struct mesh *mesh, int seat, const char *why);
-void judge_accused(struct mesh *mesh, int accuser, int accused);
-void judge_told_lost(struct mesh *mesh, int seat, const char *why);
-void judge_left(struct mesh *mesh, int seat, int status);
+void coordinator_tick(struct mesh *mesh, int64_t now_ns);
+void coordinator_link_broke(struct mesh *mesh, int seat, const char *why);
+void coordinator_suspected(struct mesh *mesh, int reporter, int suspect);
+void coordinator_told_lost(struct mesh *mesh, int seat, const char *why);
+void coordinator_left(struct mesh *mesh, int seat, int status);
 
 /* We are out. */
-void judge_cut(struct mesh *mesh, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void coordinator_cut(struct mesh *mesh, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* It has been lost before: tell the link's other end. */
-void judge_turn_away(struct mesh *mesh, struct mesh_link *link);
+void coordinator_turn_away(struct mesh *mesh, struct mesh_link *link);
 
-/* ---- complaint.c ----------------------------------------------------------------------------- */
+/* ---- suspicion.c ----------------------------------------------------------------------------- */
 
-void complaint_add(struct mesh *mesh, int accuser, int accused);
-void complaint_tick(struct mesh *mesh, int64_t now_ns);
+void suspicion_add(struct mesh *mesh, int reporter, int suspect);
+void suspicion_tick(struct mesh *mesh, int64_t now_ns);
 
 /* The seat in most matters, of which there are so many; the highest of several, or -1. */
-int complaint_worst(const struct mesh *mesh, int *matters);
+int suspicion_worst(const struct mesh *mesh, int *matters);
 
 /* ---- probe.c --------------------------------------------------------------------------------- */
 

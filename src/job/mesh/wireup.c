@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How all get to know each other: everyone calls the judge and says where it listens; when all
- * have, the judge tells everyone; they call each other, say that they are ready, and the judge says
- * go.
+ * How all get to know each other: everyone calls the coordinator and says where it listens; when
+ * all have, the coordinator tells everyone; they call each other, say that they are ready, and the
+ * coordinator says go.
  */
 #include "job/mesh/state.h"
 
@@ -39,7 +39,7 @@ static const char *text_of(const struct mesh_frame *frame)
     return (const char *)frame->data;
 }
 
-static void report_to_judge(struct mesh *mesh)
+static void report_to_coordinator(struct mesh *mesh)
 {
     char text[MESH_DATA_MAX];
     struct mesh_frame frame = {.kind = MESH_NODE};
@@ -143,7 +143,7 @@ void wireup_link_is_up(struct mesh *mesh, struct mesh_link *link)
     struct mesh_seat *one = &mesh->seats[link->seat];
     link->heard_ns = clock_now_ns();
     if (one->state == SEAT_LOST || one->state == SEAT_LEFT || mesh->is_cut) {
-        judge_turn_away(mesh, link);
+        coordinator_turn_away(mesh, link);
         return;
     }
     if (link->is_probe) {
@@ -161,7 +161,7 @@ void wireup_link_is_up(struct mesh *mesh, struct mesh_link *link)
     one->state = SEAT_UP;
     one->link = link;
     if (mesh->seat != 0 && link->seat == 0)
-        report_to_judge(mesh);
+        report_to_coordinator(mesh);
     go_on(mesh);
 }
 
@@ -182,13 +182,14 @@ void wireup_tick(struct mesh *mesh, int64_t now_ns)
                                      used > 0 ? ", " : "",
                                      mesh->owner.host(mesh->owner.context, seat));
     }
-    judge_cut(mesh,
-              "not all hosts were there in time (RHINET_TIMEOUT); missing: %s. Do they reach each "
-              "other's ports? RHINET_PORTS and RHINET_INTERFACE choose where they listen",
-              missing);
+    coordinator_cut(
+        mesh,
+        "not all hosts were there in time (RHINET_TIMEOUT); missing: %s. Do they reach each "
+        "other's ports? RHINET_PORTS and RHINET_INTERFACE choose where they listen",
+        missing);
 }
 
-static bool is_from_judge(const struct mesh_frame *frame)
+static bool is_from_coordinator(const struct mesh_frame *frame)
 {
     return frame->kind == MESH_ENTRY || frame->kind == MESH_GO || frame->kind == MESH_LOST ||
            frame->kind == MESH_PAUSE || frame->kind == MESH_RESUME;
@@ -199,7 +200,7 @@ static bool is_sound(const struct mesh *mesh, const struct mesh_link *link,
 {
     if (frame->kind >= MESH_OWNER)
         return true;
-    if (is_from_judge(frame) && link->seat != 0)
+    if (is_from_coordinator(frame) && link->seat != 0)
         return false;
     return frame->seat >= 0 && frame->seat < mesh->seat_count;
 }
@@ -235,14 +236,14 @@ void wireup_frame(struct mesh *mesh, struct mesh_link *link, const struct mesh_f
     case MESH_GO:
         get_ready(mesh);
         break;
-    case MESH_ACCUSE:
-        judge_accused(mesh, link->seat, frame->seat);
+    case MESH_SUSPECT:
+        coordinator_suspected(mesh, link->seat, frame->seat);
         break;
     case MESH_LOST:
-        judge_told_lost(mesh, frame->seat, text_of(&own));
+        coordinator_told_lost(mesh, frame->seat, text_of(&own));
         break;
     case MESH_BYE:
-        judge_left(mesh, link->seat, frame->value[0]);
+        coordinator_left(mesh, link->seat, frame->value[0]);
         break;
     case MESH_PAUSE:
     case MESH_RESUME:

@@ -29,9 +29,9 @@ static void lay_out(struct locks *locks)
 {
     uint64_t entry_count = (locks->count + (unsigned)locks->size - 1) / (unsigned)locks->size;
     locks->entries_offset = sizeof(struct lock_header);
-    locks->nodes_offset = locks->entries_offset + entry_count * sizeof(struct lock_entry);
-    locks->nodes_offset = (locks->nodes_offset + 127) & ~127ULL;
-    locks->length = locks->nodes_offset + locks->count * sizeof(struct lock_node);
+    locks->qnodes_offset = locks->entries_offset + entry_count * sizeof(struct lock_entry);
+    locks->qnodes_offset = (locks->qnodes_offset + 127) & ~127ULL;
+    locks->length = locks->qnodes_offset + locks->count * sizeof(struct lock_qnode);
 }
 
 /* Turns begin anew with every mailbox; the clock keeps them from being those of an earlier one. */
@@ -48,13 +48,13 @@ static void fill(struct locks *locks)
         struct lock_mine *mine = &locks->mine[lock];
         mine->home = (int)(lock % (unsigned)locks->size);
         mine->home_state = rma_peer_state(locks->job, mine->home);
-        lock_put(&locks->nodes[lock].state, turn | LOCK_IDLE);
+        lock_put(&locks->qnodes[lock].state, turn | LOCK_IDLE);
         if (mine->home == locks->rank)
             lock_put(&entries[lock / (unsigned)locks->size].last, LOCK_FREE);
     }
     struct lock_header *header = (void *)locks->base;
     lock_put(&header->lock_count, locks->count);
-    lock_put(&header->is_ready, 1); /* last: peers look for it, see lock_meet_home() */
+    lock_put(&header->is_ready, 1); /* last: peers look for it, see lock_home_meet() */
 }
 
 int locks_open(struct rh_msg *msg)
@@ -82,7 +82,7 @@ int locks_open(struct rh_msg *msg)
         free(locks);
         return result;
     }
-    locks->nodes = (void *)(locks->base + locks->nodes_offset);
+    locks->qnodes = (void *)(locks->base + locks->qnodes_offset);
     fill(locks);
     msg->locks = locks;
     return 0;
@@ -106,28 +106,28 @@ void locks_close(struct rh_msg *msg)
 
 /* ---- Lock ----------------------------------------------------------------------------------- */
 
-/* Take the node for a new turn, which goes to *turn. False: it is in use, perhaps by another
+/* Take the qnode for a new turn, which goes to *turn. False: it is in use, perhaps by another
  * thread. */
-static inline bool begin_turn(struct lock_node *node, uint64_t *turn)
+static inline bool begin_turn(struct lock_qnode *qnode, uint64_t *turn)
 {
-    uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
+    uint64_t state = __atomic_load_n(&qnode->state, __ATOMIC_RELAXED); /* written by us only */
     if (unlikely(lock_low(state) != LOCK_IDLE))
         return false;
     *turn = state + LOCK_TURN_ONE;
     if (unlikely(!__libc_single_threaded))
-        return __atomic_compare_exchange_n(&node->state, &state, *turn | LOCK_REQUESTING, false,
+        return __atomic_compare_exchange_n(&qnode->state, &state, *turn | LOCK_REQUESTING, false,
                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-    lock_put(&node->state, *turn | LOCK_REQUESTING);
+    lock_put(&qnode->state, *turn | LOCK_REQUESTING);
     return true;
 }
 
-static inline void end_turn(struct lock_node *node)
+static inline void end_turn(struct lock_qnode *qnode)
 {
-    ASSERT(lock_low(lock_load(&node->state)) != LOCK_IDLE);
-    uint64_t turn = lock_turn(lock_load(&node->state));
-    lock_put(&node->next,
+    ASSERT(lock_low(lock_load(&qnode->state)) != LOCK_IDLE);
+    uint64_t turn = lock_turn(lock_load(&qnode->state));
+    lock_put(&qnode->next,
              turn); /* nobody: one who comes after a waiter that gave up may stand here */
-    lock_put(&node->state, turn | LOCK_IDLE);
+    lock_put(&qnode->state, turn | LOCK_IDLE);
 }
 
 static inline bool home_is_gone(const struct lock_mine *mine)
@@ -140,9 +140,9 @@ static inline bool home_is_gone(const struct lock_mine *mine)
 static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
-    ASSERT(lock_low(lock_load(&locks->nodes[lock].state)) == LOCK_REQUESTING);
-    struct lock_node *node = &locks->nodes[lock];
-    int result = lock_check_home(locks, lock);
+    ASSERT(lock_low(lock_load(&locks->qnodes[lock].state)) == LOCK_REQUESTING);
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    int result = lock_home_check(locks, lock);
     if (result == 0 && before == 0) {
         uint64_t old;
         struct nic_ticket ticket = {0};
@@ -153,12 +153,12 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t ti
                            lock);
     }
     if (result < 0) {
-        end_turn(node);
+        end_turn(qnode);
         return result;
     }
     if (before != LOCK_FREE && before != LOCK_FREE_DIED)
         return lock_wait_behind(locks, lock, before, timeout_ns);
-    lock_put(&node->state, lock_own_turn(locks, lock) | LOCK_HELD);
+    lock_put(&qnode->state, lock_own_turn(locks, lock) | LOCK_HELD);
     return before == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
@@ -167,15 +167,15 @@ static int judge(struct locks *locks, uint32_t lock, uint64_t before, int64_t ti
 static int request_failed(struct locks *locks, uint32_t lock, int result)
 {
     ASSERT(result < 0);
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     uint64_t turn = lock_own_turn(locks, lock);
     if (result != RH_ETIMEOUT || !locks->mine[lock].ticket.is_open) {
-        end_turn(node);
+        end_turn(qnode);
         return result;
     }
-    lock_put(&node->grant, turn | LOCK_DEPARTED);
-    lock_put(&node->pred, 0); /* not known; nobody's name */
-    lock_put(&node->state, turn | LOCK_WAITING);
+    lock_put(&qnode->grant, turn | LOCK_DEPARTED);
+    lock_put(&qnode->pred, 0); /* not known; nobody's name */
+    lock_put(&qnode->state, turn | LOCK_WAITING);
     return result;
 }
 
@@ -186,10 +186,10 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
     struct lock_step step = {.ticket = &mine->ticket,
                              .deadline_ns = rma_deadline_ns(locks->job, timeout_ns)};
     uint64_t before, turn;
-    int met = mine->is_met ? 0 : lock_meet_home(locks, lock, step.deadline_ns);
+    int met = mine->is_met ? 0 : lock_home_meet(locks, lock, step.deadline_ns);
     if (met < 0)
         return met;
-    if (!begin_turn(&locks->nodes[lock], &turn))
+    if (!begin_turn(&locks->qnodes[lock], &turn))
         return refuse_use(lock, "is already in use by this process");
     mine->is_try = false;
     int result = lock_last_swap(locks, lock, turn | locks->own_low, &step, &before);
@@ -202,7 +202,7 @@ static int request_slow(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     struct lock_step step = {.ticket = &mine->ticket,
                              .deadline_ns = rma_deadline_ns(locks->job, timeout_ns)};
     uint64_t before, turn = lock_own_turn(locks, lock), expected = turn | LOCK_DEPARTED;
@@ -213,31 +213,31 @@ static int request_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
         return result;
     int64_t left_ns = rma_left_ns(locks->job, step.deadline_ns);
     /* Between two steps from here: a repairer waits, or has taken us out before. */
-    lock_put(&node->state, turn | LOCK_REQUESTING);
-    bool is_in = __atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
+    lock_put(&qnode->state, turn | LOCK_REQUESTING);
+    bool is_in = __atomic_compare_exchange_n(&qnode->grant, &expected, turn | LOCK_WAIT, false,
                                              __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     if (result == 0 && is_in && (!mine->is_try || before == mine->expected))
         return judge(locks, lock, before, left_ns);
-    end_turn(node);
+    end_turn(qnode);
     return result < 0 ? result : request_slow(locks, lock, left_ns);
 }
 
-/* The node is not idle: either the program has the lock, or an earlier call gave up waiting. */
+/* The qnode is not idle: either the program has the lock, or an earlier call gave up waiting. */
 static int lock_again(struct locks *locks, uint32_t lock, int64_t timeout_ns)
 {
-    struct lock_node *node = &locks->nodes[lock];
-    uint64_t turn = lock_turn(lock_load(&node->state));
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    uint64_t turn = lock_turn(lock_load(&qnode->state));
     uint64_t expected = turn | LOCK_DEPARTED;
-    if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
+    if (lock_low(lock_load(&qnode->state)) != LOCK_WAITING)
         return refuse_use(lock, "is already held by this process");
     if (locks->mine[lock].ticket.is_open)
         return request_again(locks, lock, timeout_ns);
-    if (__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_WAIT, false,
+    if (__atomic_compare_exchange_n(&qnode->grant, &expected, turn | LOCK_WAIT, false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return lock_wait_on(locks, lock, timeout_ns); /* our place is still ours */
     if (lock_low(expected) != LOCK_OUT)
         return refuse_use(lock, "is already waited for by this process");
-    end_turn(node);
+    end_turn(qnode);
     return request_slow(locks, lock, timeout_ns);
 }
 
@@ -245,10 +245,10 @@ __attribute__((noinline)) static int lock_slow(struct locks *locks, uint32_t loc
                                                int64_t timeout_ns)
 {
     timeout_ns = rma_timeout_ns(locks->job, timeout_ns);
-    int result = lock_check_home(locks, lock);
+    int result = lock_home_check(locks, lock);
     if (result < 0)
         return result;
-    if (lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
+    if (lock_low(lock_load(&locks->qnodes[lock].state)) != LOCK_IDLE)
         return lock_again(locks, lock, timeout_ns);
     return request_slow(locks, lock, timeout_ns);
 }
@@ -279,14 +279,14 @@ int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)
     if (unlikely(timeout_ns == 0))
         return lock_at_once(msg, lock);
     struct lock_mine *mine = &locks->mine[lock];
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     uint64_t turn;
-    if (unlikely(!mine->last || !begin_turn(node, &turn)))
+    if (unlikely(!mine->last || !begin_turn(qnode, &turn)))
         return lock_slow(locks, lock, timeout_ns);
     uint64_t before = __atomic_exchange_n(mine->last, turn | locks->own_low, __ATOMIC_SEQ_CST);
     if (unlikely(before != LOCK_FREE || home_is_gone(mine)))
         return judge_slow(locks, lock, before, timeout_ns);
-    lock_put(&node->state, turn | LOCK_HELD);
+    lock_put(&qnode->state, turn | LOCK_HELD);
     return 0;
 }
 
@@ -295,10 +295,10 @@ int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)
 static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
 {
     struct lock_mine *mine = &locks->mine[lock];
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     struct lock_step step = {.ticket = &mine->ticket};
     uint64_t turn, old = LOCK_FREE, expected;
-    if (!begin_turn(node, &turn))
+    if (!begin_turn(qnode, &turn))
         return refuse_use(lock, "is already in use by this process");
     int result;
     mine->is_try = true;
@@ -311,15 +311,15 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
                            "rank %d, which looks after lock %u, has closed its mailbox", mine->home,
                            lock);
     if (result == 0)
-        result = lock_check_home(locks, lock);
+        result = lock_home_check(locks, lock);
     if (result == RH_ETIMEOUT)
         return request_failed(locks, lock, result);
     if (result < 0 || old != expected) {
-        end_turn(node);
+        end_turn(qnode);
         *found = old;
         return result < 0 ? result : RH_EAGAIN;
     }
-    lock_put(&node->state, turn | LOCK_HELD);
+    lock_put(&qnode->state, turn | LOCK_HELD);
     return old == LOCK_FREE ? 0 : RH_OWNER_DIED;
 }
 
@@ -327,19 +327,19 @@ static int try_once(struct locks *locks, uint32_t lock, uint64_t *found)
  * nobody is before it, and then the queue is broken. */
 static int leave_queue(struct locks *locks, uint32_t lock, int64_t deadline_ns)
 {
-    struct lock_node *node = &locks->nodes[lock];
-    uint64_t grant = lock_load(&node->grant);
-    if (lock_low(lock_load(&node->state)) != LOCK_WAITING)
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    uint64_t grant = lock_load(&qnode->grant);
+    if (lock_low(lock_load(&qnode->state)) != LOCK_WAITING)
         return refuse_use(lock, "is already held by this process");
     locks->mine[lock].ticket = (struct nic_ticket){0}; /* a repair finds out as well */
-    if (lock_low(grant) == LOCK_DEPARTED && lock_is_broken(locks, lock, lock_load(&node->pred)))
+    if (lock_low(grant) == LOCK_DEPARTED && lock_is_broken(locks, lock, lock_load(&qnode->pred)))
         lock_repair(locks, lock, deadline_ns);
-    grant = lock_load(&node->grant);
+    grant = lock_load(&qnode->grant);
     if (lock_low(grant) != LOCK_OUT)
         return lock_low(grant) == LOCK_DEPARTED
                    ? RH_EAGAIN
                    : refuse_use(lock, "is already waited for by this process");
-    end_turn(node);
+    end_turn(qnode);
     return 0;
 }
 
@@ -350,10 +350,10 @@ int rh_lock_try(struct rh_msg *msg, uint32_t lock)
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
     int64_t deadline_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
-    int result = lock_check_home(locks, lock);
+    int result = lock_home_check(locks, lock);
     if (result == 0)
-        result = lock_meet_home(locks, lock, deadline_ns);
-    if (result == 0 && lock_low(lock_load(&locks->nodes[lock].state)) != LOCK_IDLE)
+        result = lock_home_meet(locks, lock, deadline_ns);
+    if (result == 0 && lock_low(lock_load(&locks->qnodes[lock].state)) != LOCK_IDLE)
         result = leave_queue(locks, lock, deadline_ns);
     if (result == 0)
         result = try_once(locks, lock, &found);
@@ -372,22 +372,22 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock)
     if (unlikely(lock >= locks->count))
         return refuse_number(locks, lock);
     struct lock_mine *mine = &locks->mine[lock];
-    struct lock_node *node = &locks->nodes[lock];
-    uint64_t state = __atomic_load_n(&node->state, __ATOMIC_RELAXED); /* written by us only */
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    uint64_t state = __atomic_load_n(&qnode->state, __ATOMIC_RELAXED); /* written by us only */
     uint64_t turn = lock_turn(state);
     if (unlikely(lock_low(state) == LOCK_HANDING && mine->ticket.is_open))
         return lock_hand_over(locks, lock); /* an earlier call could not tell whether it is given */
     if (unlikely(lock_low(state) != LOCK_HELD))
         return refuse_use(lock, "is not held by this process");
-    if (unlikely(!mine->last || lock_low(lock_load(&node->next)) != 0))
+    if (unlikely(!mine->last || lock_low(lock_load(&qnode->next)) != 0))
         return lock_hand_over(locks, lock);
-    lock_put(&node->state, turn | LOCK_HANDING);
+    lock_put(&qnode->state, turn | LOCK_HANDING);
     uint64_t expected = turn | locks->own_low;
     if (unlikely(!__atomic_compare_exchange_n(mine->last, &expected, LOCK_FREE, false,
                                               __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))) {
-        lock_put(&node->state, turn | LOCK_HELD);
+        lock_put(&qnode->state, turn | LOCK_HELD);
         return lock_hand_over(locks, lock);
     }
-    lock_put(&node->state, turn | LOCK_IDLE);
+    lock_put(&qnode->state, turn | LOCK_IDLE);
     return 0;
 }

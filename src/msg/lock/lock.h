@@ -7,21 +7,21 @@
  * rank it found there who comes next (reserve), and waits on memory of its own until that one hands
  * over (allow). So three messages at most, and first come, first served.
  *
- * A rank has one node per lock. Every word of a lock carries the number of the acquisition (its
+ * A rank has one qnode per lock. Every word of a lock carries the number of the acquisition (its
  * turn) in its upper part, so that nothing that comes late is taken for something current. While a
- * rank is between two steps that others cannot see as one, its node says so (REQUESTING, HANDING):
+ * rank is between two steps that others cannot see as one, its qnode says so (REQUESTING, HANDING):
  * such a rank is about to move on without waiting for anybody.
  *
  * What can go wrong is repaired by one procedure, lock_repair(). Whoever finds the queue broken
  * (its neighbour is gone, or has given up waiting) becomes the only repairer by a compare-and-swap
  * in the representative's memory, puts a mark in the place of the last requester, so that the old
- * queue is closed and newcomers queue up behind the mark, waits until no node is between two steps,
- * reads all nodes, and joins what is left to one queue without the gone. A holder that is gone has
- * its successor told so. A repairer that dies leaves a mark whose owner is gone: that, too, is a
- * broken queue.
+ * queue is closed and newcomers queue up behind the mark, waits until no qnode is between two
+ * steps, reads all qnodes, and joins what is left to one queue without the gone. A holder that is
+ * gone has its successor told so. A repairer that dies leaves a mark whose owner is gone: that,
+ * too, is a broken queue.
  *
- *   lock.c    the public calls          wait.c    waiting for the turn, handing it over
- *   memory.c  peers' nodes and entries  repair.c  taking stock and mending
+ *   lock.c    the public calls           wait.c    waiting for the turn, handing it over
+ *   memory.c  peers' qnodes and entries  repair.c  taking stock and mending
  *   plan.c    the new order of a queue
  *
  * Model: tests/model/lock.pml.
@@ -47,7 +47,7 @@
 #define LOCK_FREE_DIED  (2 * LOCK_TURN_ONE) /* nobody has it, and the last holder died */
 #define LOCK_MARK_FIRST (3 * LOCK_TURN_ONE) /* this and above: the mark of repair number n */
 
-/* What the owner of a node is doing: low part of `state`. */
+/* What the owner of a qnode is doing: low part of `state`. */
 enum lock_phase { LOCK_IDLE, LOCK_REQUESTING, LOCK_WAITING, LOCK_HELD, LOCK_HANDING };
 
 /* Low part of `grant`, which counts while the phase is LOCK_WAITING. */
@@ -88,13 +88,13 @@ struct lock_entry {
 };
 
 /* One rank and lock, in the rank's memory. A line for each who writes. */
-struct lock_node {
+struct lock_qnode {
     alignas(64) uint64_t grant; /* by the predecessor or a repairer */
     alignas(64) uint64_t next;  /* by the successor or a repairer; left behind as nobody */
     alignas(64) uint64_t state; /* by the owner */
     uint64_t pred;              /* by the owner, later by a repairer */
 };
-_Static_assert(sizeof(struct lock_node) == 192, "shared layout");
+_Static_assert(sizeof(struct lock_qnode) == 192, "shared layout");
 
 struct lock_header {
     alignas(64) uint64_t is_ready;
@@ -102,7 +102,7 @@ struct lock_header {
 };
 
 /* In the segment MSG_SID_LOCKS of each rank: header, then entries of the locks that it represents
- * (lock / size), then its nodes of all locks. */
+ * (lock / size), then its qnodes of all locks. */
 
 /* ---- This process --------------------------------------------------------------------------- */
 
@@ -112,9 +112,9 @@ struct lock_mine {
     const _Atomic uint32_t *home_state; /* of the representative, in the roster */
     int home;                           /* rank of the representative */
     bool is_met;                        /* the representative has been heard of */
-    /* A step of ours that timed out and may have happened: a request (the node is that of a waiter
-     * who has given up, until it is known), or the handing over to `offered` (the node is HANDING).
-     * It is continued by the next call. */
+    /* A step of ours that timed out and may have happened: a request (the qnode is that of a waiter
+     * who has given up, until it is known), or the handing over to `offered` (the qnode is
+     * HANDING). It is continued by the next call. */
     struct nic_ticket ticket;
     bool is_try; /* a request by rh_lock_try(), for a lock in this state: */
     uint64_t expected;
@@ -122,18 +122,18 @@ struct lock_mine {
 };
 
 struct lock_peer {
-    _Atomic(struct lock_node *) nodes; /* where reachable directly */
-    _Atomic bool is_known;             /* whether that is so has been found out */
+    _Atomic(struct lock_qnode *) qnodes; /* where reachable directly */
+    _Atomic bool is_known;               /* whether that is so has been found out */
 };
 
 struct locks {
     struct rh_msg *msg;
     struct rh_job *job;
     uint64_t own_low; /* rank + 1 */
-    struct lock_node *nodes;
+    struct lock_qnode *qnodes;
     struct lock_mine *mine;
     struct lock_peer *peers;
-    uint64_t entries_offset, nodes_offset, length;
+    uint64_t entries_offset, qnodes_offset, length;
     uint32_t count;
     int rank, size;
     char *base;
@@ -142,28 +142,29 @@ struct locks {
 /* ---- memory.c ------------------------------------------------------------------------------- */
 
 struct rh_remote lock_entry_at(const struct locks *locks, uint32_t lock, size_t field);
-struct rh_remote lock_node_at(const struct locks *locks, int rank, uint32_t lock, size_t field);
+struct rh_remote lock_qnode_at(const struct locks *locks, int rank, uint32_t lock, size_t field);
 
 /* Make sure that the representative is there, and find out how it is reached. RH_EDEAD,
  * RH_ETIMEOUT, RH_EINVALID: it has another RHINET_LOCKS. */
-int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns);
+int lock_home_meet(struct locks *locks, uint32_t lock, int64_t deadline_ns);
 
 /* RH_EDEAD with text if the representative is gone, else 0. */
-int lock_check_home(const struct locks *locks, uint32_t lock);
+int lock_home_check(const struct locks *locks, uint32_t lock);
 
-/* A peer's node where it is reachable directly, else NULL. */
-struct lock_node *lock_find_node(struct locks *locks, int rank, uint32_t lock);
-static inline struct lock_node *lock_node_of(struct locks *locks, int rank, uint32_t lock)
+/* A peer's qnode where it is reachable directly, else NULL. */
+struct lock_qnode *lock_qnode_find(struct locks *locks, int rank, uint32_t lock);
+static inline struct lock_qnode *lock_qnode_of(struct locks *locks, int rank, uint32_t lock)
 {
-    /* acquire: pairs with the release in lock_find_node() */
-    struct lock_node *nodes = atomic_load_explicit(&locks->peers[rank].nodes, memory_order_acquire);
-    return likely(nodes != NULL) ? nodes + lock : lock_find_node(locks, rank, lock);
+    /* acquire: pairs with the release in lock_qnode_find() */
+    struct lock_qnode *qnodes = atomic_load_explicit(&locks->peers[rank].qnodes,
+                                                     memory_order_acquire);
+    return likely(qnodes != NULL) ? qnodes + lock : lock_qnode_find(locks, rank, lock);
 }
 /* After something unexpected: ask again how peers are reached. */
-void lock_forget_peers(struct locks *locks);
+void lock_peers_forget(struct locks *locks);
 
-/* Read a peer's whole node. Errors: RH_EDEAD, RH_ESTALE, RH_ENOSEG. */
-int lock_node_read(struct locks *locks, int rank, uint32_t lock, struct lock_node *node);
+/* Read a peer's whole qnode. Errors: RH_EDEAD, RH_ESTALE, RH_ENOSEG. */
+int lock_qnode_read(struct locks *locks, int rank, uint32_t lock, struct lock_qnode *qnode);
 
 /* An atomic operation on a peer's word, until the deadline; is carried out once. RH_ETIMEOUT with
  * the ticket open: perhaps, and it must be gone on with. */
@@ -205,7 +206,7 @@ int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns);
 
 /* What a repairer knows of one rank. */
 struct lock_seat {
-    struct lock_node node;
+    struct lock_qnode qnode;
     bool is_gone;    /* its memory cannot be reached */
     bool is_new;     /* stands behind the mark */
     bool is_planned; /* has its place in the new order */
@@ -225,12 +226,12 @@ void lock_plan_make(struct lock_plan *plan, int size, uint64_t mark);
 
 static inline uint64_t lock_seat_name(const struct lock_plan *plan, int rank)
 {
-    return lock_turn(plan->seats[rank].node.state) | (uint64_t)(rank + 1);
+    return lock_turn(plan->seats[rank].qnode.state) | (uint64_t)(rank + 1);
 }
 
 static inline uint64_t lock_load(const uint64_t *word)
 {
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE); /* pairs with every write to nodes */
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE); /* pairs with every write to qnodes */
 }
 
 static inline void lock_put(uint64_t *word, uint64_t value)
@@ -242,7 +243,7 @@ static inline void lock_put(uint64_t *word, uint64_t value)
 static inline uint64_t lock_own_name(const struct locks *locks, uint32_t lock)
 {
     /* relaxed: written by this process only */
-    uint64_t state = __atomic_load_n(&locks->nodes[lock].state, __ATOMIC_RELAXED);
+    uint64_t state = __atomic_load_n(&locks->qnodes[lock].state, __ATOMIC_RELAXED);
     return lock_turn(state) | locks->own_low;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reaching the memory of locks: the representative's entries and the peers' nodes, by pointer where
- * the NIC gives one, else by remote atomics and pushes.
+ * Reaching the memory of locks: the representative's entries and the peers' qnodes, by pointer
+ * where the NIC gives one, else by remote atomics and pushes.
  *
  * A write by pointer into the memory of the dead succeeds and has no effect. That needs no check:
  * who waits for the dead finds out, and the repair does not trust what they were given.
@@ -19,15 +19,15 @@ struct rh_remote lock_entry_at(const struct locks *locks, uint32_t lock, size_t 
                  locks->entries_offset + index * sizeof(struct lock_entry) + field);
 }
 
-struct rh_remote lock_node_at(const struct locks *locks, int rank, uint32_t lock, size_t field)
+struct rh_remote lock_qnode_at(const struct locks *locks, int rank, uint32_t lock, size_t field)
 {
     return rh_at(rank, MSG_SID_LOCKS,
-                 locks->nodes_offset + lock * sizeof(struct lock_node) + field);
+                 locks->qnodes_offset + lock * sizeof(struct lock_qnode) + field);
 }
 
 /* ---- The representative --------------------------------------------------------------------- */
 
-int lock_check_home(const struct locks *locks, uint32_t lock)
+int lock_home_check(const struct locks *locks, uint32_t lock)
 {
     const struct lock_mine *mine = &locks->mine[lock];
     if (rh_peer_state(locks->job, mine->home) < RH_PEER_LEFT)
@@ -48,7 +48,7 @@ static int await_header(struct locks *locks, int home, int64_t deadline_ns)
         if (rh_clock_ns(locks->job) >= deadline_ns)
             return error_set(RH_ETIMEOUT, home, "rank %d does not finish opening its mailbox",
                              home);
-        lock_nap(locks, &locks->nodes[0].state, lock_load(&locks->nodes[0].state), MEET_NAP_NS);
+        lock_nap(locks, &locks->qnodes[0].state, lock_load(&locks->qnodes[0].state), MEET_NAP_NS);
     }
     if (header.lock_count == locks->count)
         return 0;
@@ -57,7 +57,7 @@ static int await_header(struct locks *locks, int home, int64_t deadline_ns)
                      home, (unsigned long long)header.lock_count, locks->count);
 }
 
-int lock_meet_home(struct locks *locks, uint32_t lock, int64_t deadline_ns)
+int lock_home_meet(struct locks *locks, uint32_t lock, int64_t deadline_ns)
 {
     struct lock_mine *mine = &locks->mine[lock];
     if (__atomic_load_n(&mine->is_met, __ATOMIC_ACQUIRE)) /* pairs with the store below */
@@ -131,39 +131,40 @@ int lock_last_swap_if(struct locks *locks, uint32_t lock, uint64_t expected, uin
     return 0;
 }
 
-/* ---- Peers' nodes --------------------------------------------------------------------------- */
+/* ---- Peers' qnodes -------------------------------------------------------------------------- */
 
-struct lock_node *lock_find_node(struct locks *locks, int rank, uint32_t lock)
+struct lock_qnode *lock_qnode_find(struct locks *locks, int rank, uint32_t lock)
 {
     struct lock_peer *peer = &locks->peers[rank];
     if (atomic_load_explicit(&peer->is_known, memory_order_relaxed))
         return NULL;
-    struct lock_node *nodes = rh_remote_ptr(locks->job, lock_node_at(locks, rank, 0, 0),
-                                            locks->count * sizeof(*nodes));
-    atomic_store_explicit(&peer->nodes, nodes, memory_order_release); /* pairs with lock_node_of */
+    struct lock_qnode *qnodes = rh_remote_ptr(locks->job, lock_qnode_at(locks, rank, 0, 0),
+                                              locks->count * sizeof(*qnodes));
+    atomic_store_explicit(&peer->qnodes, qnodes,
+                          memory_order_release); /* pairs with lock_qnode_of */
     atomic_store_explicit(&peer->is_known, true, memory_order_relaxed);
-    return nodes ? nodes + lock : NULL;
+    return qnodes ? qnodes + lock : NULL;
 }
 
-void lock_forget_peers(struct locks *locks)
+void lock_peers_forget(struct locks *locks)
 {
     for (int rank = 0; rank < locks->size; rank++) {
         atomic_store_explicit(&locks->peers[rank].is_known, false, memory_order_relaxed);
-        atomic_store_explicit(&locks->peers[rank].nodes, NULL, memory_order_relaxed);
+        atomic_store_explicit(&locks->peers[rank].qnodes, NULL, memory_order_relaxed);
     }
 }
 
-int lock_node_read(struct locks *locks, int rank, uint32_t lock, struct lock_node *node)
+int lock_qnode_read(struct locks *locks, int rank, uint32_t lock, struct lock_qnode *qnode)
 {
     if (rank == locks->rank) {
-        const struct lock_node *own = &locks->nodes[lock];
-        node->grant = lock_load(&own->grant);
-        node->state = lock_load(&own->state);
-        node->next = lock_load(&own->next);
-        node->pred = lock_load(&own->pred);
+        const struct lock_qnode *own = &locks->qnodes[lock];
+        qnode->grant = lock_load(&own->grant);
+        qnode->state = lock_load(&own->state);
+        qnode->next = lock_load(&own->next);
+        qnode->pred = lock_load(&own->pred);
         return 0;
     }
-    return rh_pull(locks->job, lock_node_at(locks, rank, lock, 0), node, sizeof(*node));
+    return rh_pull(locks->job, lock_qnode_at(locks, rank, lock, 0), qnode, sizeof(*qnode));
 }
 
 void lock_nap(struct locks *locks, const uint64_t *word, uint64_t value, int64_t nap_ns)

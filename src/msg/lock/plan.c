@@ -2,7 +2,7 @@
  *
  * The new order of a broken queue, found from what the living say about themselves.
  *
- * Each waiting node names the one before it. So the old queue falls into pieces, each of which
+ * Each waiting qnode names the one before it. So the old queue falls into pieces, each of which
  * begins with the holder or behind somebody who is gone. The holder's piece comes first. Where the
  * last of a piece still names the dead one behind it, the piece behind that dead one follows; the
  * order of pieces that nothing connects is not known any more, and is that of their ranks.
@@ -11,9 +11,9 @@
 
 static bool is_granted(const struct lock_seat *seat)
 {
-    unsigned grant = lock_low(seat->node.grant);
-    return lock_low(seat->node.state) == LOCK_HELD ||
-           (lock_low(seat->node.state) == LOCK_WAITING &&
+    unsigned grant = lock_low(seat->qnode.grant);
+    return lock_low(seat->qnode.state) == LOCK_HELD ||
+           (lock_low(seat->qnode.state) == LOCK_WAITING &&
             (grant == LOCK_GRANTED || grant == LOCK_GRANTED_DIED));
 }
 
@@ -22,7 +22,7 @@ static bool is_queued(const struct lock_seat *seat)
     if (seat->is_gone)
         return false;
     return is_granted(seat) ||
-           (lock_low(seat->node.state) == LOCK_WAITING && lock_low(seat->node.grant) != LOCK_OUT);
+           (lock_low(seat->qnode.state) == LOCK_WAITING && lock_low(seat->qnode.grant) != LOCK_OUT);
 }
 
 /* Behind the mark stands who found the mark, and who stands behind such a one. */
@@ -33,13 +33,13 @@ static void find_newcomers(struct lock_plan *plan, int size, uint64_t mark)
         is_changed = false;
         for (int rank = 0; rank < size; rank++) {
             struct lock_seat *seat = &plan->seats[rank];
-            int before = lock_name_rank(seat->node.pred);
+            int before = lock_name_rank(seat->qnode.pred);
             if (seat->is_new || !is_queued(seat) || is_granted(seat))
                 continue;
-            if (seat->node.pred == mark)
+            if (seat->qnode.pred == mark)
                 plan->newcomer = rank;
             else if (before < 0 || before >= size || !plan->seats[before].is_new ||
-                     lock_seat_name(plan, before) != seat->node.pred)
+                     lock_seat_name(plan, before) != seat->qnode.pred)
                 continue;
             seat->is_new = true;
             is_changed = true;
@@ -52,7 +52,7 @@ static int find_behind(const struct lock_plan *plan, int size, uint64_t name)
 {
     for (int rank = 0; rank < size; rank++) {
         const struct lock_seat *seat = &plan->seats[rank];
-        if (is_queued(seat) && !seat->is_new && !seat->is_planned && seat->node.pred == name)
+        if (is_queued(seat) && !seat->is_new && !seat->is_planned && seat->qnode.pred == name)
             return rank;
     }
     return -1;
@@ -61,7 +61,7 @@ static int find_behind(const struct lock_plan *plan, int size, uint64_t name)
 /* Whether the rank that this one waits behind is in the queue itself: then it is no beginning. */
 static bool has_before(const struct lock_plan *plan, int size, int rank)
 {
-    uint64_t name = plan->seats[rank].node.pred;
+    uint64_t name = plan->seats[rank].qnode.pred;
     int before = lock_name_rank(name);
     return before >= 0 && before < size && is_queued(&plan->seats[before]) &&
            lock_seat_name(plan, before) == name;
@@ -98,7 +98,7 @@ void lock_plan_make(struct lock_plan *plan, int size, uint64_t mark)
         plan->seats[rank].is_planned = true;
         int behind = find_behind(plan, size, lock_seat_name(plan, rank));
         if (behind < 0) /* a gap: across the one that is gone, if the last one still names it */
-            behind = find_behind(plan, size, plan->seats[rank].node.next);
+            behind = find_behind(plan, size, plan->seats[rank].qnode.next);
         rank = behind >= 0 ? behind : find_beginning(plan, size);
     }
 }

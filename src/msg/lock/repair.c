@@ -75,7 +75,7 @@ static int read_seats(struct repair *repair, struct lock_seat *seats)
     for (int rank = 0; rank < repair->locks->size; rank++) {
         struct lock_seat *seat = &seats[rank];
         memset(seat, 0, sizeof(*seat));
-        int result = lock_node_read(repair->locks, rank, repair->lock, &seat->node);
+        int result = lock_qnode_read(repair->locks, rank, repair->lock, &seat->qnode);
         if (result < 0 && !is_gone_code(result))
             return result;
         seat->is_gone = result < 0;
@@ -127,7 +127,7 @@ static int close_queue(struct repair *repair)
 
 static bool is_between_steps(const struct lock_seat *seat)
 {
-    unsigned phase = lock_low(seat->node.state);
+    unsigned phase = lock_low(seat->qnode.state);
     return !seat->is_gone && (phase == LOCK_REQUESTING || phase == LOCK_HANDING);
 }
 
@@ -141,7 +141,7 @@ static int compare_seats(const struct repair *repair)
         if (b->is_gone && !repair->was_gone[rank])
             return CLOSE_AGAIN;
         if (is_between_steps(b) || a->is_gone != b->is_gone ||
-            (!a->is_gone && memcmp(&a->node, &b->node, sizeof(a->node)) != 0))
+            (!a->is_gone && memcmp(&a->qnode, &b->qnode, sizeof(a->qnode)) != 0))
             return LOOK_AGAIN;
     }
     return 0;
@@ -150,7 +150,7 @@ static int compare_seats(const struct repair *repair)
 static int take_stock(struct repair *repair)
 {
     struct locks *locks = repair->locks;
-    const uint64_t *own = &locks->nodes[repair->lock].state;
+    const uint64_t *own = &locks->qnodes[repair->lock].state;
     for (unsigned i = 0;; i++) {
         int result = read_seats(repair, repair->plan.seats);
         if (result == 0)
@@ -159,7 +159,7 @@ static int take_stock(struct repair *repair)
             result = compare_seats(repair);
         if (result != LOOK_AGAIN)
             return result;
-        result = lock_check_home(locks, repair->lock);
+        result = lock_home_check(locks, repair->lock);
         if (result < 0)
             return result;
         if (rh_clock_ns(repair->locks->job) >= repair->deadline_ns)
@@ -174,39 +174,39 @@ static int take_stock(struct repair *repair)
 
 /* ---- Mending -------------------------------------------------------------------------------- */
 
-static struct rh_remote node_word(const struct repair *repair, int rank, size_t field)
+static struct rh_remote qnode_word(const struct repair *repair, int rank, size_t field)
 {
-    return lock_node_at(repair->locks, rank, repair->lock, field);
+    return lock_qnode_at(repair->locks, rank, repair->lock, field);
 }
 
-/* Change a word of a node if it still is what we have read. */
+/* Change a word of a qnode if it still is what we have read. */
 static int change(struct repair *repair, int rank, size_t field, uint64_t value)
 {
     uint64_t expected, old;
-    memcpy(&expected, (const char *)&repair->plan.seats[rank].node + field, sizeof(expected));
+    memcpy(&expected, (const char *)&repair->plan.seats[rank].qnode + field, sizeof(expected));
     if (expected == value)
         return 0;
-    int result = lock_swap_if_once(repair->locks, node_word(repair, rank, field), expected, value,
+    int result = lock_swap_if_once(repair->locks, qnode_word(repair, rank, field), expected, value,
                                    &old);
     if (is_gone_code(result) && rank != repair->locks->rank)
         return CLOSE_AGAIN;
     return result < 0 ? result : old == expected ? 0 : LOOK_AGAIN;
 }
 
-/* Take those out who have given up; their nodes are theirs again. */
+/* Take those out who have given up; their qnodes are theirs again. */
 static int expel(struct repair *repair)
 {
     struct lock_plan *plan = &repair->plan;
     int kept = 0;
     for (int i = 0; i < plan->order_count; i++) {
         int rank = plan->order[i];
-        const struct lock_node *node = &plan->seats[rank].node;
-        if (lock_low(node->state) != LOCK_WAITING || lock_low(node->grant) != LOCK_DEPARTED) {
+        const struct lock_qnode *qnode = &plan->seats[rank].qnode;
+        if (lock_low(qnode->state) != LOCK_WAITING || lock_low(qnode->grant) != LOCK_DEPARTED) {
             plan->order[kept++] = rank;
             continue;
         }
-        int result = change(repair, rank, offsetof(struct lock_node, grant),
-                            lock_turn(node->grant) | LOCK_OUT);
+        int result = change(repair, rank, offsetof(struct lock_qnode, grant),
+                            lock_turn(qnode->grant) | LOCK_OUT);
         if (result != 0)
             return result;
     }
@@ -216,11 +216,11 @@ static int expel(struct repair *repair)
 
 static int join_two(struct repair *repair, int first, int second)
 {
-    int result = change(repair, second, offsetof(struct lock_node, pred),
+    int result = change(repair, second, offsetof(struct lock_qnode, pred),
                         lock_seat_name(&repair->plan, first));
     if (result != 0)
         return result;
-    return change(repair, first, offsetof(struct lock_node, next),
+    return change(repair, first, offsetof(struct lock_qnode, next),
                   lock_seat_name(&repair->plan, second));
 }
 
@@ -243,8 +243,8 @@ static void note_named(struct repair *repair)
 {
     for (int rank = 0; rank < repair->locks->size; rank++) {
         const struct lock_seat *seat = &repair->plan.seats[rank];
-        int before = lock_name_rank(seat->node.pred);
-        if (!seat->is_gone && lock_low(seat->node.state) == LOCK_WAITING && before >= 0 &&
+        int before = lock_name_rank(seat->qnode.pred);
+        if (!seat->is_gone && lock_low(seat->qnode.state) == LOCK_WAITING && before >= 0 &&
             before < repair->locks->size)
             repair->has_stood[before] = true;
     }
@@ -272,7 +272,7 @@ static int take_mark_away(struct repair *repair)
     if (plan->order_count > 0) {
         int rank = plan->order[plan->order_count - 1];
         name = lock_seat_name(plan, rank);
-        int result = change(repair, rank, offsetof(struct lock_node, next), lock_turn(name));
+        int result = change(repair, rank, offsetof(struct lock_qnode, next), lock_turn(name));
         if (result != 0)
             return result;
     }
@@ -283,7 +283,7 @@ static int take_mark_away(struct repair *repair)
     if (result < 0 || old == repair->mark)
         return result;
     if (repair->was_overtaken)
-        return CLOSE_AGAIN; /* whoever it was has no node in the queue: not reachable any more */
+        return CLOSE_AGAIN; /* whoever it was has no qnode in the queue: not reachable any more */
     repair->was_overtaken = true;
     return LOOK_AGAIN;
 }
@@ -295,10 +295,10 @@ static int grant_first(struct repair *repair)
     int rank = plan->order_count > 0 ? plan->order[0] : plan->newcomer;
     if (plan->has_holder || rank < 0)
         return 0;
-    uint64_t turn = lock_turn(plan->seats[rank].node.state), old;
+    uint64_t turn = lock_turn(plan->seats[rank].qnode.state), old;
     unsigned grant = lost_its_holder(repair) ? LOCK_GRANTED_DIED : LOCK_GRANTED;
     int result = lock_swap_if_once(repair->locks,
-                                   node_word(repair, rank, offsetof(struct lock_node, grant)),
+                                   qnode_word(repair, rank, offsetof(struct lock_qnode, grant)),
                                    turn | LOCK_WAIT, turn | grant, &old);
     if (is_gone_code(result) && rank != repair->locks->rank)
         return CLOSE_AGAIN;
@@ -355,7 +355,7 @@ int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
     else
         error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to repair lock %u", lock);
     if (result == 0) {
-        lock_forget_peers(locks);
+        lock_peers_forget(locks);
         result = repair_owned(&repair);
         end(&repair);
     }

@@ -19,7 +19,7 @@
 
 static void reserve_slow(struct locks *locks, uint32_t lock, int rank, uint64_t name)
 {
-    struct rh_remote next = lock_node_at(locks, rank, lock, offsetof(struct lock_node, next));
+    struct rh_remote next = lock_qnode_at(locks, rank, lock, offsetof(struct lock_qnode, next));
     for (unsigned i = 0; i < RESERVE_TRIES; i++) {
         int result = rh_push(locks->job, next, &name, sizeof(name));
         if (result == 0 || result == RH_EDEAD || result == RH_ESTALE || result == RH_ENOSEG)
@@ -28,31 +28,31 @@ static void reserve_slow(struct locks *locks, uint32_t lock, int rank, uint64_t 
 }
 
 /* Tell the one before us that we come next. What cannot be told is left to the repair; behind the
- * mark of a repair nothing need be told, since the repairer looks at all nodes. No wake-up: the
+ * mark of a repair nothing need be told, since the repairer looks at all qnodes. No wake-up: the
  * other one looks often enough, see await_next(). */
 static inline void reserve(struct locks *locks, uint32_t lock, uint64_t before, uint64_t name)
 {
     int rank = lock_name_rank(before);
     if (unlikely((unsigned)rank >= (unsigned)locks->size))
         return;
-    struct lock_node *node = lock_node_of(locks, rank, lock);
-    if (likely(node != NULL))
-        lock_put(&node->next, name);
+    struct lock_qnode *qnode = lock_qnode_of(locks, rank, lock);
+    if (likely(qnode != NULL))
+        lock_put(&qnode->next, name);
     else
         reserve_slow(locks, lock, rank, name);
 }
 
 int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_t timeout_ns)
 {
-    struct lock_node *node = &locks->nodes[lock];
-    ASSERT(lock_low(lock_load(&node->state)) == LOCK_REQUESTING);
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    ASSERT(lock_low(lock_load(&qnode->state)) == LOCK_REQUESTING);
     uint64_t turn = lock_own_turn(locks, lock);
-    if (lock_load(&node->grant) != (turn | LOCK_WAIT)) /* else the last turn's end did it */
-        lock_put(&node->grant, turn | LOCK_WAIT);
-    lock_put(&node->pred, before);
+    if (lock_load(&qnode->grant) != (turn | LOCK_WAIT)) /* else the last turn's end did it */
+        lock_put(&qnode->grant, turn | LOCK_WAIT);
+    lock_put(&qnode->pred, before);
     reserve(locks, lock, before, turn | locks->own_low);
     /* Only now: a repairer that reads this must find the reservation made. */
-    lock_put(&node->state, turn | LOCK_WAITING);
+    lock_put(&qnode->state, turn | LOCK_WAITING);
     return lock_wait_on(locks, lock, timeout_ns);
 }
 
@@ -60,7 +60,7 @@ int lock_wait_behind(struct locks *locks, uint32_t lock, uint64_t before, int64_
 bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
 {
     for (int steps = 0; steps <= locks->size; steps++) {
-        struct lock_node node;
+        struct lock_qnode qnode;
         uint64_t repairer;
         if (lock_is_mark(name)) {
             struct rh_remote word = lock_entry_at(locks, lock,
@@ -72,17 +72,17 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
                    rh_peer_state(locks->job, rank) >= RH_PEER_LEFT;
         }
         int rank = lock_name_rank(name);
-        if (rank < 0 || rank >= locks->size || lock_node_read(locks, rank, lock, &node) < 0)
+        if (rank < 0 || rank >= locks->size || lock_qnode_read(locks, rank, lock, &qnode) < 0)
             return true;
-        if (lock_turn(node.state) != lock_turn(name) || lock_low(node.state) == LOCK_IDLE)
+        if (lock_turn(qnode.state) != lock_turn(name) || lock_low(qnode.state) == LOCK_IDLE)
             return true; /* it has gone on without us */
-        if (lock_low(node.state) != LOCK_WAITING)
+        if (lock_low(qnode.state) != LOCK_WAITING)
             return false;
-        if (lock_low(node.grant) == LOCK_OUT)
+        if (lock_low(qnode.grant) == LOCK_OUT)
             return true;
-        if (lock_low(node.grant) == LOCK_GRANTED || lock_low(node.grant) == LOCK_GRANTED_DIED)
+        if (lock_low(qnode.grant) == LOCK_GRANTED || lock_low(qnode.grant) == LOCK_GRANTED_DIED)
             return false;
-        name = node.pred;
+        name = qnode.pred;
     }
     return false;
 }
@@ -90,9 +90,9 @@ bool lock_is_broken(struct locks *locks, uint32_t lock, uint64_t name)
 static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
                       struct stall_watch *stall)
 {
-    struct lock_node *node = &locks->nodes[lock];
-    int before = lock_name_rank(lock_load(&node->pred));
-    struct rh_wait wait = {.word = &node->grant,
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    int before = lock_name_rank(lock_load(&qnode->pred));
+    struct rh_wait wait = {.word = &qnode->grant,
                            .when = RH_NOT_EQUAL,
                            .value = lock_own_turn(locks, lock) | LOCK_WAIT,
                            .from = before < 0 || before >= locks->size ? locks->mine[lock].home
@@ -101,13 +101,13 @@ static int wait_slice(struct locks *locks, uint32_t lock, int64_t slice_ns,
     return stall ? mail_wait_word(locks->msg, &wait, stall) : rh_wait_word(locks->job, &wait);
 }
 
-/* The wait was in vain: leave our node behind, marked, and let a repairer take it out. */
+/* The wait was in vain: leave our qnode behind, marked, and let a repairer take it out. */
 static int give_up(struct locks *locks, uint32_t lock, int code)
 {
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     uint64_t turn = lock_own_turn(locks, lock);
     uint64_t expected = turn | LOCK_WAIT;
-    if (!__atomic_compare_exchange_n(&node->grant, &expected, turn | LOCK_DEPARTED, false,
+    if (!__atomic_compare_exchange_n(&qnode->grant, &expected, turn | LOCK_DEPARTED, false,
                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return 0; /* granted at the last moment */
     return code;
@@ -115,17 +115,17 @@ static int give_up(struct locks *locks, uint32_t lock, int code)
 
 static int take_grant(struct locks *locks, uint32_t lock)
 {
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     uint64_t turn = lock_own_turn(locks, lock);
-    bool has_died = lock_low(lock_load(&node->grant)) == LOCK_GRANTED_DIED;
-    lock_put(&node->state, turn | LOCK_HELD);
+    bool has_died = lock_low(lock_load(&qnode->grant)) == LOCK_GRANTED_DIED;
+    lock_put(&qnode->state, turn | LOCK_HELD);
     return has_died ? RH_OWNER_DIED : 0;
 }
 
 /* Who is before us has the lock or waits for it, too: `rhinet doctor` follows the row. */
 static int late(struct locks *locks, uint32_t lock)
 {
-    int before = lock_name_rank(lock_load(&locks->nodes[lock].pred));
+    int before = lock_name_rank(lock_load(&locks->qnodes[lock].pred));
     if (before < 0 || before >= locks->size)
         return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
                          "waited in vain for lock %u, which is being repaired", lock);
@@ -137,20 +137,20 @@ static int late(struct locks *locks, uint32_t lock)
 /* One slice without a grant: see what is wrong. 0: go on waiting. */
 static int look_around(struct locks *locks, uint32_t lock, int result, int64_t deadline_ns)
 {
-    struct lock_node *node = &locks->nodes[lock];
-    int gone = lock_check_home(locks, lock);
+    struct lock_qnode *qnode = &locks->qnodes[lock];
+    int gone = lock_home_check(locks, lock);
     if (gone < 0)
         return gone;
     if (rh_clock_ns(locks->job) >= deadline_ns)
         return late(locks, lock);
-    if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&node->pred)))
+    if (result != RH_EDEAD && !lock_is_broken(locks, lock, lock_load(&qnode->pred)))
         return 0;
     int64_t patience_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
     result = lock_repair(locks, lock, patience_ns < deadline_ns ? patience_ns : deadline_ns);
     if (result == RH_EDEAD)
         return result;
     if (result < 0)
-        lock_nap(locks, &node->grant, lock_own_turn(locks, lock) | LOCK_WAIT, NAP_NS);
+        lock_nap(locks, &qnode->grant, lock_own_turn(locks, lock) | LOCK_WAIT, NAP_NS);
     return 0;
 }
 
@@ -163,7 +163,7 @@ struct lock_wanted {
 static void describe(void *context, struct wait_note *note)
 {
     const struct lock_wanted *wanted = context;
-    int before = lock_name_rank(lock_load(&wanted->locks->nodes[wanted->lock].pred));
+    int before = lock_name_rank(lock_load(&wanted->locks->qnodes[wanted->lock].pred));
     *note = (struct wait_note){
         .call = WAIT_LOCK, .peer = before, .number = wanted->lock}; /* -1: a repair is under way */
 }
@@ -222,12 +222,12 @@ static inline int offer(struct locks *locks, uint32_t lock, uint64_t next,
     *found = 0;
     if (unlikely(rank >= locks->size)) /* no name that we know of */
         return 0;
-    struct lock_node *node = lock_node_of(locks, rank, lock);
+    struct lock_qnode *qnode = lock_qnode_of(locks, rank, lock);
     *found = expected;
-    if (likely(node != NULL))
-        return __atomic_compare_exchange_n(&node->grant, found, granted, false, __ATOMIC_SEQ_CST,
+    if (likely(qnode != NULL))
+        return __atomic_compare_exchange_n(&qnode->grant, found, granted, false, __ATOMIC_SEQ_CST,
                                            __ATOMIC_SEQ_CST);
-    struct rh_remote word = lock_node_at(locks, rank, lock, offsetof(struct lock_node, grant));
+    struct rh_remote word = lock_qnode_at(locks, rank, lock, offsetof(struct lock_qnode, grant));
     result = lock_swap_if(locks, word, expected, granted, step, found);
     return result < 0 ? result : *found == expected;
 }
@@ -235,9 +235,9 @@ static inline int offer(struct locks *locks, uint32_t lock, uint64_t next,
 /* Somebody has come after us and is about to say so, unless it died before it could. */
 static int await_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t last)
 {
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     int rank = lock_name_rank(last);
-    struct rh_wait wait = {.word = &node->next,
+    struct rh_wait wait = {.word = &qnode->next,
                            .when = RH_NOT_EQUAL,
                            .value = next,
                            .from = rank < 0 || rank >= locks->size ? locks->mine[lock].home : rank,
@@ -252,7 +252,7 @@ static int await_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_
 static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t found,
                      int64_t deadline_ns)
 {
-    int result = lock_check_home(locks, lock);
+    int result = lock_home_check(locks, lock);
     if (result < 0)
         return result;
     if (rh_clock_ns(locks->job) >= deadline_ns)
@@ -263,40 +263,41 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
     if (result == RH_EDEAD)
         return result;
     if (result < 0)
-        lock_nap(locks, &locks->nodes[lock].next, next, NAP_NS);
+        lock_nap(locks, &locks->qnodes[lock].next, next, NAP_NS);
     return 0;
 }
 
 int lock_hand_over(struct locks *locks, uint32_t lock)
 {
-    struct lock_node *node = &locks->nodes[lock];
+    struct lock_qnode *qnode = &locks->qnodes[lock];
     struct lock_mine *mine = &locks->mine[lock];
     uint64_t turn = lock_own_turn(locks, lock);
     struct lock_step step = {.ticket = &mine->ticket};
-    ASSERT(lock_low(lock_load(&node->state)) == LOCK_HELD ||
-           lock_low(lock_load(&node->state)) == LOCK_HANDING);
+    ASSERT(lock_low(lock_load(&qnode->state)) == LOCK_HELD ||
+           lock_low(lock_load(&qnode->state)) == LOCK_HANDING);
     for (;;) {
-        uint64_t next = mine->ticket.is_open ? mine->offered : lock_load(&node->next), found = 0;
+        uint64_t next = mine->ticket.is_open ? mine->offered : lock_load(&qnode->next), found = 0;
         mine->offered = next;
         /* From here to the next store we may hold the lock or not: a repairer waits. */
-        lock_put(&node->state, turn | LOCK_HANDING);
+        lock_put(&qnode->state, turn | LOCK_HANDING);
         int result = offer(locks, lock, next, &step, &found);
         if (likely(result > 0)) {
-            lock_put(&node->next, turn); /* nobody, as the next turn expects it */
-            lock_put(&node->grant, (turn + LOCK_TURN_ONE) | LOCK_WAIT); /* likewise, in good time */
-            lock_put(&node->state, turn | LOCK_IDLE);
+            lock_put(&qnode->next, turn); /* nobody, as the next turn expects it */
+            lock_put(&qnode->grant,
+                     (turn + LOCK_TURN_ONE) | LOCK_WAIT); /* likewise, in good time */
+            lock_put(&qnode->state, turn | LOCK_IDLE);
             if (lock_low(next) != 0)
                 rh_wake(locks->job, lock_name_rank(next));
             return 0;
         }
         if (unlikely(result == RH_ETIMEOUT && mine->ticket.is_open))
             return result; /* HANDING: whether it is given is for the next call to find out */
-        lock_put(&node->state, turn | LOCK_HELD);
+        lock_put(&qnode->state, turn | LOCK_HELD);
         if (step.deadline_ns == 0) /* asked for when it is needed */
             step.deadline_ns = rma_deadline_ns(locks->job, RH_TIMEOUT_DEFAULT);
         result = find_next(locks, lock, next, found, step.deadline_ns);
         if (result == RH_EDEAD) /* with the representative the lock is gone */
-            lock_put(&node->state, turn | LOCK_IDLE);
+            lock_put(&qnode->state, turn | LOCK_IDLE);
         if (result < 0)
             return result;
     }

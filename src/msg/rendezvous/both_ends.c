@@ -17,23 +17,23 @@
 
 /* Less is not worth opening two segments; more and bigger chunks let two copies in the kernel
  * disturb each other less. */
-#define BOTH_ENDS_LEAST (32 << 10)
-#define CHUNK_LEAST     (32 << 10)
-#define CHUNK_MOST      (512 << 10)
-#define PAGE            4096
+#define BOTH_ENDS_MIN (32 << 10)
+#define CHUNK_MIN     (32 << 10)
+#define CHUNK_MAX     (512 << 10)
+#define PAGE          4096
 
 #define DETACH_AGAIN 8 /* time-outs that a sender may be held up in a copy, but not stopped */
 
 bool both_ends_pays(const struct mail *mail, const struct rh_request *send)
 {
-    return send->length >= BOTH_ENDS_LEAST && !rma_attached_is_slow(mail->job);
+    return send->length >= BOTH_ENDS_MIN && !rma_attached_is_slow(mail->job);
 }
 
 /* The same at both ends: half a message, within limits. */
 static uint64_t chunk_size(uint64_t length)
 {
     uint64_t half = (length / 2 + PAGE) & ~(uint64_t)(PAGE - 1);
-    return half < CHUNK_LEAST ? CHUNK_LEAST : half > CHUNK_MOST ? CHUNK_MOST : half;
+    return half < CHUNK_MIN ? CHUNK_MIN : half > CHUNK_MAX ? CHUNK_MAX : half;
 }
 
 uint64_t both_ends_chunk_count(uint64_t length)

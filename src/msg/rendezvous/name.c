@@ -42,7 +42,7 @@ uint32_t name_done(const struct mail *mail, uint64_t send_id)
 static void reclaim(struct mail *mail)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
-    for (uint32_t place = 0; place < SENDS_MOST; place++) {
+    for (uint32_t place = 0; place < SENDS_MAX; place++) {
         const struct withdrawal *withdrawal = &rendezvous->withdrawn[place];
         if (withdrawal->rank != 0 && withdrawal->hold == HOLD_NONE &&
             name_done(mail, withdrawal->send_id) == DONE_ALL)
@@ -53,12 +53,12 @@ static void reclaim(struct mail *mail)
 int name_take(struct mail *mail, uint64_t *send_id)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
-    for (uint32_t word = 0; word < SENDS_MOST / 64; word++) {
+    for (uint32_t word = 0; word < SENDS_MAX / 64; word++) {
         if (~rendezvous->names[word] == 0)
             continue;
         uint32_t bit = (uint32_t)__builtin_ctzll(~rendezvous->names[word]);
         rendezvous->names[word] |= 1ULL << bit;
-        *send_id = rendezvous->name_count++ * SENDS_MOST + word * 64ULL + bit;
+        *send_id = rendezvous->name_count++ * SENDS_MAX + word * 64ULL + bit;
         __atomic_store_n(&mail->returns->done[name_place(*send_id)], done_word(*send_id, 0),
                          __ATOMIC_RELAXED);
         return 0;
@@ -161,15 +161,15 @@ void name_take_ack(struct mail *mail, int rank, uint64_t send_id)
 void name_progress(struct mail *mail)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
-    for (uint32_t place = 0; place < SENDS_MOST && rendezvous->withdraw_count > 0; place++) {
+    for (uint32_t place = 0; place < SENDS_MAX && rendezvous->withdraw_count > 0; place++) {
         if (rendezvous->withdrawn[place].step != WITHDRAW_WAIT)
             step(mail, &rendezvous->withdrawn[place]);
     }
 }
 
-void name_end_gone(struct mail *mail)
+void name_gone_end(struct mail *mail)
 {
-    for (uint32_t place = 0; place < SENDS_MOST; place++) {
+    for (uint32_t place = 0; place < SENDS_MAX; place++) {
         int rank = mail->rendezvous->withdrawn[place].rank - 1;
         if (rank >= 0 && mail->peer[rank].is_gone)
             give_place(mail, place);
@@ -178,7 +178,7 @@ void name_end_gone(struct mail *mail)
 
 void name_close(struct mail *mail)
 {
-    for (uint32_t place = 0; place < SENDS_MOST; place++) {
+    for (uint32_t place = 0; place < SENDS_MAX; place++) {
         if (mail->rendezvous->withdrawn[place].is_pushing)
             give_place(mail, place);
     }

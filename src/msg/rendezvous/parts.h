@@ -65,11 +65,11 @@ struct withdrawal {
 struct rendezvous {
     struct stream_memory *memory; /* STREAM_COUNT of them, made for the first message */
     struct stream stream[STREAM_COUNT];
-    struct list matched;             /* receives waiting for a stream or a pull */
-    struct list sending;             /* sends whose RTS is out */
-    uint64_t names[SENDS_MOST / 64]; /* set: place is in use */
-    uint64_t name_count;             /* given so far: makes the names differ */
-    struct withdrawal withdrawn[SENDS_MOST];
+    struct list matched;            /* receives waiting for a stream or a pull */
+    struct list sending;            /* sends whose RTS is out */
+    uint64_t names[SENDS_MAX / 64]; /* set: place is in use */
+    uint64_t name_count;            /* given so far: makes the names differ */
+    struct withdrawal withdrawn[SENDS_MAX];
     uint32_t withdraw_count; /* of which something is to be done */
 };
 
@@ -81,7 +81,7 @@ struct rendezvous {
  * the same place are not taken for news of this. */
 static inline uint32_t name_place(uint64_t send_id)
 {
-    return (uint32_t)(send_id % SENDS_MOST);
+    return (uint32_t)(send_id % SENDS_MAX);
 }
 
 /* The sender's word for a message; other messages use it later. */
@@ -106,7 +106,7 @@ void name_take_ack(struct mail *mail, int rank, uint64_t send_id);
 /* Go on with withdrawals. */
 void name_progress(struct mail *mail);
 /* Those that wait for ranks that are gone. */
-void name_end_gone(struct mail *mail);
+void name_gone_end(struct mail *mail);
 void name_close(struct mail *mail);
 
 /* Post a control slot that says no more than a name. False: there is no memory to remember it. */
@@ -114,16 +114,16 @@ bool name_post(struct mail *mail, int rank, enum slot_kind kind, uint64_t send_i
 
 /* ---- send.c, receive.c: news and progress --------------------------------------------------- */
 
-bool send_take_cts(struct mail *mail, int source, const struct cts *cts);
-bool send_take_held(struct mail *mail, int source, uint64_t send_id);
+bool send_cts_take(struct mail *mail, int source, const struct cts *cts);
+bool send_held_take(struct mail *mail, int source, uint64_t send_id);
 void send_progress(struct mail *mail);
-void send_end_gone(struct mail *mail);
+void send_gone_end(struct mail *mail);
 
-bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id);
-bool receive_take_hold(struct mail *mail, int source, uint64_t send_id);
-void receive_take_let_go(struct mail *mail, int source, uint64_t send_id);
+bool receive_withdraw_take(struct mail *mail, int source, uint64_t send_id);
+bool receive_hold_take(struct mail *mail, int source, uint64_t send_id);
+void receive_let_go_take(struct mail *mail, int source, uint64_t send_id);
 void receive_progress(struct mail *mail);
-void receive_end_gone(struct mail *mail);
+void receive_gone_end(struct mail *mail);
 void receive_close(struct mail *mail);
 
 /* ---- The ways ------------------------------------------------------------------------------- */

@@ -236,7 +236,7 @@ static struct stream *find_stream(struct mail *mail, int source, uint64_t send_i
     return NULL;
 }
 
-bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id)
+bool receive_withdraw_take(struct mail *mail, int source, uint64_t send_id)
 {
     struct stream *stream = find_stream(mail, source, send_id);
     if (!stream)
@@ -247,7 +247,7 @@ bool receive_take_withdraw(struct mail *mail, int source, uint64_t send_id)
 }
 
 /* Who asks when the stream is closed needs no answer: all has come, and is told. */
-bool receive_take_hold(struct mail *mail, int source, uint64_t send_id)
+bool receive_hold_take(struct mail *mail, int source, uint64_t send_id)
 {
     struct stream *stream = find_stream(mail, source, send_id);
     if (!stream)
@@ -256,7 +256,7 @@ bool receive_take_hold(struct mail *mail, int source, uint64_t send_id)
     return stream->is_held;
 }
 
-void receive_take_let_go(struct mail *mail, int source, uint64_t send_id)
+void receive_let_go_take(struct mail *mail, int source, uint64_t send_id)
 {
     struct stream *stream = find_stream(mail, source, send_id);
     if (!stream)
@@ -302,7 +302,7 @@ void receive_progress(struct mail *mail)
     }
 }
 
-void receive_end_gone(struct mail *mail)
+void receive_gone_end(struct mail *mail)
 {
     struct rendezvous *rendezvous = mail->rendezvous;
     for (struct rh_request *receive = rendezvous->matched.first, *next; receive; receive = next) {

@@ -27,21 +27,21 @@ bool rendezvous_control(struct mail *mail, int source, enum slot_kind kind, cons
     uint64_t send_id;
     if (kind == SLOT_CTS) {
         memcpy(&cts, data, sizeof(cts));
-        return send_take_cts(mail, source, &cts);
+        return send_cts_take(mail, source, &cts);
     }
     memcpy(&send_id, data, sizeof(send_id));
     switch (kind) {
     case SLOT_WITHDRAW:
-        return receive_take_withdraw(mail, source, send_id);
+        return receive_withdraw_take(mail, source, send_id);
     case SLOT_WITHDRAW_ACK:
         name_take_ack(mail, source, send_id);
         return true;
     case SLOT_HOLD:
-        return receive_take_hold(mail, source, send_id);
+        return receive_hold_take(mail, source, send_id);
     case SLOT_HELD:
-        return send_take_held(mail, source, send_id);
+        return send_held_take(mail, source, send_id);
     case SLOT_LET_GO:
-        receive_take_let_go(mail, source, send_id);
+        receive_let_go_take(mail, source, send_id);
         return true;
     default: /* messages */
         return true;
@@ -73,9 +73,9 @@ uint64_t rendezvous_moved(const struct rh_request *request)
     return stream ? moved(stream->way, stream->chunk, &stream->both_ends) : 0;
 }
 
-void rendezvous_end_gone(struct mail *mail)
+void rendezvous_gone_end(struct mail *mail)
 {
-    receive_end_gone(mail);
-    send_end_gone(mail);
-    name_end_gone(mail);
+    receive_gone_end(mail);
+    send_gone_end(mail);
+    name_gone_end(mail);
 }

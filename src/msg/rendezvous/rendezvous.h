@@ -29,7 +29,7 @@
  * may be lost, too, and must be made again. So the receiver is first asked to keep the stream
  * (`hold`, `held`) until the sender lets go of it; also by a sender that then gives up.
  *
- * Models: tests/model/pulled.pml (the word), joint.pml (both ends), hold.pml (pushes in doubt).
+ * Models: tests/model/pulled.pml (the word), both_ends.pml (both ends), hold.pml (pushes in doubt).
  *
  *   rendezvous.c  opening, news, progress      name.c       names of messages, and withdrawals
  *   send.c        the sender: RTS to done      ring.c       chunks through blocks, both sides
@@ -67,6 +67,6 @@ void rendezvous_progress(struct mail *mail);
 /* Bytes of a message that have moved so far. */
 uint64_t rendezvous_moved(const struct rh_request *request);
 /* End what hangs on peers that are gone. */
-void rendezvous_end_gone(struct mail *mail);
+void rendezvous_gone_end(struct mail *mail);
 
 #endif

@@ -97,7 +97,7 @@ static struct rh_request *find_send(struct mail *mail, int rank, uint64_t send_i
     return send;
 }
 
-bool send_take_cts(struct mail *mail, int source, const struct cts *cts)
+bool send_cts_take(struct mail *mail, int source, const struct cts *cts)
 {
     struct rh_request *send = find_send(mail, source, cts->send_id);
     if (name_withdrawn(mail, source, cts->send_id))
@@ -140,7 +140,7 @@ static unsigned way_counter(const struct send_part *out)
 {
     if (out->rts.pull_sid == 0)
         return COUNTER_MSG_RING;
-    return out->rts.is_both_ends ? COUNTER_MSG_JOINT : COUNTER_MSG_PULL;
+    return out->rts.is_both_ends ? COUNTER_MSG_BOTH_ENDS : COUNTER_MSG_PULL;
 }
 
 static void end(struct mail *mail, struct rh_request *send)
@@ -174,7 +174,7 @@ static bool is_kept_back(struct mail *mail, struct rh_request *send)
 }
 
 /* The receiver keeps a stream. Our message may be over without that. */
-bool send_take_held(struct mail *mail, int source, uint64_t send_id)
+bool send_held_take(struct mail *mail, int source, uint64_t send_id)
 {
     struct rh_request *send = find_send(mail, source, send_id);
     struct withdrawal *withdrawal = name_withdrawn(mail, source, send_id);
@@ -228,7 +228,7 @@ void send_progress(struct mail *mail)
     }
 }
 
-void send_end_gone(struct mail *mail)
+void send_gone_end(struct mail *mail)
 {
     for (struct rh_request *send = mail->rendezvous->sending.first, *next; send; send = next) {
         next = send->next;

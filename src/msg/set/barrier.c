@@ -68,9 +68,9 @@ static int look_around(struct passage *passage, int from, int result)
     }
     /* In a tree one who has left was released; whether we are is its children's and parent's care.
      * */
-    int gone = set_find_gone(set, is_counter);
+    int gone = set_gone_find(set, is_counter);
     if (gone >= 0 && is_counter && is_complete(passage, &complete, &same) == 0 && complete) {
-        if (set_find_gone(set, false) < 0)
+        if (set_gone_find(set, false) < 0)
             gone = -1; /* our release is on its way */
         else if (!same)
             return set_differ(set, -1);

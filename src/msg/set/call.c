@@ -33,12 +33,12 @@ void set_call_begin(struct rh_set *set, const struct set_call *call)
     set->call_digest = digest_of(call);
 }
 
-static uint64_t digest_of_quarrel(const struct set_quarrel *quarrel)
+static uint64_t digest_of_mismatch(const struct set_mismatch *mismatch)
 {
-    uint64_t digest = (uint64_t)(uint32_t)quarrel->rank[0] << 32 | (uint32_t)quarrel->rank[1];
+    uint64_t digest = (uint64_t)(uint32_t)mismatch->rank[0] << 32 | (uint32_t)mismatch->rank[1];
     for (int i = 0; i < 2; i++)
-        digest = digest * 0x9e3779b97f4a7c15u + digest_of(&quarrel->call[i]);
-    return digest ^ quarrel->number * 0xbf58476d1ce4e5b9u;
+        digest = digest * 0x9e3779b97f4a7c15u + digest_of(&mismatch->call[i]);
+    return digest ^ mismatch->number * 0xbf58476d1ce4e5b9u;
 }
 
 /* ---- In words ------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static void write_call(const struct set_call *call, char *text)
 /* ---- Different calls ------------------------------------------------------------------------- */
 
 /* A push may fail because its target is gone: that needs it no more. */
-static void tell_one(struct rh_set *set, int member, const struct set_quarrel *quarrel,
+static void tell_one(struct rh_set *set, int member, const struct set_mismatch *mismatch,
                      uint64_t word)
 {
     struct rh_remote broken, tale;
@@ -94,33 +94,33 @@ static void tell_one(struct rh_set *set, int member, const struct set_quarrel *q
     if (set_remote(set, member, offsetof(struct set_front, broken_by), 0, &broken) < 0)
         return; /* it has not made the set: see set_part() */
     tale = broken;
-    tale.offset = offsetof(struct set_front, quarrel);
+    tale.offset = offsetof(struct set_front, mismatch);
     struct rh_notice notice = {.word = broken, .value = word};
-    rh_push_notify(set->job, tale, quarrel, sizeof(*quarrel), &notice);
+    rh_push_notify(set->job, tale, mismatch, sizeof(*mismatch), &notice);
 }
 
-void set_quarrel_tell(struct rh_set *set, int member)
+void set_mismatch_tell(struct rh_set *set, int member)
 {
-    struct set_quarrel quarrel = set->front->quarrel;
+    struct set_mismatch mismatch = set->front->mismatch;
     /* acquire: as set_check() */
-    tell_one(set, member, &quarrel, __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE));
+    tell_one(set, member, &mismatch, __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE));
 }
 
-int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
+int set_mismatch_error(struct rh_set *set, uint64_t broken_by)
 {
-    struct set_quarrel quarrel = set->front->quarrel;
+    struct set_mismatch mismatch = set->front->mismatch;
     int rank[2] = {(int)(broken_by >> 32 & 0x7fffffff), (int)(broken_by & 0x7fffffff)};
     int own = set->ranks[set->me];
     int other = rank[0] == own ? rank[1] : rank[0];
-    bool is_whole = quarrel.digest == digest_of_quarrel(&quarrel) && quarrel.rank[0] == rank[0] &&
-                    quarrel.rank[1] == rank[1];
-    if (is_whole && (int64_t)(quarrel.number - set->number) > 0)
+    bool is_whole = mismatch.digest == digest_of_mismatch(&mismatch) &&
+                    mismatch.rank[0] == rank[0] && mismatch.rank[1] == rank[1];
+    if (is_whole && (int64_t)(mismatch.number - set->number) > 0)
         return 0; /* over a call that we have not come to: the others have left the last one */
     if (!set->has_told) {
         /* Before we return: who hears of it and leaves must not be taken for the cause. */
         set->has_told = true;
         for (int i = 0; i < set->size; i++)
-            tell_one(set, i, &quarrel, broken_by);
+            tell_one(set, i, &mismatch, broken_by);
     }
     if (!is_whole)
         return error_set(RH_EINVALID, other,
@@ -128,8 +128,8 @@ int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
                          "same. Destroy it",
                          set->id, rank[0], rank[1]);
     char call[2][CALL_TEXT_LENGTH];
-    write_call(&quarrel.call[0], call[0]);
-    write_call(&quarrel.call[1], call[1]);
+    write_call(&mismatch.call[0], call[0]);
+    write_call(&mismatch.call[1], call[1]);
     return error_set(RH_EINVALID, other,
                      "set %u: rank %d called %s, but rank %d %s; all members must make the same "
                      "call. Destroy it",
@@ -137,20 +137,20 @@ int set_quarrel_error(struct rh_set *set, uint64_t broken_by)
 }
 
 /* Both ends of a pair find the same, so they must tell it in the same order. */
-static int quarrel_with(struct rh_set *set, int member, const struct set_call *theirs)
+static int mismatch_with(struct rh_set *set, int member, const struct set_call *theirs)
 {
     int own = member < set->me ? 1 : 0;
-    struct set_quarrel quarrel = {.number = set->number};
-    quarrel.rank[own] = set->ranks[set->me];
-    quarrel.call[own] = set->call;
-    quarrel.rank[1 - own] = set->ranks[member];
-    quarrel.call[1 - own] = *theirs;
-    quarrel.digest = digest_of_quarrel(&quarrel);
-    uint64_t word = SET_QUARREL | (uint64_t)quarrel.rank[0] << 32 | (uint64_t)quarrel.rank[1];
-    set->front->quarrel = quarrel;
+    struct set_mismatch mismatch = {.number = set->number};
+    mismatch.rank[own] = set->ranks[set->me];
+    mismatch.call[own] = set->call;
+    mismatch.rank[1 - own] = set->ranks[member];
+    mismatch.call[1 - own] = *theirs;
+    mismatch.digest = digest_of_mismatch(&mismatch);
+    uint64_t word = SET_MISMATCH | (uint64_t)mismatch.rank[0] << 32 | (uint64_t)mismatch.rank[1];
+    set->front->mismatch = mismatch;
     /* release: pairs with set_check() */
     __atomic_store_n(&set->front->broken_by, word, __ATOMIC_RELEASE);
-    full_fence(); /* before we tell, see ask_for_quarrel() */
+    full_fence(); /* before we tell, see ask_for_mismatch() */
     return set_check(set);
 }
 
@@ -171,7 +171,7 @@ int set_differ(struct rh_set *set, int member)
         if (result < 0)
             gone = i;
         else if (digest_of(&theirs) != set->call_digest)
-            return quarrel_with(set, i, &theirs);
+            return mismatch_with(set, i, &theirs);
     }
     result = set_check(set);
     if (result < 0)

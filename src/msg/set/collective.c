@@ -76,7 +76,7 @@ static int broadcast_blocks(struct rh_set *set, int root, char *buffer, size_t l
     int result = 0;
     unsigned stage = 0;
     for (size_t at = 0; at < length && result == 0; at += set->stage_length, stage ^= 1) {
-        size_t block = collective_least(length - at, set->stage_length);
+        size_t block = collective_min(length - at, set->stage_length);
         uint64_t offset = collective_stage(set, stage);
         if (set->me == root)
             memcpy(set->base + offset, buffer + at, block);
@@ -134,7 +134,7 @@ static int gather_blocks(struct rh_set *set, const char *source, char *target, s
     int result = 0;
     unsigned stage = 0;
     for (size_t at = 0; at < length && result == 0; at += set->stage_length, stage ^= 1) {
-        size_t block = collective_least(length - at, set->stage_length);
+        size_t block = collective_min(length - at, set->stage_length);
         uint64_t offset = collective_stage(set, stage);
         memcpy(set->base + offset, source + at, block);
         result = set_sync(set);
@@ -183,7 +183,7 @@ int rh_scatter(struct rh_set *set, int root, const void *source, void *target, s
     size_t part = collective_part(set);
     unsigned stage = 0;
     for (size_t at = 0; at < length && result == 0; at += part, stage ^= 1) {
-        size_t block = collective_least(length - at, part);
+        size_t block = collective_min(length - at, part);
         uint64_t offset = collective_stage(set, stage);
         if (set->me == root)
             stage_parts(set, offset, (const char *)source + at, length, block);
@@ -203,7 +203,7 @@ int rh_alltoall(struct rh_set *set, const void *source, void *target, size_t len
     size_t part = collective_part(set);
     unsigned stage = 0;
     for (size_t at = 0; at < length && result == 0; at += part, stage ^= 1) {
-        size_t block = collective_least(length - at, part);
+        size_t block = collective_min(length - at, part);
         uint64_t offset = collective_stage(set, stage);
         stage_parts(set, offset, (const char *)source + at, length, block);
         result = set_sync(set);

@@ -30,7 +30,7 @@ int collective_exchange(struct rh_set *set, const struct set_exchange *exchange)
 /* Bytes of each member that a stage holds if it holds a part for each: a multiple of 64. */
 size_t collective_part(const struct rh_set *set);
 
-static inline size_t collective_least(size_t a, size_t b)
+static inline size_t collective_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }

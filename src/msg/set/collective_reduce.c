@@ -23,7 +23,7 @@ static void make_fold(const struct set_exchange *exchange, const char *gifts, si
 static size_t part_begin(const struct rh_set *set, size_t count, int member)
 {
     return count / (size_t)set->size * (size_t)member +
-           collective_least((size_t)member, count % (size_t)set->size);
+           collective_min((size_t)member, count % (size_t)set->size);
 }
 
 /* Combine our part of what all have staged, into the block of results. */
@@ -68,7 +68,7 @@ static int reduce_blocks(struct rh_set *set, const struct rh_reduction *reductio
     uint64_t offset = collective_stage(set, 0);
     int result = 0;
     for (size_t at = 0; at < reduction->count && result == 0; at += most) {
-        size_t count = collective_least(reduction->count - at, most);
+        size_t count = collective_min(reduction->count - at, most);
         memcpy(set->base + offset, source + at * width, count * width);
         result = set_sync(set);
         if (result == 0)

@@ -30,7 +30,7 @@ static void find(struct rh_set *set, int member, int64_t deadline_ns)
         result = set_look_up(set, member);
     }
     if (result == 0)
-        set_quarrel_tell(set, member);
+        set_mismatch_tell(set, member);
 }
 
 /* A member that cannot be told is gone, or will not wait for us longer than we for it. */

@@ -84,7 +84,7 @@ static int publish(struct rh_set *set)
     place->sid = set->sid;
     /* release: pairs with the pull in set_look_up() */
     __atomic_store_n(&place->key, set->id + 1, __ATOMIC_RELEASE);
-    full_fence(); /* before we look, see ask_for_quarrel() */
+    full_fence(); /* before we look, see ask_for_mismatch() */
     set->name = place;
     set->next = set->hub->sets;
     set->hub->sets = set;
@@ -155,7 +155,7 @@ int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_
 {
     if (!spec)
         return set_create_all(msg, SET_ID_ALL, made);
-    int result = set_check_spec(msg, spec);
+    int result = set_spec_check(msg, spec);
     return result < 0 ? result : create(msg, spec, made);
 }
 
@@ -189,14 +189,14 @@ int rh_set_destroy(struct rh_set *set)
         first = rh_barrier(set, RH_TIMEOUT_DEFAULT); /* that was given up */
     if (is_sound && first == 0)
         first = meet_to_part(set);
-    bool is_quarrel = set->has_told;
-    if (is_quarrel)
+    bool is_mismatch = set->has_told;
+    if (is_mismatch)
         set_part(set, 1);
     unpublish(set);
     int second = is_sound && first == 0 ? meet_to_part(set) : 0;
-    if (is_quarrel)
+    if (is_mismatch)
         set_part(set, 2);
-    int news = is_quarrel && !is_known ? set_check(set) : 0;
+    int news = is_mismatch && !is_known ? set_check(set) : 0;
     board_group_close(set->board);
     free_set(set);
     if (news < 0 || is_known)
@@ -221,16 +221,16 @@ int rh_set_size(const struct rh_set *set)
 /* Whether a member has found that calls differ, when we were not yet there to be told. Of us, who
  * have made the set and look, and one who says so in its memory and tells all, one sees the other.
  */
-static int ask_for_quarrel(struct rh_set *set, int member)
+static int ask_for_mismatch(struct rh_set *set, int member)
 {
     uint64_t broken_by, unbroken = 0;
     struct rh_remote remote = rh_at(set->ranks[member], set->sids[member],
                                     offsetof(struct set_front, broken_by));
     int result = set_pull(set, remote, &broken_by, sizeof(broken_by));
-    if (result < 0 || !(broken_by & SET_QUARREL))
+    if (result < 0 || !(broken_by & SET_MISMATCH))
         return 0; /* whoever went before we could ask has told us */
-    remote.offset = offsetof(struct set_front, quarrel);
-    set_pull(set, remote, &set->front->quarrel, sizeof(set->front->quarrel));
+    remote.offset = offsetof(struct set_front, mismatch);
+    set_pull(set, remote, &set->front->mismatch, sizeof(set->front->mismatch));
     __atomic_compare_exchange_n(&set->front->broken_by, &unbroken, broken_by, false,
                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE); /* as set_check() */
     return set_check(set);
@@ -257,7 +257,7 @@ int set_look_up(struct rh_set *set, int member)
         /* relaxed: only to save us asking */
         return __atomic_load_n(&set->front->broken_by, __ATOMIC_RELAXED) != 0
                    ? 0
-                   : ask_for_quarrel(set, member);
+                   : ask_for_mismatch(set, member);
     }
     return RH_EAGAIN;
 }
@@ -352,15 +352,15 @@ int set_check(struct rh_set *set)
     uint64_t broken_by = __atomic_load_n(&set->front->broken_by, __ATOMIC_ACQUIRE);
     if (likely(broken_by == 0))
         return 0;
-    if (broken_by & SET_QUARREL)
-        return set_quarrel_error(set, broken_by);
+    if (broken_by & SET_MISMATCH)
+        return set_mismatch_error(set, broken_by);
     int rank = (int)broken_by - 1;
     return error_set(RH_EDEAD, rank, "set %u: member rank %d is gone", set->id, rank);
 }
 
 int set_break(struct rh_set *set, int rank)
 {
-    int died = set_find_gone(set, false);
+    int died = set_gone_find(set, false);
     if (died >= 0) /* who left because of a death may be noticed before it */
         rank = died;
     uint64_t word = (uint64_t)rank + 1;
@@ -377,7 +377,7 @@ int set_break(struct rh_set *set, int rank)
     return set_check(set);
 }
 
-int set_find_gone(const struct rh_set *set, bool left)
+int set_gone_find(const struct rh_set *set, bool left)
 {
     for (int i = 0; i < set->size; i++) {
         int state = rh_peer_state(set->job, set->ranks[i]);

@@ -101,7 +101,7 @@ struct set_call {
 _Static_assert(sizeof(struct set_call) == 16, "shared layout");
 
 /* Two members called different things. */
-struct set_quarrel {
+struct set_mismatch {
     int32_t rank[2];
     struct set_call call[2];
     uint64_t number; /* of the exchange: who is not there yet ends its own first */
@@ -115,10 +115,10 @@ struct set_front {
         alignas(64) uint64_t word;
         char result[SET_RESULT_MAX];
     } release;
-    alignas(64) uint64_t broken_by; /* 0, rank + 1 of a member that is gone, or SET_QUARREL | … */
+    alignas(64) uint64_t broken_by; /* 0, rank + 1 of a member that is gone, or SET_MISMATCH | … */
     struct set_call call;           /* ours, for those who find that it is not theirs */
     alignas(64) uint64_t counter;   /* at the center: arrivals so far | sum of digests << 32 */
-    alignas(64) struct set_quarrel quarrel;
+    alignas(64) struct set_mismatch mismatch;
     struct set_slot pair[2]; /* from the other one; used in turn */
 };
 
@@ -149,7 +149,7 @@ struct rh_set {
     uint32_t call_digest;
     uint64_t words[3];         /* that name it and the two before */
     uint64_t expected;         /* in the counter, when all have arrived */
-    bool has_told;             /* of a quarrel, those who may not have heard of it */
+    bool has_told;             /* of a mismatch, those who may not have heard of it */
     bool has_entered;          /* it has not been left yet, because a wait ended too early */
     bool has_arrived;          /* and our arrival has been told */
     bool is_releasing;         /* this one, and it is our turn to release others from it */
@@ -204,11 +204,11 @@ static inline bool set_try_again(int result, int *tries)
     return unlikely(result == RH_ENOSPACE) && (*tries)++ < 8;
 }
 /* Look at all members: the rank of one that died (or, with `left`, has left), or -1. */
-int set_find_gone(const struct rh_set *set, bool left);
+int set_gone_find(const struct rh_set *set, bool left);
 
 /* ---- shape.c -------------------------------------------------------------------------------- */
 
-int set_check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec);
+int set_spec_check(const struct rh_msg *msg, const struct rh_set_spec *spec);
 /* Members, tree, way and hash, of a set whose arrays are there. */
 int set_shape(struct rh_set *set, const struct rh_set_spec *spec);
 /* Where what lies, from the number of members. */
@@ -216,18 +216,18 @@ void set_lay_out(struct rh_set *set);
 
 /* ---- call.c --------------------------------------------------------------------------------- */
 
-#define SET_QUARREL (1ULL << 63) /* in broken_by: | a rank << 32 | another rank */
+#define SET_MISMATCH (1ULL << 63) /* in broken_by: | a rank << 32 | another rank */
 
 /* From now on we are in this call. */
 void set_call_begin(struct rh_set *set, const struct set_call *call);
 /* A word that came is not ours: find out who called what, and tell all. member: who sent it, or -1:
  * anybody may be the one. Returns RH_EINVALID with its text, or RH_EDEAD. */
 int set_differ(struct rh_set *set, int member);
-/* The error of a set with this quarrel in broken_by, 0 if we have not come to it. Makes sure that
+/* The error of a set with this mismatch in broken_by, 0 if we have not come to it. Makes sure that
  * all others hear of it. */
-int set_quarrel_error(struct rh_set *set, uint64_t broken_by);
-/* Make sure that a member hears of the quarrel. It must have been found, see set_look_up(). */
-void set_quarrel_tell(struct rh_set *set, int member);
+int set_mismatch_error(struct rh_set *set, uint64_t broken_by);
+/* Make sure that a member hears of the mismatch. It must have been found, see set_look_up(). */
+void set_mismatch_tell(struct rh_set *set, int member);
 /* RH_ETIMEOUT, blaming the member that has not come; `from` is who should have written to us. */
 int set_late_error(struct rh_set *set, int from, int64_t timeout_ns);
 

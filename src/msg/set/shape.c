@@ -16,7 +16,7 @@ static int refuse(uint32_t id, const char *why, int value)
     return error_set(RH_EINVALID, ERROR_NO_RANK, "set %u: %s (%d)", id, why, value);
 }
 
-int set_check_spec(const struct rh_msg *msg, const struct rh_set_spec *spec)
+int set_spec_check(const struct rh_msg *msg, const struct rh_set_spec *spec)
 {
     if (spec->struct_size < sizeof(*spec))
         return error_set(RH_EINVALID, ERROR_NO_RANK,

@@ -177,29 +177,29 @@ static bool hits_stores(const struct fault_dice *dice)
     return false;
 }
 
-static int fault_open(struct nic **nic, struct nic_world *world, const char *inner)
+static int fault_open(struct nic **nic, struct nic_job *job, const char *inner)
 {
     struct fault_spec spec;
     if (!inner)
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "NIC fault wraps another one: name it, as fault(shm)");
-    int result = fault_spec_parse(setting_text(world->settings, SETTING_FAULT), &spec);
+    int result = fault_spec_parse(setting_text(job->settings, SETTING_FAULT), &spec);
     if (result < 0)
         return result;
     struct fault *fault = calloc(1, sizeof(*fault));
     if (!fault)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "fault NIC: no memory");
-    result = nic_open(&fault->inner, inner, world);
+    result = nic_open(&fault->inner, inner, job);
     if (result < 0) {
         free(fault);
         return result;
     }
     fault->nic.ops = &fault_ops;
-    fault->nic.world = world;
+    fault->nic.job = job;
     fault->nic.attached_is_slow = fault->inner->attached_is_slow;
     fault->nic.is_crowded = fault->inner->is_crowded;
-    fault_dice_init(&fault->dice, &spec, world->rank);
-    fault_hold_init(&fault->hold, fault->inner, fault_mix(spec.seed + (uint64_t)world->rank));
+    fault_dice_init(&fault->dice, &spec, job->rank);
+    fault_hold_init(&fault->hold, fault->inner, fault_mix(spec.seed + (uint64_t)job->rank));
     fault_doubts_init(&fault->doubts);
     pthread_mutex_init(&fault->views_lock, NULL);
     fault->is_active = fault->dice.spec.item_count > 0;

@@ -15,7 +15,7 @@
 
 static void count(struct fault *fault)
 {
-    counter_add_exact(fault->nic.world->counters, COUNTER_FAULT);
+    counter_add_exact(fault->nic.job->counters, COUNTER_FAULT);
 }
 
 static void sleep_ns(int64_t duration_ns)

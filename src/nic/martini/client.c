@@ -129,9 +129,9 @@ static int check_socket(int fd)
                      "martini`");
 }
 
-int martini_client_open(struct martini_client **client, const struct nic_world *world)
+int martini_client_open(struct martini_client **client, const struct nic_job *job)
 {
-    int fd = (int)setting_number(world->settings, SETTING_MARTINI_FD);
+    int fd = (int)setting_number(job->settings, SETTING_MARTINI_FD);
     int result = check_socket(fd);
     if (result < 0)
         return result;

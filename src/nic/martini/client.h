@@ -12,7 +12,7 @@
 struct martini_client;
 
 /* RH_EINVALID: nobody simulates, so `rhinet run --nic martini` did not start this process. */
-int martini_client_open(struct martini_client **client, const struct nic_world *world);
+int martini_client_open(struct martini_client **client, const struct nic_job *job);
 void martini_client_close(struct martini_client *client); /* NULL: nothing */
 const struct martini_port *martini_client_port(const struct martini_client *client);
 

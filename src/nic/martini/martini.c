@@ -15,7 +15,7 @@
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int martini_open(struct nic **nic, struct nic_world *world, const char *inner)
+static int martini_open(struct nic **nic, struct nic_job *job, const char *inner)
 {
     if (inner)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC martini has no other inside: \"%s\"",
@@ -24,10 +24,10 @@ static int martini_open(struct nic **nic, struct nic_world *world, const char *i
     if (!made)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a NIC");
     made->nic.ops = &martini_ops;
-    made->nic.world = world;
-    made->port = world->for_nic; /* NULL: the world is elsewhere */
+    made->nic.job = job;
+    made->port = job->for_nic; /* NULL: the world is elsewhere */
     if (!made->port) {
-        int result = martini_client_open(&made->client, world);
+        int result = martini_client_open(&made->client, job);
         if (result < 0) {
             free(made);
             return result;
@@ -74,7 +74,7 @@ static int memory_make(struct martini_segment *segment, uint64_t length)
 static int segment_prepare(struct martini_nic *martini, struct martini_segment *made,
                            const struct nic_segment *segment, uint64_t *length)
 {
-    uint64_t most = setting_number(martini->nic.world->settings, SETTING_SEGMENTS);
+    uint64_t most = setting_number(martini->nic.job->settings, SETTING_SEGMENTS);
     *made = (struct martini_segment){
         .sid = segment->sid, .kind = segment->kind, .base = segment->base};
     *length = segment->length;

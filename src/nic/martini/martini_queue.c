@@ -6,7 +6,7 @@
 #include "nic/handover.h"
 #include "nic/martini/martini_nic.h"
 
-#define COUNT_MOST (1u << 20)
+#define COUNT_MAX (1u << 20)
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -16,7 +16,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape)
 {
     struct martini_queue_cut cut = {.count = 1, .is_long = shape.slot_length > MARTINI_SHORT_MAX};
-    if (shape.slot_count > COUNT_MOST || shape.slot_length > 1u << 30)
+    if (shape.slot_count > COUNT_MAX || shape.slot_length > 1u << 30)
         return (struct martini_queue_cut){0};
     while (cut.count < shape.slot_count)
         cut.count *= 2;
@@ -39,7 +39,7 @@ int martini_append(struct nic *nic, struct rh_remote queue, const void *data, si
                                 .timeout_ns = timeout_ns};
     int result = martini_ask(nic, &call, "append");
     if (call.value)
-        counter_add(nic->world->counters, COUNTER_APPEND_FULL, 1);
+        counter_add(nic->job->counters, COUNTER_APPEND_FULL, 1);
     return result;
 }
 
@@ -78,14 +78,14 @@ static void long_advance(struct martini_segment *queue)
 /* A slot that was claimed by a rank that is gone will never be published. */
 static bool long_has_message(struct martini_nic *martini, struct martini_segment *queue)
 {
-    const struct nic_world *world = martini->nic.world;
+    const struct nic_job *job = martini->nic.job;
     for (;;) {
         uint64_t word = __atomic_load_n(long_word(queue), __ATOMIC_ACQUIRE);
         if (word & MARTINI_PUBLISHED)
             return true;
         int rank = MARTINI_WORD_RANK(word);
-        if (!(word & MARTINI_CLAIMED) || rank >= world->size ||
-            roster_state(world->roster, rank) < RH_PEER_LEFT)
+        if (!(word & MARTINI_CLAIMED) || rank >= job->size ||
+            roster_state(job->roster, rank) < RH_PEER_LEFT)
             return false;
         long_advance(queue);
     }
@@ -114,7 +114,7 @@ int martini_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival
     struct martini_nic *martini = martini_of(nic);
     struct martini_segment *queue = queue_of(martini, memory);
     if (!has_message(martini, queue)) {
-        martini_look_in_vain(nic);
+        martini_poll_empty(nic);
         if (!has_message(martini, queue))
             return RH_EAGAIN; /* no text: asked for in loops */
     }

@@ -11,7 +11,7 @@
 #define LOOK_NS       100     /* of one look that is in vain */
 #define WORD_SLICE_NS 1000000 /* plain stores of other threads ring no bell */
 #define MET_SLICE_NS  1000    /* of conditions that only the program knows */
-#define SLICE_MOST_NS 16000000
+#define SLICE_MAX_NS  16000000
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static void count_refusal(struct nic *nic, int result)
                    {RH_ERIGHTS, COUNTER_DENIED_RIGHTS}};
     for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++) {
         if (denials[i].code == result)
-            counter_add_exact(nic->world->counters, denials[i].counter);
+            counter_add_exact(nic->job->counters, denials[i].counter);
     }
 }
 
@@ -40,19 +40,18 @@ static void nap(void)
 
 int martini_peer_gone(struct nic *nic, int rank, const char *during)
 {
-    for (int i = 0; i < ROSTER_LATE_MS && roster_state(nic->world->roster, rank) < RH_PEER_LEFT;
-         i++)
+    for (int i = 0; i < ROSTER_LATE_MS && roster_state(nic->job->roster, rank) < RH_PEER_LEFT; i++)
         nap();
     return nic_peer_gone(nic, rank, during);
 }
 
 static void roster_await(struct martini_nic *martini, uint32_t gone_count)
 {
-    const struct nic_world *world = martini->nic.world;
+    const struct nic_job *job = martini->nic.job;
     for (int i = 0; i < ROSTER_LATE_MS; i++) {
         uint32_t found = 0;
-        for (int rank = 0; rank < world->size; rank++)
-            found += roster_state(world->roster, rank) >= RH_PEER_LEFT;
+        for (int rank = 0; rank < job->size; rank++)
+            found += roster_state(job->roster, rank) >= RH_PEER_LEFT;
         if (found >= gone_count)
             break;
         nap();
@@ -86,7 +85,7 @@ int64_t martini_now_ns(struct nic *nic)
     return martini_tell(nic, &call) < 0 ? INT64_MAX : call.now_ns;
 }
 
-void martini_look_in_vain(struct nic *nic)
+void martini_poll_empty(struct nic *nic)
 {
     struct martini_call call = {.operation = MARTINI_PAUSE, .timeout_ns = LOOK_NS};
     martini_tell(nic, &call);
@@ -141,7 +140,7 @@ static int wait_long(struct nic *nic, const struct nic_wait *wait)
             return is_met(nic, wait) ? 0 : nic_wait_late(wait, "");
         if (result < 0)
             return result;
-        slice_ns = slice_ns < SLICE_MOST_NS ? 2 * slice_ns : slice_ns;
+        slice_ns = slice_ns < SLICE_MAX_NS ? 2 * slice_ns : slice_ns;
     }
 }
 
@@ -152,7 +151,7 @@ int martini_wait(struct nic *nic, const struct nic_wait *wait)
         return 0;
     if (wait->timeout_ns > 0)
         return wait_long(nic, wait);
-    martini_look_in_vain(nic);
+    martini_poll_empty(nic);
     if (is_met(nic, wait))
         return 0;
     int result = nic_wait_check(nic, wait->from);

@@ -72,7 +72,7 @@ void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task)
     }
 }
 
-void ofi_calls_bury(struct ofi_nic *ofi, int rank)
+void ofi_calls_fail(struct ofi_nic *ofi, int rank)
 {
     for (uint32_t i = 0; i < OFI_CALLS; i++) {
         struct ofi_call *call = &ofi->calls[i];

@@ -33,11 +33,10 @@ int ofi_send(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t 
     struct ofi_peer *peer = &ofi->peers[rank];
     if (unlikely(!peer->is_known))
         return RH_EAGAIN;
-    message->head.sender = (uint32_t)ofi->nic.world->rank;
+    message->head.sender = (uint32_t)ofi->nic.job->rank;
     message->head.token = peer->token_to;
-    ssize_t result = length <= ofi->inject_most
-                         ? fi_inject(ofi->ep, message, length, peer->address)
-                         : send_buffered(ofi, peer->address, message, length);
+    ssize_t result = length <= ofi->inject_max ? fi_inject(ofi->ep, message, length, peer->address)
+                                               : send_buffered(ofi, peer->address, message, length);
     return result == -FI_EAGAIN ? RH_EAGAIN : (int)result;
 }
 
@@ -64,7 +63,7 @@ void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, s
     ofi->outgoing_end = &kept->next;
 }
 
-void ofi_send_waiting(struct ofi_nic *ofi)
+void ofi_waiting_send(struct ofi_nic *ofi)
 {
     struct ofi_outgoing **link = &ofi->outgoing;
     while (*link) {
@@ -105,7 +104,7 @@ int ofi_pause(struct ofi_nic *ofi, const struct ofi_errand *errand)
     if (ofi_errand_left_ns(errand) > 0)
         return 0;
     int rank = errand->rank;
-    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    const struct roster_node *node = roster_node_of(ofi->nic.job->roster, rank);
     return error_set(RH_ETIMEOUT, rank,
                      "%s: the network (%s) takes nothing for rank %d%s%s; if it never did, is a "
                      "firewall in between?",

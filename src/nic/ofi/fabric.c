@@ -29,7 +29,7 @@ static uint64_t random_key(const struct ofi_nic *ofi)
     uint64_t key = 0;
     size_t room = ofi->info->domain_attr->mr_key_size;
     if (getrandom(&key, sizeof(key), 0) != sizeof(key))
-        key = (uint64_t)(uintptr_t)&key ^ ofi->nic.world->job_id;
+        key = (uint64_t)(uintptr_t)&key ^ ofi->nic.job->job_id;
     return room < sizeof(key) ? key & ((1ULL << room * 8) - 1) : key;
 }
 
@@ -60,7 +60,7 @@ int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t 
 
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
-int ofi_post_receive(struct ofi_nic *ofi, struct ofi_buffer *buffer)
+int ofi_receive_post(struct ofi_nic *ofi, struct ofi_buffer *buffer)
 {
     void *description = ofi->receives_mr ? fi_mr_desc(ofi->receives_mr) : NULL;
     ssize_t result = fi_recv(ofi->ep, &buffer->message, sizeof(buffer->message), description,
@@ -93,7 +93,7 @@ static int open_buffers(struct ofi_nic *ofi)
     }
     for (int i = 0; i < OFI_RECEIVES && result == 0; i++) {
         ofi->receives[i].context.use = OFI_USE_RECEIVE;
-        result = ofi_post_receive(ofi, &ofi->receives[i]);
+        result = ofi_receive_post(ofi, &ofi->receives[i]);
         if (result < 0)
             result = ofi_failed(ofi, "take receive buffers", result);
     }
@@ -118,7 +118,7 @@ static ssize_t open_queue(struct ofi_nic *ofi)
 
 static int open_endpoint(struct ofi_nic *ofi)
 {
-    struct fi_av_attr attributes = {.type = FI_AV_TABLE, .count = (size_t)ofi->nic.world->size};
+    struct fi_av_attr attributes = {.type = FI_AV_TABLE, .count = (size_t)ofi->nic.job->size};
     const char *what = "open an address table";
     ssize_t result = fi_av_open(ofi->domain, &attributes, &ofi->av, NULL);
     if (result == 0) {
@@ -140,7 +140,7 @@ static int open_endpoint(struct ofi_nic *ofi)
 
 static int make_card(struct ofi_nic *ofi)
 {
-    const struct nic_broker *broker = ofi->nic.world->broker;
+    const struct nic_broker *broker = ofi->nic.job->broker;
     struct ofi_card *card = &ofi->card;
     size_t length = sizeof(card->address);
     _Static_assert(sizeof(*card) <= NIC_CARD_MAX, "a card has room for this");
@@ -167,13 +167,13 @@ static void note_traits(struct ofi_nic *ofi)
     const char *name = ofi->info->fabric_attr->prov_name;
     ofi->is_stream = strncmp(name, "tcp", 3) == 0 || strncmp(name, "net", 3) == 0 ||
                      strncmp(name, "sockets", 7) == 0;
-    ofi->inject_most = ofi->info->tx_attr->inject_size;
+    ofi->inject_max = ofi->info->tx_attr->inject_size;
     log_info("NIC %s uses libfabric's %s", ofi->nic.ops->name, ofi->info->fabric_attr->prov_name);
 }
 
 int ofi_fabric_open(struct ofi_nic *ofi)
 {
-    int found = ofi_provider_find(ofi->nic.world, &ofi->info);
+    int found = ofi_provider_find(ofi->nic.job, &ofi->info);
     if (found < 0)
         return found;
     note_traits(ofi);

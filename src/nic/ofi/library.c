@@ -58,11 +58,11 @@ static void find(void *handle, const char *name, void *pointer)
 
 /* tcp;ofi_rxm and verbs;ofi_rxm keep some four thousand buffers for messages, 16 KiB each by
  * default:
- * 71 MiB in every process. None of ours is longer than OFI_MESSAGE_MOST. */
+ * 71 MiB in every process. None of ours is longer than OFI_MESSAGE_MAX. */
 static void ask_for_short_buffers(void)
 {
     char size[16];
-    snprintf(size, sizeof(size), "%d", OFI_MESSAGE_MOST);
+    snprintf(size, sizeof(size), "%d", OFI_MESSAGE_MAX);
     setenv("FI_OFI_RXM_BUFFER_SIZE", size, 0); /* unless the user has said something else */
 }
 

@@ -17,9 +17,9 @@
 
 #define SMALL_LENGTH 512
 #define LARGE_LENGTH                                                                               \
-    (256 * 1024)      /* shorter ones cost a trip each, longer ones wait for their copy */
-#define LARGE_MOST 32 /* pieces, of all moves together */
-#define DEPTH      4  /* pieces of one move */
+    (256 * 1024)     /* shorter ones cost a trip each, longer ones wait for their copy */
+#define LARGE_MAX 32 /* pieces, of all moves together */
+#define DEPTH     4  /* pieces of one move */
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static struct ofi_piece *piece_take(struct ofi_nic *ofi, size_t length)
     struct ofi_piece *piece = *list;
     if (piece) {
         *list = piece->next;
-    } else if (!is_large || ofi->large_count < LARGE_MOST) {
+    } else if (!is_large || ofi->large_count < LARGE_MAX) {
         size_t room = is_large ? LARGE_LENGTH : SMALL_LENGTH;
         piece = malloc(sizeof(*piece) + room);
         if (!piece)
@@ -94,7 +94,7 @@ static ssize_t post_piece(struct ofi_nic *ofi, struct ofi_piece *piece, const st
         return fi_readmsg(ofi->ep, &request, flags);
     if (move->needs_delivery)
         flags |= FI_DELIVERY_COMPLETE;
-    if (piece->length <= ofi->inject_most)
+    if (piece->length <= ofi->inject_max)
         flags |= FI_INJECT;
     return fi_writemsg(ofi->ep, &request, flags);
 }
@@ -182,7 +182,7 @@ static void move_advance(struct ofi_nic *ofi, struct ofi_task *task)
     if (move->length > 0)
         return;
     if (task->has_late_notice && ofi->keeps_write_before_send)
-        ofi_send_notice_behind(ofi, task);
+        ofi_notice_send_behind(ofi, task);
     move_end(ofi, task, 0);
 }
 
@@ -267,7 +267,7 @@ void ofi_pieces_close(struct ofi_nic *ofi)
 
 struct ofi_task *ofi_transfer_start(struct ofi_nic *ofi, int rank, struct rh_done *done)
 {
-    if (done && ofi->task_count >= OFI_TASKS_MOST)
+    if (done && ofi->task_count >= OFI_TASKS_MAX)
         return NULL;
     struct ofi_task *task = ofi_task_start(ofi, rank, done);
     if (task)

@@ -33,7 +33,7 @@ static void free_leftovers(struct ofi_nic *ofi)
 /* Also after a failure in the middle of opening. */
 static void close_all(struct ofi_nic *ofi)
 {
-    ofi_agent_stop(ofi);
+    ofi_progress_thread_stop(ofi);
     ofi_segments_close(ofi);
     ofi_fabric_close(ofi);
     ofi_views_close(ofi);
@@ -47,11 +47,11 @@ static void close_all(struct ofi_nic *ofi)
 
 static int open_parts(struct ofi_nic *ofi)
 {
-    struct nic_world *world = ofi->nic.world;
+    struct nic_job *job = ofi->nic.job;
     int result = ofi_peers_open(ofi);
     if (result == 0)
-        result = nic_open(&ofi->inner, "shm", world);
-    if (result < 0 || ofi->is_alone || !world->broker)
+        result = nic_open(&ofi->inner, "shm", job);
+    if (result < 0 || ofi->is_alone || !job->broker)
         return result;
     result = ofi_library_load();
     if (result < 0)
@@ -59,10 +59,10 @@ static int open_parts(struct ofi_nic *ofi)
     ofi_signals_keep();
     result = ofi_fabric_open(ofi);
     ofi_signals_put_back();
-    return result < 0 ? result : ofi_agent_start(ofi);
+    return result < 0 ? result : ofi_progress_thread_start(ofi);
 }
 
-static int open_kind(struct nic **nic, struct nic_world *world, const char *inner,
+static int open_kind(struct nic **nic, struct nic_job *job, const char *inner,
                      const struct nic_ops *ops)
 {
     if (inner)
@@ -72,11 +72,11 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
     if (!ofi)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for NIC %s", ops->name);
     ofi->nic.ops = ops;
-    ofi->nic.world = world;
+    ofi->nic.job = job;
     ofi->is_mixed = ops == &mixed_ops;
-    ofi->timeout_ns = (int64_t)setting_number(world->settings, SETTING_TIMEOUT);
+    ofi->timeout_ns = (int64_t)setting_number(job->settings, SETTING_TIMEOUT);
     ofi->outgoing_end = &ofi->outgoing;
-    ofi->agent_kick = ofi->cq_fd = -1;
+    ofi->progress_kick = ofi->cq_fd = -1;
     ofi->socket_count = 1;
     pthread_mutex_init(&ofi->lock, NULL);
     int result = open_parts(ofi);
@@ -90,14 +90,14 @@ static int open_kind(struct nic **nic, struct nic_world *world, const char *inne
     return 0;
 }
 
-static int ofi_open_nic(struct nic **nic, struct nic_world *world, const char *inner)
+static int ofi_open_nic(struct nic **nic, struct nic_job *job, const char *inner)
 {
-    return open_kind(nic, world, inner, &ofi_ops);
+    return open_kind(nic, job, inner, &ofi_ops);
 }
 
-static int mixed_open_nic(struct nic **nic, struct nic_world *world, const char *inner)
+static int mixed_open_nic(struct nic **nic, struct nic_job *job, const char *inner)
 {
-    return open_kind(nic, world, inner, &mixed_ops);
+    return open_kind(nic, job, inner, &mixed_ops);
 }
 
 static bool all_is_sent(void *context)
@@ -113,11 +113,11 @@ static bool all_is_sent(void *context)
 static void ofi_close_nic(struct nic *nic)
 {
     struct ofi_nic *ofi = ofi_nic_of(nic);
-    if (ofi->has_agent) {
+    if (ofi->has_progress_thread) {
         if (ofi->timeout_ns > FAREWELL_NS)
             ofi->timeout_ns = FAREWELL_NS;
         ofi_flush(nic, RH_ANY_RANK);
-        ofi_wait_until(ofi, nic->world->rank, all_is_sent, ofi, FAREWELL_NS);
+        ofi_wait_until(ofi, nic->job->rank, all_is_sent, ofi, FAREWELL_NS);
     }
     close_all(ofi);
 }
@@ -134,9 +134,9 @@ static int ofi_wait(struct nic *nic, const struct nic_wait *wait)
     if (result != RH_EDEAD || ofi->is_alone)
         return result;
     ofi_lock(ofi);
-    for (int rank = 0; rank < nic->world->size; rank++) {
+    for (int rank = 0; rank < nic->job->size; rank++) {
         if (ofi_is_gone(ofi, rank))
-            ofi_peer_bury(ofi, rank);
+            ofi_peer_fail(ofi, rank);
     }
     ofi_unlock(ofi);
     return result;

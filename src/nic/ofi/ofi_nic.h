@@ -21,15 +21,15 @@
  * key would break the connection.
  *
  * All calls to libfabric and all tables here are under one lock. Whoever waits makes progress; when
- * nobody does for a millisecond, or a waiting thread goes to sleep, the agent thread takes over. It
- * sleeps on the completion queue's descriptor and answers peers while the program computes.
+ * nobody does for a millisecond, or a waiting thread goes to sleep, the progress thread takes over.
+ * It sleeps on the completion queue's descriptor and answers peers while the program computes.
  *
  *   library.c   libfabric, loaded when needed
  *   provider.c  which provider, and why       peer.c     addresses, tokens, who is near
  *   fabric.c    libfabric's objects           control.c  sending messages
  *   task.c      what is waited for            call.c     requests and their replies
- *   progress.c  completions and the agent     serve.c    what peers ask for
- *   sockets.c   what the agent sleeps on
+ *   progress.c  completions, the thread       serve.c    what peers ask for
+ *   sockets.c   what the progress thread sleeps on
  *   segment.c   own segments                  view.c     peers' segments
  *   move.c      data by RMA                   push.c     push and store
  *   pull.c      pull, atomics, flush          queue.c    append and receive
@@ -43,7 +43,7 @@
 /* ---- provider.c ----------------------------------------------------------------------------- */
 
 /* The provider to use; *info is the caller's, to be freed with ofi_library.freeinfo(). */
-int ofi_provider_find(const struct nic_world *world, struct fi_info **info);
+int ofi_provider_find(const struct nic_job *job, struct fi_info **info);
 /* Whether it goes through the kernel's sockets. */
 bool ofi_provider_is_slow(const struct fi_info *info);
 
@@ -54,7 +54,7 @@ void ofi_fabric_close(struct ofi_nic *ofi);
 /* Register memory for `access` (FI_REMOTE_WRITE and so on). Under the lock. */
 int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t access,
                  struct fid_mr **mr);
-int ofi_post_receive(struct ofi_nic *ofi, struct ofi_buffer *buffer);
+int ofi_receive_post(struct ofi_nic *ofi, struct ofi_buffer *buffer);
 /* An error of libfabric in words. */
 int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code);
 
@@ -69,7 +69,7 @@ bool ofi_peer_is_known(struct ofi_nic *ofi, int rank);
 /* A peer said itself where it is. Under the lock. */
 void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t length);
 /* End everything that is under way to a rank that is gone. Under the lock. */
-void ofi_peer_bury(struct ofi_nic *ofi, int rank);
+void ofi_peer_fail(struct ofi_nic *ofi, int rank);
 /* The connection broke. Waits for the news that the peer is gone, and says what is known then. */
 int ofi_peer_lost(struct ofi_nic *ofi, const struct ofi_errand *errand);
 
@@ -84,7 +84,7 @@ static inline struct ofi_head ofi_head(enum ofi_kind kind, rh_sid sid, uint64_t 
 int ofi_send(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length);
 /* Send now or soon, for handlers, which must not wait. Under the lock. */
 void ofi_send_soon(struct ofi_nic *ofi, int rank, struct ofi_message *message, size_t length);
-void ofi_send_waiting(struct ofi_nic *ofi);
+void ofi_waiting_send(struct ofi_nic *ofi);
 /* A call begins. */
 struct ofi_errand ofi_errand(const struct ofi_nic *ofi, int rank, const char *during);
 /* The network was full: make progress for a moment. Why not to go on, else 0. Not under the
@@ -137,7 +137,7 @@ bool ofi_call_add(struct ofi_nic *ofi, struct ofi_task *task, int rank,
 void ofi_call_cancel(struct ofi_nic *ofi, uint32_t id);
 /* All that a task still waits for. Under the lock. */
 void ofi_calls_cancel(struct ofi_nic *ofi, const struct ofi_task *task);
-void ofi_calls_bury(struct ofi_nic *ofi, int rank);
+void ofi_calls_fail(struct ofi_nic *ofi, int rank);
 void ofi_call_answered(struct ofi_nic *ofi, const struct ofi_message *message, size_t length);
 /* Ask and wait for the answer. The result is the answer's code or why there is none. */
 int ofi_ask(struct ofi_nic *ofi, const struct ofi_errand *errand, struct ofi_message *message,
@@ -150,8 +150,8 @@ static inline bool ofi_is_once(const struct ofi_head *head)
     return head->kind == OFI_ATOMIC || head->kind == OFI_APPEND || head->kind == OFI_CLAIM;
 }
 
-#define OFI_REMEMBERED_MOST 16 /* bytes of a reply, beside its code */
-_Static_assert(sizeof(struct ofi_claim_body) <= OFI_REMEMBERED_MOST, "it is remembered");
+#define OFI_REMEMBERED_MAX 16 /* bytes of a reply, beside its code */
+_Static_assert(sizeof(struct ofi_claim_body) <= OFI_REMEMBERED_MAX, "it is remembered");
 
 struct ofi_answered {
     int code;
@@ -178,8 +178,8 @@ void ofi_once_close(struct ofi_nic *ofi);
 unsigned ofi_progress(struct ofi_nic *ofi);
 /* The same from a thread of the program, without the lock; waits for it. */
 void ofi_progress_surely(struct ofi_nic *ofi);
-int ofi_agent_start(struct ofi_nic *ofi);
-void ofi_agent_stop(struct ofi_nic *ofi);
+int ofi_progress_thread_start(struct ofi_nic *ofi);
+void ofi_progress_thread_stop(struct ofi_nic *ofi);
 
 /* Wait with the inner NIC, which makes progress; is_met must not take the lock for long. */
 int ofi_wait_until(struct ofi_nic *ofi, int rank, bool (*is_met)(void *context), void *context,
@@ -199,7 +199,7 @@ void ofi_sockets_close(struct ofi_nic *ofi);
 void ofi_sockets_changed(struct ofi_nic *ofi);
 /* It is not likely, but possible. Under the lock. */
 void ofi_sockets_look_soon(struct ofi_nic *ofi);
-/* The agent has slept on them: what has rung? */
+/* The progress thread has slept on them: what has rung? */
 void ofi_sockets_rang(struct ofi_nic *ofi);
 /* Whether all are watched, as far as one can tell. Under the lock. */
 bool ofi_sockets_are_settled(struct ofi_nic *ofi);
@@ -282,8 +282,8 @@ int ofi_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic
 int ofi_flush(struct nic *nic, int rank);
 /* A task's notice: when its data has arrived, or behind the data where the network keeps the two in
  * order. */
-void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task);
-void ofi_send_notice_behind(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_late_notice_send(struct ofi_nic *ofi, struct ofi_task *task);
+void ofi_notice_send_behind(struct ofi_nic *ofi, struct ofi_task *task);
 int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t length,
                int64_t timeout_ns);
 int ofi_append_try(struct nic *nic, struct rh_remote queue, const void *data, size_t length,

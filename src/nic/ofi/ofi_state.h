@@ -23,16 +23,16 @@
 #include <rdma/fi_rma.h>
 #include <sys/socket.h>
 
-#define OFI_API           FI_VERSION(1, 17)
-#define OFI_RECEIVES      128  /* buffers posted for messages */
-#define OFI_SENDS         64   /* buffers for messages too long to inject */
-#define OFI_CALLS         4096 /* replies awaited at a time */
-#define OFI_TASKS_MOST    1024 /* transfers with a done flag at a time */
-#define OFI_PUT_MOST      2048 /* bytes that travel in one message with their notice */
-#define OFI_LOST_NS       (8 * 1000000000LL) /* from a broken connection to the news of a death */
-#define OFI_PIECE_LENGTH  (1ULL << 30)
-#define OFI_DETACH_MOST_S 5  /* to wait for peers to let go of allocated memory */
-#define OFI_WINDOW        64 /* requests per peer that are to happen once, at a time */
+#define OFI_API          FI_VERSION(1, 17)
+#define OFI_RECEIVES     128                /* buffers posted for messages */
+#define OFI_SENDS        64                 /* buffers for messages too long to inject */
+#define OFI_CALLS        4096               /* replies awaited at a time */
+#define OFI_TASKS_MAX    1024               /* transfers with a done flag at a time */
+#define OFI_PUT_MAX      2048               /* bytes that travel in one message with their notice */
+#define OFI_LOST_NS      (8 * 1000000000LL) /* from a broken connection to the news of a death */
+#define OFI_PIECE_LENGTH (1ULL << 30)
+#define OFI_DETACH_MAX_S 5  /* to wait for peers to let go of allocated memory */
+#define OFI_WINDOW       64 /* requests per peer that are to happen once, at a time */
 
 /* ---- What libfabric gives back to us -------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ struct ofi_peer {
     fi_addr_t address;
     bool is_known; /* address is good */
     bool is_near;
-    bool is_buried;            /* its tasks have been ended */
+    bool has_failed;           /* its tasks have been ended */
     bool has_unflushed;        /* messages without a reply were sent, and may be under way */
     uint32_t oneway_count;     /* such messages */
     uint32_t busy;             /* tasks */
@@ -211,13 +211,13 @@ struct ofi_nic {
     struct fid_ep *ep;
     int cq_fd; /* the completion queue's, or -1; it must be armed */
     bool has_sockets;
-    struct pollfd *sockets; /* the provider's; the first place is for the agent's own use */
+    struct pollfd *sockets; /* the provider's; the first place is our own */
     size_t socket_count, socket_room;
     int listener;        /* the one of them on which connections come, or -1 */
-    bool listener_rings; /* something came there when the agent slept last */
+    bool listener_rings; /* something came there when the progress thread slept last */
     int64_t sockets_young_ns, sockets_again_ns;
     bool has_local_mr, has_virtual_addresses, keeps_write_before_send, is_stream;
-    size_t inject_most;
+    size_t inject_max;
     struct ofi_card card; /* own */
     /* Under the lock from here on. */
     pthread_mutex_t lock;
@@ -241,12 +241,12 @@ struct ofi_nic {
     /* Outside the lock. */
     _Atomic uint32_t waiting_queues; /* of ours, that somebody waits for space in */
     _Atomic uint32_t program_looks;  /* progress made by the program's threads */
-    _Atomic bool agent_parked;
-    _Atomic bool agent_wanted;
-    _Atomic bool agent_stop;
-    int agent_kick; /* eventfd */
-    bool has_agent;
-    pthread_t agent;
+    _Atomic bool progress_parked;
+    _Atomic bool progress_wanted;
+    _Atomic bool progress_stop;
+    int progress_kick; /* eventfd */
+    bool has_progress_thread;
+    pthread_t progress_thread;
 };
 
 static inline struct ofi_nic *ofi_nic_of(struct nic *nic)
@@ -261,7 +261,7 @@ static inline bool ofi_is_near(const struct ofi_nic *ofi, int rank)
 
 static inline bool ofi_is_gone(const struct ofi_nic *ofi, int rank)
 {
-    return roster_state(ofi->nic.world->roster, rank) >= RH_PEER_LEFT;
+    return roster_state(ofi->nic.job->roster, rank) >= RH_PEER_LEFT;
 }
 
 static inline void ofi_lock(struct ofi_nic *ofi)

@@ -46,7 +46,7 @@ struct ofi_remembered {
     uint32_t number;
     int32_t code;
     uint32_t length;
-    unsigned char body[OFI_REMEMBERED_MOST];
+    unsigned char body[OFI_REMEMBERED_MAX];
 };
 
 static struct ofi_remembered *place_of(struct ofi_nic *ofi, const struct ofi_head *head)
@@ -77,7 +77,7 @@ enum ofi_seen ofi_once_look(struct ofi_nic *ofi, const struct ofi_head *head,
 void ofi_once_remember(struct ofi_nic *ofi, const struct ofi_head *head,
                        const struct ofi_answered *answered)
 {
-    ASSERT(answered->length <= OFI_REMEMBERED_MOST);
+    ASSERT(answered->length <= OFI_REMEMBERED_MAX);
     struct ofi_remembered *place = place_of(ofi, head);
     place->number = head->once;
     place->code = answered->code;
@@ -88,6 +88,6 @@ void ofi_once_remember(struct ofi_nic *ofi, const struct ofi_head *head,
 
 void ofi_once_close(struct ofi_nic *ofi)
 {
-    for (int rank = 0; ofi->peers && rank < ofi->nic.world->size; rank++)
+    for (int rank = 0; ofi->peers && rank < ofi->nic.job->size; rank++)
         free(ofi->peers[rank].remembered);
 }

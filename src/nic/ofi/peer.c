@@ -39,11 +39,11 @@ static void sip_rounds(struct sip *s, int count)
 }
 
 /* What `from` writes into its messages to `to`. */
-static uint64_t token_of(const struct nic_world *world, int from, int to)
+static uint64_t token_of(const struct nic_job *job, int from, int to)
 {
     uint64_t key[2];
-    uint64_t input[3] = {world->job_id, (uint64_t)(uint32_t)from << 32 | (uint32_t)to, 16ULL << 56};
-    memcpy(key, world->secret, sizeof(key));
+    uint64_t input[3] = {job->job_id, (uint64_t)(uint32_t)from << 32 | (uint32_t)to, 16ULL << 56};
+    memcpy(key, job->secret, sizeof(key));
     struct sip s = {key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL,
                     key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL};
     for (int i = 0; i < 3; i++) {
@@ -60,27 +60,27 @@ static uint64_t token_of(const struct nic_world *world, int from, int to)
 
 static bool is_near(const struct ofi_nic *ofi, int rank)
 {
-    const struct nic_world *world = ofi->nic.world;
-    if (rank == world->rank)
+    const struct nic_job *job = ofi->nic.job;
+    if (rank == job->rank)
         return true;
-    if (!ofi->is_mixed || world->roster->peer[rank].node != world->roster->peer[world->rank].node)
+    if (!ofi->is_mixed || job->roster->peer[rank].node != job->roster->peer[job->rank].node)
         return false;
-    int together = (int)setting_number(world->settings, SETTING_MIXED_RANKS);
-    return together == 0 || rank / together == world->rank / together;
+    int together = (int)setting_number(job->settings, SETTING_MIXED_RANKS);
+    return together == 0 || rank / together == job->rank / together;
 }
 
 int ofi_peers_open(struct ofi_nic *ofi)
 {
-    const struct nic_world *world = ofi->nic.world;
-    ofi->peers = calloc((size_t)world->size, sizeof(*ofi->peers));
+    const struct nic_job *job = ofi->nic.job;
+    ofi->peers = calloc((size_t)job->size, sizeof(*ofi->peers));
     if (!ofi->peers)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %d peers", world->size);
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %d peers", job->size);
     ofi->is_alone = true;
-    for (int rank = 0; rank < world->size; rank++) {
+    for (int rank = 0; rank < job->size; rank++) {
         struct ofi_peer *peer = &ofi->peers[rank];
         peer->is_near = is_near(ofi, rank);
-        peer->token_to = token_of(world, world->rank, rank);
-        peer->token_from = token_of(world, rank, world->rank);
+        peer->token_to = token_of(job, job->rank, rank);
+        peer->token_from = token_of(job, rank, job->rank);
         ofi->is_alone &= peer->is_near;
     }
     return 0;
@@ -98,7 +98,7 @@ static int check_card(const struct ofi_nic *ofi, int rank, const struct ofi_card
                       size_t length)
 {
     const struct ofi_card *own = &ofi->card;
-    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    const struct roster_node *node = roster_node_of(ofi->nic.job->roster, rank);
     if (length < sizeof(*card) || card->address_length > sizeof(card->address) ||
         memchr(card->provider, '\0', sizeof(card->provider)) == NULL)
         return error_set(RH_ECORRUPT, rank, "rank %d has a card that makes no sense", rank);
@@ -111,7 +111,7 @@ static int check_card(const struct ofi_nic *ofi, int rank, const struct ofi_card
                      "(wire %u); install the same versions, or set RHINET_OFI_PROVIDER for all",
                      rank, node->host[0] ? " on " : "", node->host, card->provider,
                      FI_MAJOR(card->provider_version), FI_MINOR(card->provider_version),
-                     card->wire_version, ofi->nic.world->rank, own->provider,
+                     card->wire_version, ofi->nic.job->rank, own->provider,
                      FI_MAJOR(own->provider_version), FI_MINOR(own->provider_version),
                      own->wire_version);
 }
@@ -128,7 +128,7 @@ void ofi_peer_learn(struct ofi_nic *ofi, int rank, const void *address, size_t l
 
 bool ofi_peer_is_known(struct ofi_nic *ofi, int rank)
 {
-    ofi_lock(ofi); /* the agent may be learning it */
+    ofi_lock(ofi); /* the progress thread may be learning it */
     bool is_known = ofi->peers[rank].is_known;
     ofi_unlock(ofi);
     return is_known;
@@ -136,7 +136,7 @@ bool ofi_peer_is_known(struct ofi_nic *ofi, int rank)
 
 int ofi_peer_meet(struct ofi_nic *ofi, int rank)
 {
-    const struct nic_broker *broker = ofi->nic.world->broker;
+    const struct nic_broker *broker = ofi->nic.job->broker;
     struct ofi_card card;
     size_t length = sizeof(card);
     int result = broker->card_get(broker->context, rank, &card, &length);
@@ -155,13 +155,13 @@ int ofi_peer_meet(struct ofi_nic *ofi, int rank)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-void ofi_peer_bury(struct ofi_nic *ofi, int rank)
+void ofi_peer_fail(struct ofi_nic *ofi, int rank)
 {
-    if (ofi->peers[rank].is_buried)
+    if (ofi->peers[rank].has_failed)
         return;
-    ofi->peers[rank].is_buried = true;
+    ofi->peers[rank].has_failed = true;
     ofi->peers[rank].has_unflushed = false;
-    ofi_calls_bury(ofi, rank);
+    ofi_calls_fail(ofi, rank);
     ofi_tasks_bury(ofi, rank);
 }
 
@@ -174,7 +174,7 @@ static bool never(void *context)
 int ofi_peer_lost(struct ofi_nic *ofi, const struct ofi_errand *errand)
 {
     int rank = errand->rank;
-    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    const struct roster_node *node = roster_node_of(ofi->nic.job->roster, rank);
     int64_t most_ns = deadline_slice_ns(errand->deadline_ns, clock_now_ns(), OFI_LOST_NS);
     int result = ofi_wait_until(ofi, rank, never, NULL, most_ns);
     if (result != RH_ETIMEOUT && result != RH_EAGAIN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Progress: reading the completion queue, and the agent thread that does it while the program does
- * not. What a completion is about stands at the start of its context.
+ * Progress: reading the completion queue, and the progress thread that does it while the program
+ * does not. What a completion is about stands at the start of its context.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #define BATCH        16
-#define PARKED_MS    1   /* how often the agent looks whether the program still makes progress */
+#define PARKED_MS    1   /* between looks whether the program still makes progress */
 #define IDLE_MS      100 /* between looks for deaths */
 #define POLLING_MS   1   /* the same where the provider has no descriptor to sleep on */
 #define LINGER_NS    (50 * NS_PER_US)
-#define IN_VAIN_MOST 100
-#define BATCHES_MOST 64 /* in one go, so that the lock becomes free */
+#define SPURIOUS_MAX 100
+#define BATCHES_MAX  64 /* in one go, so that the lock becomes free */
 
 /* ---- Completions ---------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static void receive_over(struct ofi_nic *ofi, struct ofi_buffer *buffer, size_t 
 {
     if (is_good)
         ofi_serve(ofi, &buffer->message, length);
-    ofi_post_receive(ofi, buffer);
+    ofi_receive_post(ofi, buffer);
 }
 
 static void handle(struct ofi_nic *ofi, struct ofi_context *context, size_t length, int result)
@@ -63,14 +63,14 @@ static void handle_error(struct ofi_nic *ofi)
 
 static void look_for_deaths(struct ofi_nic *ofi)
 {
-    const struct nic_world *world = ofi->nic.world;
-    uint32_t deaths = atomic_load_explicit(&world->roster->death_count, memory_order_acquire);
+    const struct nic_job *job = ofi->nic.job;
+    uint32_t deaths = atomic_load_explicit(&job->roster->death_count, memory_order_acquire);
     if (deaths == ofi->deaths_seen)
         return;
     ofi->deaths_seen = deaths;
-    for (int rank = 0; rank < world->size; rank++) {
+    for (int rank = 0; rank < job->size; rank++) {
         if (ofi_is_gone(ofi, rank))
-            ofi_peer_bury(ofi, rank);
+            ofi_peer_fail(ofi, rank);
     }
 }
 
@@ -78,7 +78,7 @@ unsigned ofi_progress(struct ofi_nic *ofi)
 {
     struct fi_cq_data_entry entry[BATCH];
     unsigned handled = 0;
-    for (unsigned batch = 0; batch < BATCHES_MOST; batch++) {
+    for (unsigned batch = 0; batch < BATCHES_MAX; batch++) {
         ssize_t count = fi_cq_read(ofi->cq, entry, BATCH);
         if (count == -FI_EAGAIN)
             break;
@@ -94,7 +94,7 @@ unsigned ofi_progress(struct ofi_nic *ofi)
             break;
     }
     if (unlikely(ofi->outgoing != NULL))
-        ofi_send_waiting(ofi);
+        ofi_waiting_send(ofi);
     if (unlikely(ofi->has_stalled))
         ofi_moves_go_on(ofi);
     look_for_deaths(ofi);
@@ -128,38 +128,39 @@ void ofi_progress_surely(struct ofi_nic *ofi)
     ring_if(ofi, handled);
 }
 
-/* ---- The agent ------------------------------------------------------------------------------ */
+/* ---- The progress thread -------------------------------------------------------------------- */
 
-static void kick_agent(struct ofi_nic *ofi)
+static void kick_progress_thread(struct ofi_nic *ofi)
 {
-    atomic_store(&ofi->agent_wanted, true);
-    if (atomic_load(&ofi->agent_parked))
-        eventfd_write(ofi->agent_kick, 1);
+    atomic_store(&ofi->progress_wanted, true);
+    if (atomic_load(&ofi->progress_parked))
+        eventfd_write(ofi->progress_kick, 1);
 }
 
 static void thread_sleeps(void *context)
 {
-    kick_agent(context);
+    kick_progress_thread(context);
 }
 
 static void clear_kick(struct ofi_nic *ofi)
 {
     eventfd_t count;
-    eventfd_read(ofi->agent_kick, &count);
+    eventfd_read(ofi->progress_kick, &count);
 }
 
 /* The program makes progress by itself: keep out of its way, but see when it stops. */
 static void park(struct ofi_nic *ofi)
 {
-    struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
-    atomic_store(&ofi->agent_parked, true);
-    if (!atomic_load(&ofi->agent_wanted) && !atomic_load(&ofi->agent_stop) &&
+    struct pollfd kicked = {.fd = ofi->progress_kick, .events = POLLIN};
+    atomic_store(&ofi->progress_parked, true);
+    if (!atomic_load(&ofi->progress_wanted) && !atomic_load(&ofi->progress_stop) &&
         poll(&kicked, 1, PARKED_MS) > 0)
         clear_kick(ofi);
-    atomic_store(&ofi->agent_parked, false);
+    atomic_store(&ofi->progress_parked, false);
 }
 
-/* Whether the agent may sleep, and how long: libfabric must agree where it lent the descriptor. */
+/* Whether the progress thread may sleep, and how long: libfabric must agree where it lent the
+ * descriptor. */
 static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
 {
     struct fid *waited = &ofi->cq->fid;
@@ -175,7 +176,7 @@ static bool may_sleep(struct ofi_nic *ofi, int *timeout_ms)
 static bool sleep_on_network(struct ofi_nic *ofi)
 {
     int timeout_ms;
-    struct pollfd lent[2] = {{.fd = ofi->agent_kick, .events = POLLIN},
+    struct pollfd lent[2] = {{.fd = ofi->progress_kick, .events = POLLIN},
                              {.fd = ofi->cq_fd, .events = POLLIN}};
     if (!may_sleep(ofi, &timeout_ms))
         return true;
@@ -214,27 +215,27 @@ static unsigned look_for_more(struct ofi_nic *ofi)
 /* Something was there, and yet nothing came of it: a connection, maybe, or data by RMA. Looking for
  * connections costs a system call for each descriptor of the process, which may have thousands. A
  * descriptor that is ready all the time tells nothing, and must not keep us busy. */
-static void came_in_vain(struct ofi_nic *ofi, unsigned times)
+static void spurious_wakeup(struct ofi_nic *ofi, unsigned times)
 {
-    struct pollfd kicked = {.fd = ofi->agent_kick, .events = POLLIN};
+    struct pollfd kicked = {.fd = ofi->progress_kick, .events = POLLIN};
     ofi_lock(ofi);
     if (ofi->listener_rings)
         ofi_sockets_changed(ofi);
     else
         ofi_sockets_look_soon(ofi); /* another thread may have answered the listener */
     ofi_unlock(ofi);
-    if (times > IN_VAIN_MOST)
+    if (times > SPURIOUS_MAX)
         poll(&kicked, 1, POLLING_MS);
 }
 
-static void *agent_main(void *context)
+static void *progress_main(void *context)
 {
     struct ofi_nic *ofi = context;
     uint32_t seen = atomic_load(&ofi->program_looks) - 1;
-    unsigned in_vain = 0;
-    while (!atomic_load(&ofi->agent_stop)) {
+    unsigned spurious = 0;
+    while (!atomic_load(&ofi->progress_stop)) {
         uint32_t looks = atomic_load(&ofi->program_looks);
-        if (looks != seen && !atomic_exchange(&ofi->agent_wanted, false)) {
+        if (looks != seen && !atomic_exchange(&ofi->progress_wanted, false)) {
             seen = looks;
             park(ofi);
             continue;
@@ -244,13 +245,13 @@ static void *agent_main(void *context)
         ofi_lock(ofi);
         unsigned handled = ofi_progress(ofi);
         ofi_unlock(ofi);
-        if (handled > 0 || (has_news && in_vain <= IN_VAIN_MOST))
+        if (handled > 0 || (has_news && spurious <= SPURIOUS_MAX))
             handled += look_for_more(ofi);
         /* what RMA has written raises no event, but the descriptor told that something came */
         ring_if(ofi, handled + has_news);
-        in_vain = has_news && handled == 0 ? in_vain + 1 : 0;
-        if (in_vain > 0)
-            came_in_vain(ofi, in_vain);
+        spurious = has_news && handled == 0 ? spurious + 1 : 0;
+        if (spurious > 0)
+            spurious_wakeup(ofi, spurious);
     }
     return NULL;
 }
@@ -266,11 +267,11 @@ static void settle(void *context, int rank)
 {
     struct ofi_nic *ofi = context;
     ofi_lock(ofi);
-    ofi_peer_bury(ofi, rank);
+    ofi_peer_fail(ofi, rank);
     ofi_unlock(ofi);
 }
 
-int ofi_agent_start(struct ofi_nic *ofi)
+int ofi_progress_thread_start(struct ofi_nic *ofi)
 {
     struct shm_outside outside = {.progress = progress_if_free,
                                   .asleep = thread_sleeps,
@@ -278,33 +279,33 @@ int ofi_agent_start(struct ofi_nic *ofi)
                                   .settle = settle,
                                   .is_slow = ofi_provider_is_slow(ofi->info),
                                   .context = ofi};
-    ofi->agent_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ofi->agent_kick < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the agent thread");
+    ofi->progress_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ofi->progress_kick < 0)
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the progress thread");
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */
-    int code = pthread_create(&ofi->agent, NULL, agent_main, ofi);
+    int code = pthread_create(&ofi->progress_thread, NULL, progress_main, ofi);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the agent thread: %s",
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the progress thread: %s",
                          strerror(code));
-    pthread_setname_np(ofi->agent, PROCESS_OWN_THREADS "network");
-    ofi->has_agent = true;
+    pthread_setname_np(ofi->progress_thread, PROCESS_OWN_THREADS "network");
+    ofi->has_progress_thread = true;
     shm_inside_of(ofi->inner, &outside);
     return 0;
 }
 
-void ofi_agent_stop(struct ofi_nic *ofi)
+void ofi_progress_thread_stop(struct ofi_nic *ofi)
 {
-    if (ofi->has_agent) {
-        atomic_store(&ofi->agent_stop, true);
-        eventfd_write(ofi->agent_kick, 1);
-        pthread_join(ofi->agent, NULL);
+    if (ofi->has_progress_thread) {
+        atomic_store(&ofi->progress_stop, true);
+        eventfd_write(ofi->progress_kick, 1);
+        pthread_join(ofi->progress_thread, NULL);
         shm_inside_of(ofi->inner, NULL);
     }
-    if (ofi->agent_kick >= 0)
-        close(ofi->agent_kick);
+    if (ofi->progress_kick >= 0)
+        close(ofi->progress_kick);
 }
 
 /* ---- Waiting -------------------------------------------------------------------------------- */

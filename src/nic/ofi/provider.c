@@ -147,10 +147,10 @@ void ofi_choose(const struct settings *settings, struct ofi_choice *choice)
     ofi_signals_put_back();
 }
 
-int ofi_provider_find(const struct nic_world *world, struct fi_info **info)
+int ofi_provider_find(const struct nic_job *job, struct fi_info **info)
 {
     struct ofi_choice choice;
-    const struct roster_node *node = roster_node_of(world->roster, world->rank);
-    int result = find(world->settings, node->address, info, &choice);
+    const struct roster_node *node = roster_node_of(job->roster, job->rank);
+    int result = find(job->settings, node->address, info, &choice);
     return result < 0 ? error_set(result, ERROR_NO_RANK, "NIC ofi: %s", choice.reason) : 0;
 }

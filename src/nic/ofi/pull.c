@@ -116,7 +116,7 @@ int ofi_flush(struct nic *nic, int rank)
     nic_assert_any_rank(nic, rank);
     struct ofi_nic *ofi = ofi_nic_of(nic);
     int first = rank == RH_ANY_RANK ? 0 : rank;
-    int last = rank == RH_ANY_RANK ? nic->world->size - 1 : rank;
+    int last = rank == RH_ANY_RANK ? nic->job->size - 1 : rank;
     int result = 0;
     if (rank != RH_ANY_RANK && ofi_is_gone(ofi, rank))
         return nic_peer_gone(nic, rank, "flush");

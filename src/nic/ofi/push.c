@@ -53,7 +53,7 @@ static size_t notice_build(struct ofi_message *message, const struct ofi_far_pla
     return sizeof(message->head) + sizeof(*value);
 }
 
-void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task)
+void ofi_late_notice_send(struct ofi_nic *ofi, struct ofi_task *task)
 {
     struct ofi_message message;
     size_t length = notice_build(&message, &task->late_place, &task->late_value);
@@ -64,7 +64,7 @@ void ofi_send_late_notice(struct ofi_nic *ofi, struct ofi_task *task)
         task->result = RH_EAGAIN;
 }
 
-void ofi_send_notice_behind(struct ofi_nic *ofi, struct ofi_task *task)
+void ofi_notice_send_behind(struct ofi_nic *ofi, struct ofi_task *task)
 {
     struct ofi_message message;
     size_t length = notice_build(&message, &task->late_place, &task->late_value);
@@ -148,7 +148,7 @@ static bool goes_by_message(const struct ofi_nic *ofi, const struct push *push)
     if (push->is_inline || push->length == 0)
         return true;
     if (push->notice.is_there)
-        return push->length <= OFI_PUT_MOST;
+        return push->length <= OFI_PUT_MAX;
     return is_word_at_risk(ofi, push);
 }
 
@@ -244,7 +244,7 @@ int ofi_push(struct nic *nic, struct rh_remote target, const void *source, size_
     struct ofi_errand errand = ofi_errand(ofi, target.rank, "push");
     int result;
     while ((result = push_once(ofi, &errand, &push, notice, &task)) == RH_EAGAIN) {
-        if (push.done || (extra && extra->is_hasty))
+        if (push.done || (extra && extra->is_nonblocking))
             return error_set(RH_EAGAIN, target.rank, "too many transfers are under way");
         result = ofi_pause(ofi, &errand);
         if (result < 0)

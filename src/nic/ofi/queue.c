@@ -63,7 +63,7 @@ static int fill_some(struct ofi_nic *ofi, const struct append *append,
 {
     struct ofi_message message;
     struct ofi_fill_body body = {.at = at};
-    size_t left = append->length - at, length = left < OFI_FILL_MOST ? left : OFI_FILL_MOST;
+    size_t left = append->length - at, length = left < OFI_FILL_MAX ? left : OFI_FILL_MAX;
     message.head = ofi_head(OFI_FILL, append->queue.sid, claimed->number);
     message.head.generation = append->generation;
     message.head.length = (uint16_t)length;
@@ -82,7 +82,7 @@ static int fill(struct ofi_nic *ofi, const struct append *append,
     for (uint64_t at = 0; at < append->length;) {
         int result = fill_some(ofi, append, claimed, at);
         if (result == 0)
-            at += OFI_FILL_MOST;
+            at += OFI_FILL_MAX;
         else if (result != RH_EAGAIN)
             return ofi_peer_lost(ofi, &append->errand);
         else if ((result = ofi_pause(ofi, &append->errand)) < 0)
@@ -173,7 +173,7 @@ static int append_once(struct ofi_nic *ofi, struct append *append, uint32_t *spa
     *space = atomic_load(&ofi->peers[queue.rank].space);
     append->generation = view->info.generation;
     append->slot_count = view->info.slot_count;
-    bool is_long = append->length > OFI_BODY_MOST;
+    bool is_long = append->length > OFI_BODY_MAX;
     ofi_unlock(ofi);
     result = is_long ? append_long(ofi, append) : append_short(ofi, append);
     return ofi_refused(ofi, queue.rank, queue.sid, result, "append");
@@ -220,7 +220,7 @@ static int append_patiently(struct ofi_nic *ofi, struct append *append, int64_t 
         if (result != RH_EAGAIN)
             return result;
         if (!stall->is_kept)
-            counter_add(ofi->nic.world->counters, COUNTER_APPEND_FULL, 1);
+            counter_add(ofi->nic.job->counters, COUNTER_APPEND_FULL, 1);
         int64_t now_ns = clock_now_ns();
         if (timeout_ns == 0 || now_ns >= deadline_ns)
             return refuse_full(append, timeout_ns);
@@ -249,7 +249,7 @@ int ofi_append(struct nic *nic, struct rh_remote queue, const void *data, size_t
                             .data = data,
                             .length = length};
     struct space_wait space = {.ofi = ofi, .append = &append};
-    struct stall_watch stall = {.job = &nic->world->watch,
+    struct stall_watch stall = {.job = &nic->job->watch,
                                 .since_ns = clock_now_ns(),
                                 .describe = describe_full,
                                 .context = &space};
@@ -297,7 +297,7 @@ int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival)
 /* Under the lock. */
 static void tell_waiting(struct ofi_nic *ofi, struct ofi_segment *segment)
 {
-    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+    for (int rank = 0; rank < ofi->nic.job->size; rank++) {
         struct ofi_message message;
         message.head = ofi_head(OFI_SPACE, segment->sid, 0);
         if (!(segment->waiting[rank / 8] >> rank % 8 & 1))

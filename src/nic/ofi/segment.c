@@ -34,7 +34,7 @@ static void segment_free(struct ofi_segment *segment)
 
 static struct ofi_segment *segment_create(struct ofi_nic *ofi, const struct nic_segment *wanted)
 {
-    size_t bytes = ((size_t)ofi->nic.world->size + 7) / 8;
+    size_t bytes = ((size_t)ofi->nic.job->size + 7) / 8;
     struct ofi_segment *segment = calloc(1, sizeof(*segment));
     if (!segment)
         return NULL;
@@ -142,10 +142,10 @@ int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
 static struct ofi_task *ask_users(struct ofi_nic *ofi, const struct ofi_segment *segment)
 {
     /* Ours, so that none of those who are asked can end it by dying. */
-    struct ofi_task *task = ofi_task_start(ofi, ofi->nic.world->rank, NULL);
+    struct ofi_task *task = ofi_task_start(ofi, ofi->nic.job->rank, NULL);
     if (!task)
         return NULL;
-    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+    for (int rank = 0; rank < ofi->nic.job->size; rank++) {
         struct ofi_message message;
         message.head = ofi_head(OFI_REVOKE, segment->sid, 0);
         if (!(segment->users[rank / 8] >> rank % 8 & 1) || ofi_is_gone(ofi, rank))
@@ -170,9 +170,9 @@ static bool all_have_let_go(void *context)
     if (atomic_load_explicit(&wait->task->pending, memory_order_acquire) == 0)
         return true;
     ofi_lock(ofi);
-    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+    for (int rank = 0; rank < ofi->nic.job->size; rank++) {
         if (ofi_is_gone(ofi, rank))
-            ofi_peer_bury(ofi, rank);
+            ofi_peer_fail(ofi, rank);
     }
     ofi_unlock(ofi);
     return atomic_load_explicit(&wait->task->pending, memory_order_acquire) == 0;
@@ -192,7 +192,7 @@ static int wait_for_users(struct ofi_nic *ofi, struct ofi_task *task, rh_sid sid
                           int64_t timeout_ns)
 {
     struct letting_go wait = {.ofi = ofi, .task = task};
-    int result = ofi_wait_until(ofi, ofi->nic.world->rank, all_have_let_go, &wait, timeout_ns);
+    int result = ofi_wait_until(ofi, ofi->nic.job->rank, all_have_let_go, &wait, timeout_ns);
     ofi_lock(ofi);
     int rank = late_user(ofi, task);
     ofi_calls_cancel(ofi, task);
@@ -219,7 +219,7 @@ static void close_to_all(struct ofi_nic *ofi, struct ofi_segment *segment)
 /* Close it to the network, and wait for those who use it. */
 static int close_and_wait(struct ofi_nic *ofi, struct ofi_segment *segment, int64_t timeout_ns)
 {
-    int64_t most_ns = OFI_DETACH_MOST_S * NS_PER_S;
+    int64_t most_ns = OFI_DETACH_MAX_S * NS_PER_S;
     bool is_attached = segment->kind == NIC_SEGMENT_ATTACHED;
     ofi_lock(ofi);
     struct ofi_task *task = ask_users(ofi, segment);

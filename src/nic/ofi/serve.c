@@ -311,7 +311,7 @@ static void serve_publish(struct ofi_nic *ofi, const struct ofi_message *message
 static bool is_of_the_job(struct ofi_nic *ofi, const struct ofi_message *message, size_t length)
 {
     const struct ofi_head *head = &message->head;
-    return length >= sizeof(*head) && head->sender < (uint32_t)ofi->nic.world->size &&
+    return length >= sizeof(*head) && head->sender < (uint32_t)ofi->nic.job->size &&
            head->token == ofi->peers[head->sender].token_from;
 }
 
@@ -329,7 +329,7 @@ void ofi_serve(struct ofi_nic *ofi, struct ofi_message *message, size_t length)
 {
     const struct ofi_head *head = &message->head;
     if (!is_of_the_job(ofi, message, length)) {
-        counter_add_exact(ofi->nic.world->counters, COUNTER_DENIED_STRANGER);
+        counter_add_exact(ofi->nic.job->counters, COUNTER_DENIED_STRANGER);
         return;
     }
     if (ofi_is_once(head) && !is_first(ofi, head))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the agent sleeps on where the provider uses the kernel's sockets. libfabric's way is to ask
- * for the completion queue's descriptor, but the tcp providers then pay two more system calls for
- * every message, also while nobody sleeps. Their sockets tell the same: those that are bound to our
- * endpoint's address, or connected to that of a peer. They are looked for among the open
- * descriptors when connections may have come, and watched by an epoll of our own; one that is
+ * What the progress thread sleeps on where the provider uses the kernel's sockets. libfabric's way
+ * is to ask for the completion queue's descriptor, but the tcp providers then pay two more system
+ * calls for every message, also while nobody sleeps. Their sockets tell the same: those that are
+ * bound to our endpoint's address, or connected to that of a peer. They are looked for among the
+ * open descriptors when connections may have come, and watched by an epoll of our own; one that is
  * closed leaves it by itself.
  */
 #include "base/array.h"
@@ -36,7 +36,7 @@ static bool is_same_place(const struct sockaddr_storage *a, const struct sockadd
 
 static bool is_peer(const struct ofi_nic *ofi, const struct sockaddr_storage *place)
 {
-    for (int rank = 0; rank < ofi->nic.world->size; rank++) {
+    for (int rank = 0; rank < ofi->nic.job->size; rank++) {
         if (ofi->peers[rank].is_known && is_same_place(&ofi->peers[rank].place, place))
             return true;
     }

@@ -109,7 +109,7 @@ void ofi_task_part_over(struct ofi_nic *ofi, struct ofi_task *task, int result)
         task->result = result;
     int pending = atomic_load_explicit(&task->pending, memory_order_relaxed) - 1;
     if (pending == 0 && task->has_late_notice && task->result == 0) {
-        ofi_send_late_notice(ofi, task); /* one more part */
+        ofi_late_notice_send(ofi, task); /* one more part */
         pending = atomic_load_explicit(&task->pending, memory_order_relaxed) - 1;
     }
     if (pending == 0 && task->done && task->result == -ENOTCONN) {
@@ -139,7 +139,7 @@ void ofi_tasks_bury(struct ofi_nic *ofi, int rank)
 static int no_answer(const struct ofi_nic *ofi, const struct ofi_errand *errand)
 {
     int rank = errand->rank;
-    const struct roster_node *node = roster_node_of(ofi->nic.world->roster, rank);
+    const struct roster_node *node = roster_node_of(ofi->nic.job->roster, rank);
     return error_set(RH_ETIMEOUT, rank,
                      "%s: rank %d%s%s did not answer in time; is it stopped, or the network "
                      "between the two cut?",
@@ -166,7 +166,7 @@ int ofi_task_wait(struct ofi_nic *ofi, struct ofi_task *task, const struct ofi_e
     int rank = errand->rank;
     int waited = ofi_wait_for_task(ofi, task, rank, ofi_errand_left_ns(errand));
     if (waited == RH_EDEAD) /* what it did before counts */
-        waited = ofi_wait_for_task(ofi, task, ofi->nic.world->rank, LAST_WORDS_NS) == 0
+        waited = ofi_wait_for_task(ofi, task, ofi->nic.job->rank, LAST_WORDS_NS) == 0
                      ? 0
                      : nic_peer_gone(&ofi->nic, rank, errand->during);
     ofi_lock(ofi);

@@ -120,7 +120,7 @@ struct ofi_view *ofi_view_take(struct ofi_nic *ofi, struct ofi_errand *errand, r
         }
         ofi_lock(ofi);
         struct ofi_view *view = ofi_view_find(ofi, rank, sid);
-        if (likely(view && !view->is_stale && !ofi->peers[rank].is_buried))
+        if (likely(view && !view->is_stale && !ofi->peers[rank].has_failed))
             return view;
         ofi_unlock(ofi);
         /* It may come and go faster than we can look. */
@@ -163,7 +163,7 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
     if (ofi_is_near(ofi, remote.rank)) {
         result = ofi->inner->ops->view(ofi->inner, remote, length, rights, view);
         /* Programs ask for a pointer to their own memory to learn whether there are any. */
-        if (result == 0 && remote.rank == nic->world->rank && !ofi->is_alone)
+        if (result == 0 && remote.rank == nic->job->rank && !ofi->is_alone)
             view->pointer = NULL;
         return result;
     }

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #define OFI_WIRE_VERSION 2u
-#define OFI_MESSAGE_MOST 4096
-#define OFI_BODY_MOST    (OFI_MESSAGE_MOST - sizeof(struct ofi_head))
+#define OFI_MESSAGE_MAX  4096
+#define OFI_BODY_MAX     (OFI_MESSAGE_MAX - sizeof(struct ofi_head))
 
 enum ofi_kind {
     OFI_REPLY = 1, /* offset: result code; body: what the request's kind says */
@@ -55,9 +55,9 @@ _Static_assert(sizeof(struct ofi_head) == 40, "see above");
 
 struct ofi_message {
     struct ofi_head head;
-    unsigned char body[OFI_BODY_MOST];
+    unsigned char body[OFI_BODY_MAX];
 };
-_Static_assert(sizeof(struct ofi_message) == OFI_MESSAGE_MOST, "wire layout");
+_Static_assert(sizeof(struct ofi_message) == OFI_MESSAGE_MAX, "wire layout");
 
 struct ofi_far_place {
     uint32_t sid;
@@ -91,7 +91,7 @@ struct ofi_claim_body {
 struct ofi_fill_body {
     uint64_t at; /* in the message */
 };
-#define OFI_FILL_MOST (OFI_BODY_MOST - sizeof(struct ofi_fill_body))
+#define OFI_FILL_MAX (OFI_BODY_MAX - sizeof(struct ofi_fill_body))
 
 struct ofi_publish_body {
     uint32_t length;

@@ -36,9 +36,9 @@ static rare_path int atomic_on_attached(struct shm_nic *shm, const struct shm_vi
     } else if (view->base) {
         *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
     } else {
-        struct shm_agent_call call = {
-            .operation = SHM_AGENT_ATOMIC, .view = view, .offset = offset, .operands = *operands};
-        result = shm_agent_ask(shm, &call);
+        struct shm_service_call call = {
+            .operation = SHM_SERVICE_ATOMIC, .view = view, .offset = offset, .operands = *operands};
+        result = shm_service_ask(shm, &call);
         if (result == 0)
             *old = call.old;
     }

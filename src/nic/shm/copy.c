@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Moving bytes: push, pull and store. Allocated memory is mapped here and copied directly;
- * attached memory is moved by the kernel (cross-memory attach), or by its owner's agent where the
- * kernel forbids that.
+ * attached memory is moved by the kernel (cross-memory attach), or by its owner's service thread
+ * where the kernel forbids that.
  */
 #include "base/error.h"
 #include "base/log.h"
@@ -68,7 +68,7 @@ static int cma_failed(struct shm_nic *shm, const struct attached_copy *copy, int
         if (!atomic_exchange(&shm->cma_forbidden, true))
             log_info("the kernel forbids cross-memory attach (%s; see kernel.yama.ptrace_scope, or "
                      "the container's seccomp profile): attached memory goes through its owner's "
-                     "agent, which is slower",
+                     "service thread, which is slower",
                      strerror(code));
         return RH_EAGAIN;
     }
@@ -99,7 +99,7 @@ static ssize_t move_through(uint64_t gate, const struct attached_copy *copy, siz
 static int copy_by_kernel(struct shm_nic *shm, const struct attached_copy *copy)
 {
     const struct shm_view *view = copy->view;
-    pid_t pid = atomic_load_explicit(&shm->nic.world->roster->peer[view->rank].pid,
+    pid_t pid = atomic_load_explicit(&shm->nic.job->roster->peer[view->rank].pid,
                                      memory_order_relaxed);
     size_t done = 0;
     while (done < copy->length) {
@@ -117,14 +117,15 @@ static int copy_by_kernel(struct shm_nic *shm, const struct attached_copy *copy)
     return 0;
 }
 
-static int copy_by_agent(struct shm_nic *shm, const struct attached_copy *copy)
+static int copy_by_service(struct shm_nic *shm, const struct attached_copy *copy)
 {
-    struct shm_agent_call call = {.operation = copy->is_push ? SHM_AGENT_PUSH : SHM_AGENT_PULL,
-                                  .view = copy->view,
-                                  .offset = copy->offset,
-                                  .length = copy->length,
-                                  .buffer = copy->local};
-    return shm_agent_ask(shm, &call);
+    struct shm_service_call call = {.operation = copy->is_push ? SHM_SERVICE_PUSH
+                                                               : SHM_SERVICE_PULL,
+                                    .view = copy->view,
+                                    .offset = copy->offset,
+                                    .length = copy->length,
+                                    .buffer = copy->local};
+    return shm_service_ask(shm, &call);
 }
 
 static int copy_attached_guarded(struct shm_nic *shm, const struct attached_copy *copy)
@@ -144,7 +145,7 @@ static int copy_attached_guarded(struct shm_nic *shm, const struct attached_copy
         if (result != RH_EAGAIN)
             return result;
     }
-    return copy_by_agent(shm, copy);
+    return copy_by_service(shm, copy);
 }
 
 static rare_path int copy_attached(struct shm_nic *shm, const struct attached_copy *copy)
@@ -279,8 +280,7 @@ static int store_slow(struct nic *nic, const struct nic_view *view, uint64_t off
     struct rh_remote target = view->remote;
     target.offset += offset;
     /* the SID may have come back: that is another segment, and not the one that was checked */
-    if (roster_state(nic->world->roster, target.rank) < RH_PEER_LEFT &&
-        !shm_view_is_current(segment))
+    if (roster_state(nic->job->roster, target.rank) < RH_PEER_LEFT && !shm_view_is_current(segment))
         return shm_refuse_stale(shm_nic_of(nic), target.rank, target.sid);
     return shm_push(nic, target, &value, width, NULL); /* finds out what is wrong, or copies */
 }
@@ -292,7 +292,7 @@ int shm_store(struct nic *nic, const struct nic_view *view, uint64_t offset, uin
     struct shm_nic *shm = shm_nic_of(nic);
     const struct shm_view *segment = view->handle;
     if (unlikely(!view->pointer || !shm_view_is_current(segment) ||
-                 roster_state(nic->world->roster, view->remote.rank) >= RH_PEER_LEFT))
+                 roster_state(nic->job->roster, view->remote.rank) >= RH_PEER_LEFT))
         return store_slow(nic, view, offset, value, width);
     char *target = (char *)view->pointer + offset;
     switch (width) {

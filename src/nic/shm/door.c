@@ -46,15 +46,15 @@ uint64_t shm_process_token(void)
  * while. */
 static void choose_entry_count(struct shm_nic *shm)
 {
-    shm->segment_most = (uint32_t)setting_number(shm->nic.world->settings, SETTING_SEGMENTS);
+    shm->segment_max = (uint32_t)setting_number(shm->nic.job->settings, SETTING_SEGMENTS);
     shm->entry_count = 16;
-    while (shm->entry_count < 2 * shm->segment_most)
+    while (shm->entry_count < 2 * shm->segment_max)
         shm->entry_count *= 2;
 }
 
 static int common_descriptor(struct shm_nic *shm, int *fd)
 {
-    const struct nic_broker *broker = shm->nic.world->broker;
+    const struct nic_broker *broker = shm->nic.job->broker;
     if (broker)
         return broker->common(broker->context, shm->common_length, fd);
     struct memory_shape shape = {.name = "rhinet-common", .length = shm->common_length};
@@ -76,7 +76,7 @@ static int agree_on_layout(struct shm_nic *shm)
         RH_EINVALID, ERROR_NO_RANK,
         "rank %d has RHINET_SEGMENTS for %u entries, others for %u; give all ranks of a "
         "job the same value and the same rhinet",
-        shm->nic.world->rank, shm->entry_count, (uint32_t)(theirs >> 32));
+        shm->nic.job->rank, shm->entry_count, (uint32_t)(theirs >> 32));
 }
 
 int shm_common_open(struct shm_nic *shm)
@@ -84,8 +84,7 @@ int shm_common_open(struct shm_nic *shm)
     int fd;
     uint64_t length = 0;
     choose_entry_count(shm);
-    shm->common_length = sizeof(struct shm_common) +
-                         (size_t)shm->nic.world->size * door_length(shm);
+    shm->common_length = sizeof(struct shm_common) + (size_t)shm->nic.job->size * door_length(shm);
     int result = common_descriptor(shm, &fd);
     if (result < 0)
         return result;
@@ -104,7 +103,7 @@ int shm_common_open(struct shm_nic *shm)
         shm_common_close(shm);
         return result;
     }
-    shm->door = shm_door_of(shm, shm->nic.world->rank);
+    shm->door = shm_door_of(shm, shm->nic.job->rank);
     atomic_store_explicit(&shm->door->process, shm_process_token(), memory_order_release);
     return 0;
 }

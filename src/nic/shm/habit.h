@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HABIT_VAIN   3  /* spins in vain in a row before the habit changes */
+#define HABIT_WASTED 3  /* spins in vain in a row before the habit changes */
 #define HABIT_PAID   2  /* trials that paid, in a row, before it changes back */
 #define HABIT_TRIALS 64 /* one wait of so many is a trial */
 
@@ -65,7 +65,7 @@ static inline void habit_note(struct shm_habit *habit, enum habit_end end)
     bool yields = habit_yields(habit);
     bool is_against = (end == HABIT_SPUN) == yields;
     unsigned row = is_against ? atomic_load_explicit(&habit->row, memory_order_relaxed) + 1U : 0;
-    if (row >= (yields ? HABIT_PAID : HABIT_VAIN)) {
+    if (row >= (yields ? HABIT_PAID : HABIT_WASTED)) {
         atomic_store_explicit(&habit->yields, !yields, memory_order_relaxed);
         atomic_store_explicit(&habit->waits, 0, memory_order_relaxed);
         row = 0;

@@ -104,7 +104,7 @@ _Atomic uint64_t *shm_hazard_set(struct shm_nic *shm, int rank, rh_sid sid)
 static bool hazard_is_set(struct shm_nic *shm, int rank, uint64_t key)
 {
     struct shm_door *door = shm_door_of(shm, rank);
-    if (roster_state(shm->nic.world->roster, rank) != RH_PEER_JOINED)
+    if (roster_state(shm->nic.job->roster, rank) != RH_PEER_JOINED)
         return false; /* the dead do not copy */
     for (unsigned i = 0; i < SHM_HAZARDS; i++) {
         if (atomic_load_explicit(&door->hazard[i], memory_order_acquire) == key)
@@ -130,7 +130,7 @@ static void describe_copy(void *context, struct wait_note *note)
  * gate was shut: who is in the kernel's copy is not stopped. */
 static bool is_kept_out(struct shm_nic *shm, struct copy_wait *copy)
 {
-    const struct roster_peer *peer = &shm->nic.world->roster->peer[copy->rank];
+    const struct roster_peer *peer = &shm->nic.job->roster->peer[copy->rank];
     int pid = atomic_load_explicit(&peer->pid, memory_order_relaxed);
     uint64_t process = atomic_load_explicit(&shm_door_of(shm, copy->rank)->process,
                                             memory_order_relaxed);
@@ -151,9 +151,9 @@ static int copy_is_late(const struct copy_wait *copy)
 
 static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t deadline_ns)
 {
-    uint64_t key = hazard_key(shm->nic.world->rank, copy->sid);
+    uint64_t key = hazard_key(shm->nic.job->rank, copy->sid);
     int64_t look_ns = clock_now_ns() + STOP_LOOK_NS;
-    struct stall_watch stall = {.job = &shm->nic.world->watch,
+    struct stall_watch stall = {.job = &shm->nic.job->watch,
                                 .since_ns = clock_now_ns(),
                                 .describe = describe_copy,
                                 .context = copy};
@@ -181,12 +181,12 @@ static int wait_for_copy(struct shm_nic *shm, struct copy_wait *copy, int64_t de
 
 int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns)
 {
-    uint64_t key = hazard_key(shm->nic.world->rank, sid);
+    uint64_t key = hazard_key(shm->nic.job->rank, sid);
     int64_t deadline_ns = clock_deadline_ns(timeout_ns);
     struct copy_wait copy = {.sid = sid};
     int result = 0;
     full_fence(); /* the entry's new state before the hazards; pairs with shm_hazard_set() */
-    for (copy.rank = 0; copy.rank < shm->nic.world->size && result == 0; copy.rank++) {
+    for (copy.rank = 0; copy.rank < shm->nic.job->size && result == 0; copy.rank++) {
         if (hazard_is_set(shm, copy.rank, key))
             result = wait_for_copy(shm, &copy, deadline_ns);
     }

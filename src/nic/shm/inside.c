@@ -12,7 +12,7 @@ void shm_inside_of(struct nic *nic, const struct shm_outside *outside)
 
 void shm_inside_ring(struct nic *nic)
 {
-    shm_wake(nic, nic->world->rank);
+    shm_wake(nic, nic->job->rank);
 }
 
 void shm_inside_rest(struct nic *nic)

@@ -18,7 +18,7 @@
 
 #include "nic/shm/shm_nic.h"
 
-#define INLINE_MOST 48 /* bytes of a message inside its slot */
+#define INLINE_MAX 48 /* bytes of a message inside its slot */
 
 /* header = round << 24 | length code << 20 | rank << 2 | state. Rounds count modulo 2^40 (a queue
  * of one slot comes there after 2^40 messages, a day of nothing else), so they are never compared
@@ -26,13 +26,13 @@
 enum slot_state { SLOT_NEW = 0, SLOT_CLAIMED = 1, SLOT_PUBLISHED = 2, SLOT_SKIPPED = 3 };
 #define HEADER_RANK_BITS   18
 #define HEADER_ROUND_SHIFT 24
-#define ROUND_MOST         (UINT64_MAX >> HEADER_ROUND_SHIFT)
-#define LENGTH_CODE_MOST   8   /* up to here the code is the length */
+#define ROUND_MAX          (UINT64_MAX >> HEADER_ROUND_SHIFT)
+#define LENGTH_CODE_MAX    8   /* up to here the code is the length */
 #define LENGTH_IN_SLOT     15u /* the slot says */
 
 struct slot {
     alignas(CACHE_LINE) _Atomic uint64_t header;
-    char data[INLINE_MOST];
+    char data[INLINE_MAX];
     uint32_t length;
     uint32_t reserved;
 };
@@ -66,7 +66,7 @@ static inline uint64_t header_round(uint64_t header)
  * taken one by one, so the round before has been there, unless another sender was faster. */
 static inline bool header_is_before(uint64_t header, uint64_t round)
 {
-    return header_round(header) == ((round - 1) & ROUND_MOST);
+    return header_round(header) == ((round - 1) & ROUND_MAX);
 }
 
 static inline unsigned header_length_code(uint64_t header)
@@ -87,7 +87,7 @@ static inline enum slot_state header_state(uint64_t header)
 /* The round in which a number uses its slot; from 1, so that a fresh slot (0) belongs to none. */
 static inline uint64_t number_round(const struct shm_queue_cut *cut, uint64_t number)
 {
-    return ((number >> cut->slot_shift) + 1) & ROUND_MOST;
+    return ((number >> cut->slot_shift) + 1) & ROUND_MAX;
 }
 
 static inline struct slot *number_slot(struct shm_queue *queue, const struct shm_queue_cut *cut,
@@ -100,7 +100,7 @@ static inline char *message_place(struct shm_queue *queue, const struct shm_queu
                                   uint64_t number, size_t length)
 {
     uint64_t index = number & (cut->slot_count - 1);
-    if (length <= INLINE_MOST)
+    if (length <= INLINE_MAX)
         return queue->slot[index].data;
     return (char *)queue + cut->buffers_at + index * cut->buffer_length;
 }

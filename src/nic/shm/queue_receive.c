@@ -4,22 +4,22 @@
  */
 #include "nic/shm/queue_layout.h"
 
-#define BUFFER_UNIT     64
-#define SLOT_COUNT_MOST (1u << 24)
-#define BACKLOG_STREAK  64 /* messages in a row that mean a backlog */
-#define FETCH_AHEAD     6
+#define BUFFER_UNIT    64
+#define SLOT_COUNT_MAX (1u << 24)
+#define BACKLOG_STREAK 64 /* messages in a row that mean a backlog */
+#define FETCH_AHEAD    6
 
 static uint32_t slot_shift_for(uint32_t slot_count)
 {
     uint32_t shift = 0;
-    while (1u << shift < slot_count && 1u << shift < SLOT_COUNT_MOST)
+    while (1u << shift < slot_count && 1u << shift < SLOT_COUNT_MAX)
         shift++;
     return shift;
 }
 
 static uint32_t buffer_length_for(uint32_t slot_length)
 {
-    if (slot_length <= INLINE_MOST)
+    if (slot_length <= INLINE_MAX)
         return 0;
     return (slot_length + BUFFER_UNIT - 1) / BUFFER_UNIT * BUFFER_UNIT;
 }
@@ -36,7 +36,7 @@ struct shm_queue_cut shm_queue_cut(struct rh_queue_shape shape)
 
 uint64_t shm_queue_length(struct rh_queue_shape shape)
 {
-    if (shape.slot_count > SLOT_COUNT_MOST || shape.slot_length > 1u << 30)
+    if (shape.slot_count > SLOT_COUNT_MAX || shape.slot_length > 1u << 30)
         return 0;
     struct shm_queue_cut cut = shm_queue_cut(shape);
     return cut.buffers_at + (uint64_t)cut.slot_count * cut.buffer_length;
@@ -51,7 +51,7 @@ void shm_queue_format(void *memory, struct rh_queue_shape shape)
 static void skip_if_dead(struct shm_nic *shm, struct slot *slot, uint64_t header)
 {
     int rank = header_rank(header);
-    if (rank >= shm->nic.world->size || roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT)
+    if (rank >= shm->nic.job->size || roster_state(shm->nic.job->roster, rank) < RH_PEER_LEFT)
         return;
     if (shm->outside.settle)
         shm->outside.settle(shm->outside.context, rank);
@@ -113,7 +113,7 @@ int shm_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival)
         __builtin_prefetch(number_slot(queue, &queue->cut, head + FETCH_AHEAD));
     /* Copied out before it is checked: a broken sender must not lead us astray. */
     uint32_t length = header_length_code(header);
-    if (length > LENGTH_CODE_MOST)
+    if (length > LENGTH_CODE_MAX)
         length = number_slot(queue, &queue->cut, head)->length;
     if (length > queue->cut.slot_length)
         length = queue->cut.slot_length;
@@ -133,6 +133,6 @@ void shm_queue_release(struct nic *nic, void *memory)
     if (unlikely(atomic_load_explicit(&queue->senders_waiting, memory_order_relaxed) != 0)) {
         atomic_store(&queue->senders_waiting, 0);
         atomic_fetch_add(&queue->head_futex, 1);
-        shm_wake_word(&queue->head_futex);
+        shm_word_wake(&queue->head_futex);
     }
 }

@@ -152,7 +152,7 @@ static inline bool append_once(struct shm_queue *queue, struct shm_view *view, i
                                const void *data, size_t length)
 {
 #if SHM_HAS_DOUBLE_CAS
-    if (length <= LENGTH_CODE_MOST)
+    if (length <= LENGTH_CODE_MAX)
         return append_word(queue, view, rank, data, length);
 #endif
     return append_claimed(queue, view, rank, data, length);
@@ -235,7 +235,7 @@ static int look_for_space(struct shm_nic *shm, struct shm_view *view, struct shm
         return shm_refuse_stale(shm, view->rank, view->sid);
     if (has_space(queue, view, atomic_load_explicit(&queue->tail, memory_order_relaxed)))
         return 0;
-    if (roster_state(shm->nic.world->roster, view->rank) >= RH_PEER_LEFT)
+    if (roster_state(shm->nic.job->roster, view->rank) >= RH_PEER_LEFT)
         return nic_peer_gone(&shm->nic, view->rank, "append");
     if (now_ns >= deadline_ns)
         return error_set(RH_ETIMEOUT, view->rank,
@@ -277,7 +277,7 @@ static int watch_for_space(struct shm_nic *shm, struct shm_view *view, struct sh
 static int wait_for_space(struct shm_nic *shm, struct shm_view *view, struct shm_queue *queue,
                           int64_t deadline_ns)
 {
-    struct stall_watch stall = {.job = &shm->nic.world->watch,
+    struct stall_watch stall = {.job = &shm->nic.job->watch,
                                 .since_ns = clock_now_ns(),
                                 .describe = describe_full,
                                 .context = view};
@@ -321,9 +321,9 @@ static inline int append(struct shm_nic *shm, struct rh_remote target, const voi
         return check_queue(view, length);
     struct shm_queue *queue = (void *)view->base;
     int64_t deadline_ns = 0;
-    while (unlikely(!append_once(queue, view, nic->world->rank, data, length))) {
+    while (unlikely(!append_once(queue, view, nic->job->rank, data, length))) {
         if (deadline_ns == 0)
-            counter_add(nic->world->counters, COUNTER_APPEND_FULL, 1);
+            counter_add(nic->job->counters, COUNTER_APPEND_FULL, 1);
         result = queue_full(shm, view, queue, &deadline_ns, timeout_ns);
         if (result < 0)
             return result;

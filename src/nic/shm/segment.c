@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define HUGE_PAGE_LENGTH (2ULL << 20)
-#define POPULATE_MOST    (16ULL << 20) /* larger mappings are filled as they are touched */
+#define POPULATE_MAX     (16ULL << 20) /* larger mappings are filled as they are touched */
 
 static struct shm_segment **find_segment(struct shm_nic *shm, rh_sid sid)
 {
@@ -46,7 +46,7 @@ static int map_memory(struct shm_segment *segment)
     uint64_t length;
     if (!memory_is_sealed(segment->fd, &length)) /* huge pages round up */
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "lost the memory of segment %u", segment->sid);
-    int populate = length <= POPULATE_MOST ? MAP_POPULATE : 0;
+    int populate = length <= POPULATE_MAX ? MAP_POPULATE : 0;
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | populate, segment->fd, 0);
     if (base == MAP_FAILED)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map %llu bytes for segment %u: %s",
@@ -60,7 +60,7 @@ static int map_memory(struct shm_segment *segment)
 static int bring_memory(struct shm_nic *shm, const struct nic_segment *wanted,
                         struct shm_segment *segment)
 {
-    const struct nic_broker *broker = shm->nic.world->broker;
+    const struct nic_broker *broker = shm->nic.job->broker;
     bool is_queue = wanted->kind == NIC_SEGMENT_QUEUE;
     uint64_t length = is_queue ? shm_queue_length(wanted->shape) : wanted->length;
     if (length == 0)
@@ -85,7 +85,7 @@ static int bring_memory(struct shm_nic *shm, const struct nic_segment *wanted,
 static bool shares_process(const struct shm_nic *shm)
 {
     int same = 0;
-    for (int rank = 0; rank < shm->nic.world->size && same < 2; rank++) {
+    for (int rank = 0; rank < shm->nic.job->size && same < 2; rank++) {
         uint64_t process = atomic_load_explicit(&shm_door_of(shm, rank)->process,
                                                 memory_order_relaxed);
         same += process == shm_process_token();
@@ -145,7 +145,7 @@ static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
             "this process already has a segment %u; detach it first or take another SID",
             wanted->sid);
     struct shm_entry *entry = shm_entry_place(shm, shm->door, wanted->sid);
-    if (!entry || shm->segment_count >= shm->segment_most)
+    if (!entry || shm->segment_count >= shm->segment_max)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,
                          "this process has %u segments already; raise RHINET_SEGMENTS",
                          shm->segment_count);
@@ -158,7 +158,7 @@ static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
         segment->base = wanted->base;
         result = shm_gate_open(shm);
         if (result == 0)
-            result = shm_agent_start(shm);
+            result = shm_service_start(shm);
     } else {
         result = bring_memory(shm, wanted, segment);
     }
@@ -219,7 +219,7 @@ static void unlink_segment(struct shm_nic *shm, const struct shm_segment *segmen
 int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
 {
     struct shm_nic *shm = shm_nic_of(nic);
-    const struct nic_broker *broker = nic->world->broker;
+    const struct nic_broker *broker = nic->job->broker;
     pthread_mutex_lock(&shm->lock);
     struct shm_segment *segment = *find_segment(shm, sid);
     if (segment && segment->is_removing)

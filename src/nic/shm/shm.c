@@ -34,18 +34,18 @@ static bool register_membarrier(const struct settings *settings)
 
 static void configure(struct shm_nic *shm)
 {
-    const struct settings *settings = shm->nic.world->settings;
+    const struct settings *settings = shm->nic.job->settings;
     shm->spin_ns = (int64_t)setting_number(settings, SETTING_SPIN);
     shm->huge_pages = setting_number(settings, SETTING_HUGE_PAGES) != 0;
     shm->has_membarrier = register_membarrier(settings);
-    int neighbours = roster_neighbours(shm->nic.world->roster, shm->nic.world->rank);
+    int neighbours = roster_neighbours(shm->nic.job->roster, shm->nic.job->rank);
     habit_begin(&shm->habit, is_crowded(neighbours));
     shm->nic.is_crowded = &shm->habit.yields;
     atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
     shm->nic.attached_is_slow = &shm->cma_forbidden;
 }
 
-static int shm_open_nic(struct nic **nic, struct nic_world *world, const char *inner)
+static int shm_open_nic(struct nic **nic, struct nic_job *job, const char *inner)
 {
     if (inner)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC shm wraps nothing: drop \"(%s)\"", inner);
@@ -53,7 +53,7 @@ static int shm_open_nic(struct nic **nic, struct nic_world *world, const char *i
     if (!shm)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for NIC shm");
     shm->nic.ops = &shm_ops;
-    shm->nic.world = world;
+    shm->nic.job = job;
     configure(shm);
     int result = shm_views_open(shm);
     if (result < 0)
@@ -77,7 +77,7 @@ static void shm_close_nic(struct nic *nic)
     struct shm_nic *shm = shm_nic_of(nic);
     shm_segments_close(shm);
     shm_gate_close(shm);
-    shm_agent_stop(shm);
+    shm_service_stop(shm);
     shm_views_close(shm);
     shm_common_close(shm);
     pthread_mutex_destroy(&shm->view_lock);
@@ -91,7 +91,7 @@ static int shm_flush(struct nic *nic, int rank)
 {
     nic_assert_any_rank(nic, rank);
     full_fence();
-    if (rank != RH_ANY_RANK && roster_state(nic->world->roster, rank) >= RH_PEER_LEFT)
+    if (rank != RH_ANY_RANK && roster_state(nic->job->roster, rank) >= RH_PEER_LEFT)
         return nic_peer_gone(nic, rank, "flush");
     return 0;
 }

@@ -24,7 +24,7 @@
  *   queue_*.c     append and receive
  *   wait.c        spin, yield, sleep; habit.h says which
  *   inside.c      for a NIC that has this one inside
- *   agent.c       what only the owner can do: atomics on attached memory, and copies where the
+ *   service.c     what only the owner can do: atomics on attached memory, and copies where the
  *                 kernel forbids cross-memory attach
  */
 #ifndef NIC_SHM_SHM_NIC_H
@@ -135,7 +135,7 @@ struct shm_segment {
     struct shm_segment *next;
 };
 
-struct shm_agent;
+struct shm_service;
 
 struct shm_nic {
     struct nic nic;
@@ -143,7 +143,7 @@ struct shm_nic {
     struct shm_common *common;
     size_t common_length;
     uint32_t entry_count; /* per door, a power of two */
-    uint32_t segment_most;
+    uint32_t segment_max;
     struct shm_door *door; /* own */
     _Atomic(struct shm_view_table *) views;
     struct shm_view *view_list;
@@ -161,7 +161,7 @@ struct shm_nic {
     bool huge_pages;
     _Atomic bool cma_forbidden;
     int64_t spin_ns;
-    struct shm_agent *agent;
+    struct shm_service *service;
 };
 
 static inline struct shm_nic *shm_nic_of(struct nic *nic)
@@ -228,7 +228,7 @@ int shm_wake(struct nic *nic, int rank);
  * while the word is still as it was seen. The other side changes the word, then wakes. */
 void shm_publish_to_all(struct shm_nic *shm);
 void shm_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
-void shm_wake_word(_Atomic uint32_t *word);
+void shm_word_wake(_Atomic uint32_t *word);
 /* Between two looks: pause, or let another rank have the core. */
 void shm_rest(const struct shm_nic *shm);
 
@@ -290,7 +290,7 @@ static inline struct shm_view *shm_view_find(struct shm_nic *shm, int rank, rh_s
     size_t at = shm_view_hash(rank, sid) & table->mask;
     struct shm_view *view = atomic_load_explicit(&table->slot[at], memory_order_acquire);
     if (likely(view && view->rank == rank && view->sid == sid && shm_view_is_current(view) &&
-               roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT))
+               roster_state(shm->nic.job->roster, rank) < RH_PEER_LEFT))
         return view;
     return shm_view_make(shm, rank, sid, true, result);
 }
@@ -349,19 +349,19 @@ int shm_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
 
 void shm_queue_release(struct nic *nic, void *queue);
 
-/* ---- agent.c -------------------------------------------------------------------------------- */
+/* ---- service.c ------------------------------------------------------------------------------ */
 
-enum shm_agent_operation { SHM_AGENT_PUSH = 1, SHM_AGENT_PULL, SHM_AGENT_ATOMIC };
+enum shm_service_operation { SHM_SERVICE_PUSH = 1, SHM_SERVICE_PULL, SHM_SERVICE_ATOMIC };
 
 /* Have this process serve its peers' requests from now on; called when it attaches memory. Does
  * nothing in a job of one. */
-int shm_agent_start(struct shm_nic *shm);
-void shm_agent_stop(struct shm_nic *shm);
+int shm_service_start(struct shm_nic *shm);
+void shm_service_stop(struct shm_nic *shm);
 
-/* Do something to attached memory by asking its owner's agent. buffer is the source of a push or
- * the target of a pull; operands and old are for atomics. */
-struct shm_agent_call {
-    enum shm_agent_operation operation;
+/* Do something to attached memory by asking its owner's service thread. buffer is the source of a
+ * push or the target of a pull; operands and old are for atomics. */
+struct shm_service_call {
+    enum shm_service_operation operation;
     const struct shm_view *view;
     uint64_t offset;
     uint64_t length;
@@ -369,6 +369,6 @@ struct shm_agent_call {
     struct nic_atomic_operands operands;
     uint64_t old;
 };
-int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call);
+int shm_service_ask(struct shm_nic *shm, struct shm_service_call *call);
 
 #endif

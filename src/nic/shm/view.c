@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define POPULATE_MOST (16ULL << 20)
-#define VANISHED_NS   (1 * NS_PER_S) /* the launcher needs a millisecond or so */
-#define RETRIES_MOST  1000
+#define POPULATE_MAX (16ULL << 20)
+#define VANISHED_NS  (1 * NS_PER_S) /* the launcher needs a millisecond or so */
+#define RETRIES_MAX  1000
 
 /* What a peer's entry said, read in one consistent piece. */
 struct reading {
@@ -35,7 +35,7 @@ struct reading {
 static void count(struct shm_nic *shm, bool counted, unsigned which)
 {
     if (counted)
-        counter_add_exact(shm->nic.world->counters, which);
+        counter_add_exact(shm->nic.job->counters, which);
 }
 
 static int refuse_unknown(struct shm_nic *shm, int rank, rh_sid sid, bool counted)
@@ -73,8 +73,7 @@ int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during)
 {
     int64_t deadline_ns = clock_deadline_ns(VANISHED_NS);
     struct rest rest = {0};
-    while (roster_state(shm->nic.world->roster, rank) < RH_PEER_LEFT &&
-           clock_now_ns() < deadline_ns)
+    while (roster_state(shm->nic.job->roster, rank) < RH_PEER_LEFT && clock_now_ns() < deadline_ns)
         rest_once(&rest);
     return nic_peer_gone(&shm->nic, rank, during);
 }
@@ -106,7 +105,7 @@ int shm_refuse_rights(struct shm_nic *shm, const struct shm_view *view, unsigned
 static int read_entry(struct shm_nic *shm, int rank, rh_sid sid, struct reading *reading)
 {
     struct shm_door *door = shm_door_of(shm, rank);
-    for (unsigned i = 0; i < RETRIES_MOST; i++) {
+    for (unsigned i = 0; i < RETRIES_MAX; i++) {
         struct shm_entry *entry = shm_entry_find(shm, door, sid);
         if (!entry)
             return RH_ENOSEG;
@@ -130,7 +129,7 @@ static int read_entry(struct shm_nic *shm, int rank, rh_sid sid, struct reading 
 
 static int map_view(struct shm_nic *shm, struct shm_view *view)
 {
-    const struct nic_broker *broker = shm->nic.world->broker;
+    const struct nic_broker *broker = shm->nic.job->broker;
     int fd;
     uint64_t length;
     int result = broker ? broker->fetch(broker->context, view->rank, view->sid, &fd) : RH_ENOSEG;
@@ -143,7 +142,7 @@ static int map_view(struct shm_nic *shm, struct shm_view *view)
                          view->sid);
     }
     int protection = view->rights & (RH_WRITE | RH_ATOMIC) ? PROT_READ | PROT_WRITE : PROT_READ;
-    int populate = length <= POPULATE_MOST ? MAP_POPULATE : 0;
+    int populate = length <= POPULATE_MAX ? MAP_POPULATE : 0;
     void *base = mmap(NULL, length, protection, MAP_SHARED | populate, fd, 0);
     close(fd);
     if (base == MAP_FAILED)
@@ -178,7 +177,7 @@ static int fill_view(struct shm_nic *shm, struct shm_view *view, const struct re
 static int make_locked(struct shm_nic *shm, struct shm_view *view)
 {
     struct reading reading;
-    for (unsigned i = 0; i < RETRIES_MOST; i++) {
+    for (unsigned i = 0; i < RETRIES_MAX; i++) {
         int result = read_entry(shm, view->rank, view->sid, &reading);
         if (result == 0)
             result = fill_view(shm, view, &reading);
@@ -205,7 +204,7 @@ static struct shm_view *existing_view(struct shm_nic *shm, int rank, rh_sid sid)
 
 int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int result)
 {
-    if (roster_state(shm->nic.world->roster, rank) >= RH_PEER_LEFT)
+    if (roster_state(shm->nic.job->roster, rank) >= RH_PEER_LEFT)
         return nic_peer_gone(&shm->nic, rank, "remote access");
     if (result == RH_ENOSEG)
         return refuse_unknown(shm, rank, sid, counted);
@@ -238,13 +237,13 @@ static int make_view(struct shm_nic *shm, int rank, rh_sid sid, struct shm_view 
 /* Jobs of several hosts take another NIC by themselves; a user may have asked for this one. */
 static bool is_elsewhere(const struct shm_nic *shm, int rank, int *result)
 {
-    const struct nic_world *world = shm->nic.world;
-    if (world->roster->peer[rank].node == world->roster->peer[world->rank].node)
+    const struct nic_job *job = shm->nic.job;
+    if (job->roster->peer[rank].node == job->roster->peer[job->rank].node)
         return false;
     *result = error_set(RH_EUNSUP, rank,
                         "NIC shm does not reach rank %d on host %s; use NIC mixed, the default for "
                         "several hosts",
-                        rank, roster_node_of(world->roster, rank)->host);
+                        rank, roster_node_of(job->roster, rank)->host);
     return true;
 }
 
@@ -252,7 +251,7 @@ struct shm_view *shm_view_make(struct shm_nic *shm, int rank, rh_sid sid, bool c
 {
     if (is_elsewhere(shm, rank, result))
         return NULL;
-    if (roster_state(shm->nic.world->roster, rank) >= RH_PEER_LEFT) {
+    if (roster_state(shm->nic.job->roster, rank) >= RH_PEER_LEFT) {
         *result = nic_peer_gone(&shm->nic, rank, "remote access");
         return NULL;
     }

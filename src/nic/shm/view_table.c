@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define SLOTS_FIRST  256
-#define RETIRED_MOST 32 /* then it is worth asking whether they can go */
+#define SLOTS_FIRST 256
+#define RETIRED_MAX 32 /* then it is worth asking whether they can go */
 
 static struct shm_view_table *table_create(size_t slots)
 {
@@ -115,7 +115,7 @@ void shm_view_unpin(struct shm_nic *shm, struct shm_view *view)
  * not on the list yet. */
 static void reclaim(struct shm_nic *shm)
 {
-    if (shm->retired_count < RETIRED_MOST || !guard_idle())
+    if (shm->retired_count < RETIRED_MAX || !guard_idle())
         return;
     free_list(&shm->retired);
     shm->retired_count = 0;

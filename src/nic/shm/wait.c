@@ -33,7 +33,7 @@ void shm_sleep(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-void shm_wake_word(_Atomic uint32_t *word)
+void shm_word_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -42,8 +42,8 @@ void shm_ring(struct shm_nic *shm, struct shm_door *door)
 {
     atomic_store(&door->has_sleeper, 0); /* one ring per sleep, however long waking takes */
     atomic_fetch_add(&door->bell, 1);
-    shm_wake_word(&door->bell);
-    counter_add(shm->nic.world->counters, COUNTER_WAKE, 1);
+    shm_word_wake(&door->bell);
+    counter_add(shm->nic.job->counters, COUNTER_WAKE, 1);
 }
 
 int shm_wake(struct nic *nic, int rank)
@@ -89,16 +89,16 @@ struct patience {
     bool spins; /* or gives the core away between two looks */
 };
 
-/* The waits of this thread that were in vain, one right after the other. For the core they are one:
+/* The waits of this thread that expired, one right after the other. For the core they are one:
  * a program that looks at something else every 50 us would poll for ever, each wait anew, and maybe
  * keep out whom it waits for (see base/rest.h). */
 static _Thread_local struct {
     int64_t since_ns, until_ns;
-} vain;
+} expired;
 
 static int64_t polls_since(const struct shm_nic *shm, int64_t now_ns)
 {
-    return now_ns - vain.until_ns <= shm->spin_ns ? vain.since_ns : now_ns;
+    return now_ns - expired.until_ns <= shm->spin_ns ? expired.since_ns : now_ns;
 }
 
 void shm_rest(const struct shm_nic *shm)
@@ -206,18 +206,19 @@ static void sleep_once(struct shm_nic *shm, const struct nic_wait *wait, struct 
         return;
     if (shm->outside.asleep)
         shm->outside.asleep(shm->outside.context);
-    counter_add(shm->nic.world->counters, COUNTER_WAIT_SLEEP, 1);
+    counter_add(shm->nic.job->counters, COUNTER_WAIT_SLEEP, 1);
     shm_sleep(&door->bell, seen, next_slice(patience, now_ns));
 }
 
 /* A short wait is one of many that make up a longer one, and its text is not for people. */
 static int late(struct shm_nic *shm, const struct nic_wait *wait)
 {
-    bool is_vain = wait->word && wait->timeout_ns > SLICE_LAST_NS &&
-                   !shm_segment_has(shm, wait->word);
-    return nic_wait_late(wait, is_vain ? "; the word is in no segment of this process, so that no "
-                                         "other rank can write it"
-                                       : "");
+    bool is_unreachable = wait->word && wait->timeout_ns > SLICE_LAST_NS &&
+                          !shm_segment_has(shm, wait->word);
+    return nic_wait_late(wait, is_unreachable
+                                   ? "; the word is in no segment of this process, so that no "
+                                     "other rank can write it"
+                                   : "");
 }
 
 static int finish(struct shm_nic *shm, const struct nic_wait *wait, const struct patience *patience,
@@ -225,8 +226,8 @@ static int finish(struct shm_nic *shm, const struct nic_wait *wait, const struct
 {
     if (is_met(shm, wait))
         return 0;
-    vain.since_ns = patience->polls_since_ns;
-    vain.until_ns = now_ns;
+    expired.since_ns = patience->polls_since_ns;
+    expired.until_ns = now_ns;
     return late(shm, wait);
 }
 
@@ -239,7 +240,7 @@ static int wait_watched(struct shm_nic *shm, const struct nic_wait *wait, struct
     patience.spins = !shm->outside.is_slow && habit_spins(&shm->habit);
     for (;; patience.rounds++) {
         if (look_for_a_while(shm, wait, &patience)) {
-            vain.until_ns = 0;
+            expired.until_ns = 0;
             return 0;
         }
         int result = nic_wait_check(&shm->nic, wait->from);
@@ -262,7 +263,7 @@ static rare_path int wait_slow(struct shm_nic *shm, const struct nic_wait *wait)
     int64_t now_ns = clock_now_ns();
     if (wait->stall)
         return wait_watched(shm, wait, wait->stall, now_ns);
-    struct stall_watch stall = {.job = &shm->nic.world->watch,
+    struct stall_watch stall = {.job = &shm->nic.job->watch,
                                 .since_ns = now_ns,
                                 .describe = nic_wait_describe,
                                 .context = (void *)(uintptr_t)wait};

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define LENGTH     8
-#define FEW        2   /* senders, with which more of them are compared */
-#define SHARE_MOST 60  /* messages of one sender in a round: below what a ring holds */
-#define TOTAL_MOST 256 /* of all: what a queue holds */
-#define FIRST      16  /* are not timed: the receiver comes from a wait, its caches are cold */
+#define LENGTH    8
+#define FEW       2   /* senders, with which more of them are compared */
+#define SHARE_MAX 60  /* messages of one sender in a round: below what a ring holds */
+#define TOTAL_MAX 256 /* of all: what a queue holds */
+#define FIRST     16  /* are not timed: the receiver comes from a wait, its caches are cold */
 
 /* The receiver has the first of our cores for itself. */
 static void choose_core(const struct pmtest *test)
@@ -41,8 +41,8 @@ static void choose_core(const struct pmtest *test)
 
 static unsigned share_of(unsigned sender_count)
 {
-    unsigned share = TOTAL_MOST / sender_count;
-    return share < SHARE_MOST ? share : SHARE_MOST;
+    unsigned share = TOTAL_MAX / sender_count;
+    return share < SHARE_MAX ? share : SHARE_MAX;
 }
 
 static int send_share(struct pmtest *test, struct pm_context *pm, unsigned share)

@@ -86,7 +86,7 @@ static int read_sizes(struct pmtest_options *options, char *list)
     options->size_count = 0;
     for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
         unsigned long number;
-        if (options->size_count == PMTEST_SIZES_MOST || read_number(word, 0, 8184, &number) < 0)
+        if (options->size_count == PMTEST_SIZES_MAX || read_number(word, 0, 8184, &number) < 0)
             return complain("not a size from 0 to 8184, or one too many", word);
         options->size[options->size_count++] = number;
     }
@@ -142,7 +142,7 @@ static int open_all(struct pmtest *test)
 static int close_all(struct pmtest *test)
 {
     int result = pmtest_meet(test);
-    for (unsigned i = 0; i < PMTEST_PM_MOST; i++) {
+    for (unsigned i = 0; i < PMTEST_PM_MAX; i++) {
         if (test->pm[i])
             pmCloseContext(test->pm[i]);
         test->pm[i] = NULL;

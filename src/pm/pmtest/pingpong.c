@@ -53,7 +53,7 @@ static double measure_raw(struct pmtest *test, struct pmtest_words *peer)
 
 static int measure_size(struct pmtest *test, struct pmtest_words *peer, size_t length)
 {
-    static double ns[PMTEST_PM_MOST][PMTEST_ROUNDS_MAX], raw[PMTEST_ROUNDS_MAX];
+    static double ns[PMTEST_PM_MAX][PMTEST_ROUNDS_MAX], raw[PMTEST_ROUNDS_MAX];
     const struct pmtest_options *options = test->options;
     for (unsigned round = 0; round < options->rounds; round++) {
         raw[round] = peer ? measure_raw(test, peer) : 0;

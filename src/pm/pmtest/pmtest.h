@@ -17,15 +17,15 @@
 #include <rhinet/pm.h>
 #include <stdbool.h>
 
-#define PMTEST_PM_MOST    3
-#define PMTEST_SIZES_MOST 32
+#define PMTEST_PM_MAX     3
+#define PMTEST_SIZES_MAX  32
 #define PMTEST_ROUNDS_MAX 999
 
 struct pmtest_options {
     bool does_pingpong, does_burst, does_cost;
-    const char *pm[PMTEST_PM_MOST];
+    const char *pm[PMTEST_PM_MAX];
     unsigned pm_count;
-    size_t size[PMTEST_SIZES_MOST];
+    size_t size[PMTEST_SIZES_MAX];
     unsigned size_count;
     unsigned rounds;
     unsigned count; /* messages of a round */
@@ -40,7 +40,7 @@ struct pmtest {
     struct pmtest_words *words; /* own */
     uint64_t meetings;
     uint64_t trips; /* pingpong.c: raw ones so far; cost.c: last round */
-    struct pm_context *pm[PMTEST_PM_MOST];
+    struct pm_context *pm[PMTEST_PM_MAX];
     json_t *results; /* rank 0 */
 };
 

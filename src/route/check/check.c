@@ -190,8 +190,8 @@ static void counts_add(struct walk *walk)
             continue;
         report->pairs_connected += sources;
         walk->hops_sum += (uint64_t)sources * (walk->depth[s] + 1);
-        if (sources > 0 && walk->depth[s] + 1 > report->hops_most)
-            report->hops_most = walk->depth[s] + 1;
+        if (sources > 0 && walk->depth[s] + 1 > report->hops_max)
+            report->hops_max = walk->depth[s] + 1;
     }
 }
 

@@ -23,7 +23,7 @@ struct check_report {
     uint64_t pairs_connected;
     uint64_t entries_missing; /* that some host's traffic, or its answer, needs */
     uint64_t entries_unused;  /* missing, but only between switches without hosts */
-    uint32_t hops_most;       /* switches passed, between hosts */
+    uint32_t hops_max;        /* switches passed, between hosts */
     double hops_mean;
     uint32_t lids_unknown; /* that the table has entries for and no port has, */
     uint32_t lid_unknown;  /* the lowest: perhaps the fabric's file does not tell the LMC */

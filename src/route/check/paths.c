@@ -26,8 +26,8 @@ static int node_take(const struct follow *follow, const char **at, enum fabric_k
                      uint32_t *node)
 {
     char name[NAME_LENGTH_MAX];
-    source_skip_blanks(at);
-    if (!source_take_word(at, name, sizeof(name)))
+    source_blanks_skip(at);
+    if (!source_word_take(at, name, sizeof(name)))
         return source_error(follow->source, "a %s's name must follow here: '%.40s'",
                             kind == FABRIC_SWITCH ? "switch" : "host", *at);
     *node = fabric_node_find(follow->fabric, name);
@@ -40,8 +40,8 @@ static int node_take(const struct follow *follow, const char **at, enum fabric_k
 /* "PORT" or "PORT/LANE"; *lane stays as it is if there is none. */
 static int hop_take(const struct follow *follow, const char **at, uint32_t *port, uint32_t *lane)
 {
-    source_skip_blanks(at);
-    if (!source_take_number(at, port) || (source_take(at, "/") && !source_take_number(at, lane)) ||
+    source_blanks_skip(at);
+    if (!source_number_take(at, port) || (source_take(at, "/") && !source_number_take(at, lane)) ||
         (**at != ' ' && **at != '\t' && **at != '\0'))
         return source_error(follow->source, "not a port: '%.40s'", *at);
     return 0;
@@ -88,22 +88,22 @@ static void pair_count(struct follow *follow, uint32_t from, uint32_t to, uint32
     follow->seen[bit / 8] |= (uint8_t)(1u << (bit % 8));
     follow->report->pairs_connected += follow->switches.hosts[at];
     follow->hops_sum += (uint64_t)follow->switches.hosts[at] * hops;
-    if (hops > follow->report->hops_most)
-        follow->report->hops_most = hops;
+    if (hops > follow->report->hops_max)
+        follow->report->hops_max = hops;
 }
 
 static int line_follow(struct follow *follow)
 {
     const char *at = follow->source->line;
     uint32_t from = 0, to = 0, port = 0;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at == '\0' || *at == '#')
         return 0;
     int result = node_take(follow, &at, FABRIC_SWITCH, &from);
     if (result == 0)
         result = node_take(follow, &at, FABRIC_HOST, &to);
     struct walk walk = {.node = from};
-    for (source_skip_blanks(&at); result == 0 && *at != '\0'; source_skip_blanks(&at)) {
+    for (source_blanks_skip(&at); result == 0 && *at != '\0'; source_blanks_skip(&at)) {
         uint32_t lane = UINT32_MAX;
         result = hop_take(follow, &at, &port, &lane);
         if (result == 0)

@@ -10,7 +10,7 @@
 
 #define GUID_SWITCH 0x0002c90200000000ull
 #define GUID_HOST   0x0002c90300000000ull
-#define LMC_MOST    7
+#define LMC_MAX     7
 #define LID_NONE    0xffff /* what a port says that no subnet manager has seen yet */
 
 int fabric_lid_set(struct fabric *fabric, struct fabric_end end, struct fabric_lid lid)
@@ -19,9 +19,9 @@ int fabric_lid_set(struct fabric *fabric, struct fabric_end end, struct fabric_l
     struct fabric_port *port = &node->ports[end.port];
     if (lid.lid == 0 || lid.lid == LID_NONE)
         return 0;
-    if (lid.lmc > LMC_MOST)
+    if (lid.lmc > LMC_MAX)
         return error_set(-ERANGE, ERROR_NO_RANK, "'%s' port %u: LMC %u, at most %d is possible",
-                         node->name, end.port, lid.lmc, LMC_MOST);
+                         node->name, end.port, lid.lmc, LMC_MAX);
     uint32_t count = 1u << lid.lmc;
     if (lid.lid + count - 1 > FABRIC_LID_MAX)
         return error_set(-ERANGE, ERROR_NO_RANK,

@@ -54,7 +54,7 @@ static int switch_begin(struct lft_reader *reader)
     uint64_t guid;
     if (at)
         at += 5;
-    if (!at || !source_take_hex(&at, &guid))
+    if (!at || !source_hex_take(&at, &guid))
         return source_error(reader->source, "the switch's GUID is missing ('guid 0x…')");
     uint32_t found = guids_find(&reader->guids, guid);
     reader->skip = found == FABRIC_NONE;
@@ -85,10 +85,10 @@ static int entry_read(struct lft_reader *reader, const char *at)
     uint32_t port;
     if (reader->at == FABRIC_NONE)
         return source_error(reader->source, "an entry before the first 'Unicast lids' line");
-    if (!source_take_hex(&at, &lid))
+    if (!source_hex_take(&at, &lid))
         return source_error(reader->source, "not a LID: '%.40s'", at);
-    source_skip_blanks(&at);
-    if (!source_take_number(&at, &port) || (*at != ' ' && *at != '\t' && *at != '\0'))
+    source_blanks_skip(&at);
+    if (!source_number_take(&at, &port) || (*at != ' ' && *at != '\t' && *at != '\0'))
         return source_error(reader->source, "a port number must follow the LID: '%.40s'", at);
     if (lid > 0xffffff || port > 255)
         return source_error(reader->source, "LID 0x%" PRIx64 ", port %u: out of range", lid, port);
@@ -132,7 +132,7 @@ int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct li
     int more, result = reader_prepare(&reader, fabric);
     while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
-        source_skip_blanks(&at);
+        source_blanks_skip(&at);
         if (more < 0)
             result = more;
         else if (strncmp(at, "Unicast lids", 12) == 0)

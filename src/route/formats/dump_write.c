@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define ENTRY_MOST 16 /* characters of a line */
-#define CHUNK      (1u << 20)
+#define ENTRY_MAX 16 /* characters of a line */
+#define CHUNK     (1u << 20)
 
 /* "0x0005 007\n". A table may have a hundred million of these: printf would take a minute. */
 static char *entry_put(char *at, uint32_t lid, uint32_t port)
@@ -41,7 +41,7 @@ static uint32_t entries_write(const struct lft_dump *dump, uint32_t at, char *ch
         end = entry_put(end, lid, port[lid]);
         *fingerprint = lft_dump_fingerprint_add(*fingerprint, lid, port[lid]);
         count++;
-        if (end + ENTRY_MOST > chunk + CHUNK) {
+        if (end + ENTRY_MAX > chunk + CHUNK) {
             fwrite(chunk, 1, (size_t)(end - chunk), out);
             end = chunk;
         }

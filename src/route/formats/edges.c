@@ -28,8 +28,8 @@ struct edges {
 
 static int name_take(struct edges *reader, const char **at, char *name)
 {
-    source_skip_blanks(at);
-    if (!source_take_word(at, name, NAME_MAX_LENGTH) || name[0] == '\0')
+    source_blanks_skip(at);
+    if (!source_word_take(at, name, NAME_MAX_LENGTH) || name[0] == '\0')
         return source_error(reader->source, "a node's name must follow here: '%.40s'", *at);
     return 0;
 }
@@ -44,7 +44,7 @@ static int node_get(struct edges *reader, const char *name, uint32_t *node)
 /* Nothing but a comment may follow. */
 static int line_end(struct edges *reader, const char *at)
 {
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at != '\0' && *at != '#')
         return source_error(reader->source, "the line should end before this: '%.40s'", at);
     return 0;
@@ -74,8 +74,8 @@ static int hosts_read(struct edges *reader, const char *at)
         result = node_get(reader, name, &node);
     if (result < 0)
         return result;
-    source_skip_blanks(&at);
-    if (!source_take_number(&at, &count) || count > FABRIC_PORTS_MAX)
+    source_blanks_skip(&at);
+    if (!source_number_take(&at, &count) || count > FABRIC_PORTS_MAX)
         return source_error(reader->source, "a number of hosts up to %d must follow here: '%.40s'",
                             FABRIC_PORTS_MAX, at);
     result = line_end(reader, at);
@@ -108,7 +108,7 @@ static int group_read(struct edges *reader, const char *at)
         memcpy(reader->groups[reader->group_count++], name, sizeof(name));
     while (result == 0) {
         uint32_t node;
-        source_skip_blanks(&at);
+        source_blanks_skip(&at);
         if (*at == '\0' || *at == '#')
             break;
         result = name_take(reader, &at, name);
@@ -130,7 +130,7 @@ static int end_take(struct edges *reader, const char **at, struct fabric_end *en
     char *colon = strrchr(name, ':');
     uint32_t port = 0;
     const char *digits = colon ? colon + 1 : "";
-    if (colon && source_take_number(&digits, &port) && *digits == '\0') {
+    if (colon && source_number_take(&digits, &port) && *digits == '\0') {
         if (port == 0 || port > FABRIC_PORTS_MAX)
             return source_error(reader->source, "port %u: ports go from 1 to %d", port,
                                 FABRIC_PORTS_MAX);
@@ -160,7 +160,7 @@ static int cable_read(struct edges *reader, const char *at)
 static int line_read(struct edges *reader)
 {
     const char *at = reader->source->line;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at == '\0' || *at == '#')
         return 0;
     if (source_take(&at, "switch "))

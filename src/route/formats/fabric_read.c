@@ -32,7 +32,7 @@ static int parser_find(struct lines *source, fabric_parser *parser)
         if (more < 0)
             return more;
         const char *at = source->line;
-        source_skip_blanks(&at);
+        source_blanks_skip(&at);
         if (*at == '\0' || *at == '#')
             continue;
         if (*at == '{')

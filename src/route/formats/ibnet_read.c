@@ -40,7 +40,7 @@ static uint64_t guid_of_id(const char *id)
     const char *at = id;
     uint64_t guid;
     if ((source_take(&at, "S-") || source_take(&at, "H-") || source_take(&at, "R-")) &&
-        source_take_hex(&at, &guid) && *at == '\0')
+        source_hex_take(&at, &guid) && *at == '\0')
         return guid;
     return 0;
 }
@@ -53,8 +53,8 @@ static bool number_behind(const char *text, const char *end, const char *word, u
         const char *behind = at + length;
         if ((at > text && at[-1] != ' ' && at[-1] != '\t') || (*behind != ' ' && *behind != '\t'))
             continue;
-        source_skip_blanks(&behind);
-        if (source_take_number(&behind, number))
+        source_blanks_skip(&behind);
+        if (source_number_take(&behind, number))
             return true;
     }
     return false;
@@ -83,11 +83,11 @@ static int block_begin(struct ibnet *reader, enum fabric_kind kind, const char *
 {
     char id[NAME_MAX_LENGTH];
     uint32_t port_count;
-    source_skip_blanks(&at);
-    if (!source_take_number(&at, &port_count))
+    source_blanks_skip(&at);
+    if (!source_number_take(&at, &port_count))
         return source_error(reader->source, "a number of ports must follow here: '%.40s'", at);
-    source_skip_blanks(&at);
-    if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
+    source_blanks_skip(&at);
+    if (*at != '"' || !source_word_take(&at, id, sizeof(id)) || id[0] == '\0')
         return source_error(reader->source, "a quoted name must follow here: '%.40s'", at);
     int result = fabric_node_get(reader->fabric, kind, id, &reader->node);
     if (result < 0)
@@ -137,16 +137,16 @@ static int cable_read(struct ibnet *reader, const char *at)
     uint64_t guid = 0;
     if (reader->node == FABRIC_NONE)
         return source_error(source, "a port before the first 'Switch' or 'Ca' line");
-    if (!source_take(&at, "[") || !source_take_number(&at, &port) || !source_take(&at, "]"))
+    if (!source_take(&at, "[") || !source_number_take(&at, &port) || !source_take(&at, "]"))
         return source_error(source, "not a port in brackets: '%.40s'", at);
-    if (source_take(&at, "(") && (!source_take_hex(&at, &guid) || !source_take(&at, ")")))
+    if (source_take(&at, "(") && (!source_hex_take(&at, &guid) || !source_take(&at, ")")))
         return source_error(source, "not a GUID in parentheses: '%.40s'", at);
-    source_skip_blanks(&at);
-    source_take_between(&at, '[', ']', ignored, sizeof(ignored)); /* [ext 1] */
-    source_skip_blanks(&at);
-    if (*at != '"' || !source_take_word(&at, id, sizeof(id)) || id[0] == '\0')
+    source_blanks_skip(&at);
+    source_between_take(&at, '[', ']', ignored, sizeof(ignored)); /* [ext 1] */
+    source_blanks_skip(&at);
+    if (*at != '"' || !source_word_take(&at, id, sizeof(id)) || id[0] == '\0')
         return source_error(source, "the peer's quoted name must follow here: '%.40s'", at);
-    if (!source_take(&at, "[") || !source_take_number(&at, &peer_port) || !source_take(&at, "]"))
+    if (!source_take(&at, "[") || !source_number_take(&at, &peer_port) || !source_take(&at, "]"))
         return source_error(source, "the peer's port in brackets must follow here: '%.40s'", at);
     if (port == 0 || peer_port == 0 || port > FABRIC_PORTS_MAX || peer_port > FABRIC_PORTS_MAX)
         return source_error(source, "port %u to port %u: ports go from 1 to %d", port, peer_port,
@@ -169,7 +169,7 @@ static int cable_read(struct ibnet *reader, const char *at)
 static int line_read(struct ibnet *reader)
 {
     const char *at = reader->source->line;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (strcmp(at, FORMATS_GROUPS_HINT) == 0)
         reader->grouped = true;
     if (*at == '\0' || *at == '#')
@@ -178,10 +178,10 @@ static int line_read(struct ibnet *reader)
         return cable_read(reader, at);
     if (source_take(&at, "switchguid=") || source_take(&at, "caguid=") ||
         source_take(&at, "rtguid=")) {
-        if (!source_take_hex(&at, &reader->guid))
+        if (!source_hex_take(&at, &reader->guid))
             return source_error(reader->source, "not a GUID: '%.40s'", at);
         if (source_take(&at, "("))
-            source_take_hex(&at, &reader->port_guid);
+            source_hex_take(&at, &reader->port_guid);
         return 0;
     }
     if (source_take(&at, "Switch"))

@@ -24,7 +24,7 @@ static bool field_take(const char *text, const char *end, const char *key, uint6
 {
     for (const char *at = text; (at = strstr(at, key)) != NULL && at < end;) {
         at += strlen(key);
-        if (source_take_hex(&at, value))
+        if (source_hex_take(&at, value))
             return true;
     }
     return false;
@@ -32,10 +32,10 @@ static bool field_take(const char *text, const char *end, const char *key, uint6
 
 static int end_parse(struct lines *source, const char **at, struct lst_end *end)
 {
-    source_skip_blanks(at);
+    source_blanks_skip(at);
     if (!source_take(at, "{"))
         return source_error(source, "an end in braces must follow here: '%.40s'", *at);
-    source_skip_blanks(at);
+    source_blanks_skip(at);
     if (source_take(at, "SW"))
         end->kind = FABRIC_SWITCH;
     else if (source_take(at, "CA") || source_take(at, "RT"))
@@ -55,7 +55,7 @@ static int end_parse(struct lines *source, const char **at, struct lst_end *end)
     if (end->ports > FABRIC_PORTS_MAX || end->port == 0 || end->port > FABRIC_PORTS_MAX)
         return source_error(source, "port %" PRIu64 " of %" PRIu64 ": ports go from 1 to %d",
                             end->port, end->ports, FABRIC_PORTS_MAX);
-    source_take_between(&open, '{', '}', end->name, sizeof(end->name));
+    source_between_take(&open, '{', '}', end->name, sizeof(end->name));
     if (end->lid > UINT16_MAX)
         return source_error(source, "LID 0x%" PRIx64 ": a LID has 16 bits", end->lid);
     *at = last + 1;
@@ -100,7 +100,7 @@ static int line_read(struct fabric *fabric, struct lines *source)
     const char *at = source->line;
     struct lst_end ends[2];
     uint32_t nodes[2];
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at == '\0' || *at == '#')
         return 0;
     for (int i = 0; i < 2; i++) {

@@ -30,7 +30,7 @@ int source_error_wrap(const struct lines *source, int code)
                      reason);
 }
 
-void source_skip_blanks(const char **at)
+void source_blanks_skip(const char **at)
 {
     while (**at == ' ' || **at == '\t')
         (*at)++;
@@ -45,7 +45,7 @@ bool source_take(const char **at, const char *word)
     return true;
 }
 
-bool source_take_number(const char **at, uint32_t *value)
+bool source_number_take(const char **at, uint32_t *value)
 {
     uint64_t sum = 0;
     const char *from = *at;
@@ -69,7 +69,7 @@ int source_hex_digit(char digit)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-bool source_take_hex(const char **at, uint64_t *value)
+bool source_hex_take(const char **at, uint64_t *value)
 {
     const char *from = *at;
     source_take(&from, "0x");
@@ -87,7 +87,7 @@ bool source_take_hex(const char **at, uint64_t *value)
     return true;
 }
 
-bool source_take_between(const char **at, char open, char close, char *word, size_t size)
+bool source_between_take(const char **at, char open, char close, char *word, size_t size)
 {
     if (**at != open)
         return false;
@@ -103,11 +103,11 @@ bool source_take_between(const char **at, char open, char close, char *word, siz
     return true;
 }
 
-bool source_take_word(const char **at, char *word, size_t size)
+bool source_word_take(const char **at, char *word, size_t size)
 {
     const char *end = **at == '"' ? strchr(*at + 1, '"') : NULL;
     if (end) /* two names that are cut to size could become one */
-        return (size_t)(end - *at) <= size && source_take_between(at, '"', '"', word, size);
+        return (size_t)(end - *at) <= size && source_between_take(at, '"', '"', word, size);
     size_t length = strcspn(*at, " \t");
     if (length == 0)
         return false;

@@ -20,14 +20,14 @@ int source_error_wrap(const struct lines *source, int code);
 
 /* Cursor helpers on the line at hand: each moves *at past what it took, or returns false and leaves
  * it alone. */
-void source_skip_blanks(const char **at);
+void source_blanks_skip(const char **at);
 bool source_take(const char **at, const char *word);
-bool source_take_number(const char **at, uint32_t *value); /* decimal */
-bool source_take_hex(const char **at, uint64_t *value);    /* with or without 0x */
+bool source_number_take(const char **at, uint32_t *value); /* decimal */
+bool source_hex_take(const char **at, uint64_t *value);    /* with or without 0x */
 int source_hex_digit(char digit);                          /* its value, -1 if it is none */
 /* A "quoted" word, or one up to a blank. False too if it is longer than there is room. */
-bool source_take_word(const char **at, char *word, size_t size);
+bool source_word_take(const char **at, char *word, size_t size);
 /* What stands between this character and the next of it, or the matching bracket; cut to size. */
-bool source_take_between(const char **at, char open, char close, char *word, size_t size);
+bool source_between_take(const char **at, char open, char close, char *word, size_t size);
 
 #endif

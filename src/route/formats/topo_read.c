@@ -51,7 +51,7 @@ static int port_parse(struct topo *reader, const char *word, uint16_t *port)
                             "port '%.30s' belongs to a board of a chassis; convert the fabric with "
                             "ibnetdiscover instead",
                             word);
-    if (!source_take(&at, "P") || !source_take_number(&at, &number) || *at != '\0' || number == 0 ||
+    if (!source_take(&at, "P") || !source_number_take(&at, &number) || *at != '\0' || number == 0 ||
         number > FABRIC_PORTS_MAX)
         return source_error(reader->source, "'%.30s' is not a port such as P1", word);
     *port = (uint16_t)number;
@@ -60,8 +60,8 @@ static int port_parse(struct topo *reader, const char *word, uint16_t *port)
 
 static int word_take(struct topo *reader, const char **at, char *word, const char *what)
 {
-    source_skip_blanks(at);
-    if (!source_take_word(at, word, NAME_MAX_LENGTH) || word[0] == '\0')
+    source_blanks_skip(at);
+    if (!source_word_take(at, word, NAME_MAX_LENGTH) || word[0] == '\0')
         return source_error(reader->source, "%s must follow here: '%.40s'", what, *at);
     return 0;
 }
@@ -102,7 +102,7 @@ static int cable_read(struct topo *reader, const char *at)
         result = node_get(reader, type, name, &there.node);
     if (result < 0)
         return result;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at != '\0' && *at != '#')
         return source_error(reader->source, "the line should end before this: '%.40s'", at);
     if (here.node == there.node && here.port == there.port)
@@ -117,7 +117,7 @@ int formats_topo_parse(struct fabric *fabric, struct lines *source)
     int more, result = 0;
     while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
-        source_skip_blanks(&at);
+        source_blanks_skip(&at);
         if (more < 0)
             result = more;
         else if (*at == '\0' || *at == '#')

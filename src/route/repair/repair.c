@@ -294,7 +294,7 @@ int repair_table(struct lft *lft, const struct repair_room *room, struct load *l
     memset(result, 0, sizeof(*result));
     int code = repair_prepare(&repair, load);
     for (uint32_t k = 0; k < load->traffic->class_count; k++)
-        repair.most_before[k] = (float)load_most(load, k);
+        repair.most_before[k] = (float)load_max(load, k);
     if (code == 0)
         targets_repair(&repair, lft, dead, result);
     int64_t mended_ns = clock_now_ns();

@@ -248,7 +248,7 @@ static int target_add(struct stages *stages, struct plan *plan, const struct lft
     if (memcmp(plan->old, plan->new, net->switch_count) == 0)
         return 0;
     uint32_t last = target_plan(plan, false);
-    if (last > STAGES_MOST)
+    if (last > STAGES_MAX)
         last = target_plan(plan, true);
     stages->count = last > stages->count ? last : stages->count;
     for (uint32_t s = 0; s < net->switch_count && result == 0; s++) {

@@ -15,7 +15,7 @@
 #include "route/tables/lft.h"
 #include "route/turns/turns.h"
 
-#define STAGES_MOST 4 /* entries that would have to wait longer drop packets meanwhile */
+#define STAGES_MAX 4 /* entries that would have to wait longer drop packets meanwhile */
 
 struct stages_entry {
     uint32_t target, at;

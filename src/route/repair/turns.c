@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WISHING_MOST 80   /* switches around the failure whose wishes are heard */
-#define WISHES_MOST  1500 /* most wanted ones that are tried */
+#define WISHING_MAX 80   /* switches around the failure whose wishes are heard */
+#define WISHES_MAX  1500 /* most wanted ones that are tried */
 
 struct wish {
     struct turn_pair pair;
@@ -45,7 +45,7 @@ struct wishing {
 static void switch_wish(struct wishing *wishing, uint32_t at, const uint8_t *next)
 {
     const struct net *net = wishing->lft->net;
-    if (wishing->number[at] == UINT32_MAX && wishing->count < WISHING_MOST)
+    if (wishing->number[at] == UINT32_MAX && wishing->count < WISHING_MAX)
         wishing->number[at] = wishing->count++;
     if (wishing->number[at] == UINT32_MAX)
         return;
@@ -81,7 +81,7 @@ static int wishes_find(const struct lft *lft, const struct dead_list *dead,
 {
     const struct net *net = lft->net;
     struct wishing wishing = {.lft = lft, .width = net->degree_max};
-    size_t most = WISHING_MOST * wishing.width * wishing.width;
+    size_t most = WISHING_MAX * wishing.width * wishing.width;
     wishing.wishes = calloc(most, sizeof(*wishing.wishes));
     wishing.number = malloc(net->switch_count * sizeof(*wishing.number));
     *pairs = malloc(most * sizeof(**pairs));
@@ -108,7 +108,7 @@ static size_t wishes_open(const struct turns *turns, struct turn_pair *pairs, si
         if (!turns_allowed(turns, pairs[i].in, pairs[i].out))
             pairs[left++] = pairs[i];
     }
-    return left < WISHES_MOST ? left : WISHES_MOST;
+    return left < WISHES_MAX ? left : WISHES_MAX;
 }
 
 /* If all turns in use follow the ranks: these turns, and what switches with dead entries would like

@@ -101,7 +101,7 @@ int load_of_table(struct load *load, const struct lft *table)
     return result;
 }
 
-double load_most(const struct load *load, uint32_t class)
+double load_max(const struct load *load, uint32_t class)
 {
     double most = traffic_host_load(load->traffic, class);
     for (uint32_t c = 0; c < load->net->channel_count; c++) {
@@ -113,6 +113,6 @@ double load_most(const struct load *load, uint32_t class)
 
 double load_throughput(const struct load *load, uint32_t class)
 {
-    double most = load_most(load, class);
+    double most = load_max(load, class);
     return most > 0 ? 1.0 / most : 1.0;
 }

@@ -37,7 +37,7 @@ void load_tree_add(struct load *load, const struct load_tree *tree, float *flow)
 /* A picture for Graphviz; load may be NULL: then no colours. */
 int load_dot_write(const struct net *net, const struct load *load, FILE *out);
 
-double load_most(const struct load *load, uint32_t class);
+double load_max(const struct load *load, uint32_t class);
 double load_throughput(const struct load *load, uint32_t class);
 
 #endif

@@ -80,9 +80,9 @@ struct memo_reader {
 static bool rank_take(const char **at, int64_t *rank)
 {
     uint32_t size;
-    source_skip_blanks(at);
+    source_blanks_skip(at);
     bool negative = source_take(at, "-");
-    if (!source_take_number(at, &size) || size == 0)
+    if (!source_number_take(at, &size) || size == 0)
         return false;
     *rank = negative ? -(int64_t)size : (int64_t)size;
     return true;
@@ -91,14 +91,14 @@ static bool rank_take(const char **at, int64_t *rank)
 /* "0xGUID PORT RANK" */
 static int cable_take(const struct memo_reader *reader, const char **at, struct memo_gone *cable)
 {
-    if (!source_take_hex(at, &cable->guid))
+    if (!source_hex_take(at, &cable->guid))
         return source_error(reader->source, "not a switch's GUID: '%.40s'", *at);
-    source_skip_blanks(at);
-    if (!source_take_number(at, &cable->port) || cable->port == 0 || cable->port > FABRIC_PORTS_MAX)
+    source_blanks_skip(at);
+    if (!source_number_take(at, &cable->port) || cable->port == 0 || cable->port > FABRIC_PORTS_MAX)
         return source_error(reader->source, "a port number must follow the GUID: '%.40s'", *at);
     if (!rank_take(at, &cable->rank))
         return source_error(reader->source, "a rank other than 0 must follow: '%.40s'", *at);
-    source_skip_blanks(at);
+    source_blanks_skip(at);
     return 0;
 }
 
@@ -149,8 +149,8 @@ static int channel_take(struct memo_reader *reader, const char *at)
     result = ports_take(reader, &at, channel);
     for (uint32_t k = 0; result == 0 && k < memo->class_count; k++) {
         uint32_t load;
-        source_skip_blanks(&at);
-        if (!source_take_number(&at, &load))
+        source_blanks_skip(&at);
+        if (!source_number_take(&at, &load))
             return source_error(reader->source, "%u loads must end the line: '%.40s'",
                                 memo->class_count, at);
         memo->load[k][channel] = (float)load / MILLIONTHS;
@@ -162,7 +162,7 @@ static int channel_take(struct memo_reader *reader, const char *at)
 static int gone_take(struct memo_reader *reader, const char *at)
 {
     struct memo_gone cable;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     int result = cable_take(reader, &at, &cable);
     if (result < 0)
         return result;
@@ -177,10 +177,10 @@ static int gone_take(struct memo_reader *reader, const char *at)
 static int traffic_take(struct memo_reader *reader, const char *at)
 {
     struct memo *memo = reader->memo;
-    source_skip_blanks(&at);
-    if (!source_take_number(&at, &memo->class_count) || memo->class_count > TRAFFIC_CLASSES)
+    source_blanks_skip(&at);
+    if (!source_number_take(&at, &memo->class_count) || memo->class_count > TRAFFIC_CLASSES)
         return source_error(reader->source, "at most %d classes of traffic", TRAFFIC_CLASSES);
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     snprintf(memo->traffic, sizeof(memo->traffic), "%s", at);
     return 0;
 }
@@ -188,12 +188,12 @@ static int traffic_take(struct memo_reader *reader, const char *at)
 static int line_take(struct memo_reader *reader)
 {
     const char *at = reader->source->line;
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at == '\0' || *at == '#')
         return 0;
     if (source_take(&at, "table ")) {
-        source_skip_blanks(&at);
-        return source_take_hex(&at, &reader->memo->table)
+        source_blanks_skip(&at);
+        return source_hex_take(&at, &reader->memo->table)
                    ? 0
                    : source_error(reader->source, "not a fingerprint: '%.40s'", at);
     }

@@ -29,8 +29,8 @@ static int host_take(const struct net *net, const uint32_t *index, struct lines 
                      const char **at, uint32_t *target)
 {
     char name[NAME_MAX_LENGTH];
-    source_skip_blanks(at);
-    if (!source_take_word(at, name, sizeof(name)))
+    source_blanks_skip(at);
+    if (!source_word_take(at, name, sizeof(name)))
         return source_error(source, "a host's name must follow here: '%.40s'", *at);
     uint32_t node = fabric_node_find(net->fabric, name);
     *target = node == FABRIC_NONE ? FABRIC_NONE : index[node];
@@ -42,8 +42,8 @@ static int host_take(const struct net *net, const uint32_t *index, struct lines 
 static int amount_take(struct lines *source, const char **at, double *amount)
 {
     char word[64];
-    source_skip_blanks(at);
-    if (!source_take_word(at, word, sizeof(word)) || !text_to_real(word, amount) ||
+    source_blanks_skip(at);
+    if (!source_word_take(at, word, sizeof(word)) || !text_to_real(word, amount) ||
         !isfinite(*amount) || *amount < 0)
         return source_error(source, "an amount of 0 or more must follow the hosts");
     return 0;
@@ -57,7 +57,7 @@ struct measured {
 
 static int line_end(struct lines *source, const char *at)
 {
-    source_skip_blanks(&at);
+    source_blanks_skip(&at);
     if (*at != '\0' && *at != '#')
         return source_error(source, "the line should end before this: '%.40s'", at);
     return 0;
@@ -118,7 +118,7 @@ static int all_read(struct measured *measured, struct lines *source,
     int more, result = 0;
     while (result == 0 && (more = lines_next(source)) != 0) {
         const char *at = source->line;
-        source_skip_blanks(&at);
+        source_blanks_skip(&at);
         if (more < 0)
             result = more;
         else if (*at != '\0' && *at != '#')

@@ -14,7 +14,7 @@
 #define PRICE_STEPS    4096.0f
 #define PRICE_LIMIT    16384u /* steps beyond which the scale is doubled */
 #define PRICE_TIE_BITS 12
-#define PRICE_TIE_MOST 127u
+#define PRICE_TIE_MAX  127u
 
 int price_create(struct price **out, const struct load *load, const struct turns *turns)
 {
@@ -58,8 +58,8 @@ void price_update(struct price *price, uint32_t channel)
      * less. Inside a group ties stay ties: there the first slot wins everywhere, and the switches
      * of a tree choose in step, which is what keeps a fat tree in perfect balance */
     uint64_t tie = sum / 128 + price->narrow[channel];
-    if (tie > PRICE_TIE_MOST)
-        tie = PRICE_TIE_MOST;
+    if (tie > PRICE_TIE_MAX)
+        tie = PRICE_TIE_MAX;
     for (uint32_t k = 0; k < classes; k++) {
         uint64_t own = steps[k] < 2 * PRICE_LIMIT ? steps[k] : 2 * PRICE_LIMIT;
         if (price->sharp && k > 0)

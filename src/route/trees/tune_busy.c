@@ -8,14 +8,14 @@
 
 #define OUTLYING     1.08 /* so much busier than the rest stands out */
 #define FEW_OF       2048 /* one channel in so many may stand out */
-#define FEW_LEAST    8
+#define FEW_MIN      8
 #define LOAD_BUCKETS 1024
 
 /* The load that only a few channels exceed, so that what stands out can be told from the rest. */
 static double common_load(const struct tune *tune, uint32_t class, double most)
 {
     uint32_t count[LOAD_BUCKETS] = {0}, channels = tune->net->channel_count, above = 0;
-    uint32_t few = channels / FEW_OF > FEW_LEAST ? channels / FEW_OF : FEW_LEAST;
+    uint32_t few = channels / FEW_OF > FEW_MIN ? channels / FEW_OF : FEW_MIN;
     const float *load = tune->load->channel[class];
     for (uint32_t c = 0; c < channels; c++)
         count[load[c] > 0 ? (uint32_t)(load[c] / most * (LOAD_BUCKETS - 1)) : 0]++; /* rounding */

@@ -20,22 +20,22 @@
  * exactly equal or far apart. Where a cable has failed they are nearly equal, and without rotation
  * the prohibited turns would bunch up around the failure. */
 #define STEPS_AN_OCTAVE 2
-#define STEPS_MOST      4096 /* of the heaviest */
+#define STEPS_MAX       4096 /* of the heaviest */
 #define ROUND_BITS      14
-#define ROUND_MOST      ((1u << ROUND_BITS) - 1)
+#define ROUND_MAX       ((1u << ROUND_BITS) - 1)
 #define SWITCH_BITS     20
 
 static uint64_t weight_steps(double part_of_heaviest)
 {
-    double steps = STEPS_MOST + STEPS_AN_OCTAVE * log2(part_of_heaviest);
+    double steps = STEPS_MAX + STEPS_AN_OCTAVE * log2(part_of_heaviest);
     return steps > 0 ? (uint64_t)llround(steps) : 0;
 }
 
 /* All that decides the order in one number: heavier first, then the round, then the switch. */
 static uint64_t item_key(const struct turn_item *item)
 {
-    uint64_t weight = STEPS_MOST - item->weight;
-    uint64_t round = item->round < ROUND_MOST ? item->round : ROUND_MOST;
+    uint64_t weight = STEPS_MAX - item->weight;
+    uint64_t round = item->round < ROUND_MAX ? item->round : ROUND_MAX;
     return weight << (ROUND_BITS + SWITCH_BITS) | round << SWITCH_BITS | item->at;
 }
 

@@ -145,8 +145,8 @@ static int stack_take(struct sim *sim, size_t size, struct stack *stack)
 {
     if (size == 0)
         size = FIBER_STACK_DEFAULT;
-    if (size < FIBER_STACK_LEAST)
-        size = FIBER_STACK_LEAST;
+    if (size < FIBER_STACK_MIN)
+        size = FIBER_STACK_MIN;
     if (size == FIBER_STACK_DEFAULT && sim->spare_count > 0) {
         *stack = sim->spare[--sim->spare_count];
         return 0;

@@ -22,7 +22,7 @@ struct fiber_spec {
 };
 
 #define FIBER_STACK_DEFAULT (256 * 1024)
-#define FIBER_STACK_LEAST   (16 * 1024)
+#define FIBER_STACK_MIN     (16 * 1024)
 
 /* What fibers wait for. Starts as zero, apart from the name. */
 struct sim_condition {

@@ -63,46 +63,46 @@ static void heap_pop(struct queue_heap *heap)
 void queue_init(struct queue *queue)
 {
     memset(queue, 0, sizeof(*queue));
-    queue->free_node = QUEUE_NONE;
+    queue->free_item = QUEUE_NONE;
     for (size_t i = 0; i < QUEUE_SLOTS; i++)
         queue->wheel[i] = QUEUE_NONE;
 }
 
 void queue_free(struct queue *queue)
 {
-    free(queue->nodes);
+    free(queue->items);
     free(queue->run);
     free(queue->near.entries);
     free(queue->far.entries);
 }
 
-static uint32_t node_take(struct queue *queue)
+static uint32_t item_take(struct queue *queue)
 {
-    uint32_t index = queue->free_node;
+    uint32_t index = queue->free_item;
     if (index != QUEUE_NONE) {
-        queue->free_node = queue->nodes[index].next;
+        queue->free_item = queue->items[index].next;
         return index;
     }
-    if (!array_grow(&queue->nodes, &queue->node_room, (size_t)queue->node_count + 1))
+    if (!array_grow(&queue->items, &queue->item_room, (size_t)queue->item_count + 1))
         return QUEUE_NONE;
-    index = queue->node_count++;
-    queue->nodes[index].generation = 1;
+    index = queue->item_count++;
+    queue->items[index].generation = 1;
     return index;
 }
 
-static void node_give(struct queue *queue, uint32_t index)
+static void item_give(struct queue *queue, uint32_t index)
 {
-    struct queue_node *node = &queue->nodes[index];
-    node->generation++;
-    node->next = queue->free_node;
-    queue->free_node = index;
+    struct queue_item *item = &queue->items[index];
+    item->generation++;
+    item->next = queue->free_item;
+    queue->free_item = index;
 }
 
 static void wheel_put(struct queue *queue, uint32_t index)
 {
-    struct queue_node *node = &queue->nodes[index];
-    size_t place = (size_t)(node->when >> QUEUE_SLOT_SHIFT) % QUEUE_SLOTS;
-    node->next = queue->wheel[place];
+    struct queue_item *item = &queue->items[index];
+    size_t place = (size_t)(item->when >> QUEUE_SLOT_SHIFT) % QUEUE_SLOTS;
+    item->next = queue->wheel[place];
     queue->wheel[place] = index;
     queue->filled[place / 64] |= 1ULL << place % 64;
     queue->filled_words |= 1ULL << place / 64;
@@ -118,15 +118,15 @@ static bool few_are_near(const struct queue *queue, int64_t slot)
 
 sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event)
 {
-    uint32_t index = node_take(queue);
+    uint32_t index = item_take(queue);
     if (index == QUEUE_NONE)
         return 0;
-    struct queue_node *node = &queue->nodes[index];
-    node->when = when;
-    node->sequence = queue->sequence++;
-    node->event = event;
-    node->is_cancelled = false;
-    struct queue_entry entry = {when, node->sequence, index};
+    struct queue_item *item = &queue->items[index];
+    item->when = when;
+    item->sequence = queue->sequence++;
+    item->event = event;
+    item->is_cancelled = false;
+    struct queue_entry entry = {when, item->sequence, index};
     int64_t slot = when >> QUEUE_SLOT_SHIFT;
     bool fits = true;
     if (slot > queue->slot && few_are_near(queue, slot))
@@ -138,22 +138,22 @@ sim_ticket queue_push(struct queue *queue, sim_time when, struct sim_event event
     else
         fits = heap_push(&queue->far, entry);
     if (!fits) {
-        node_give(queue, index);
+        item_give(queue, index);
         return 0;
     }
     queue->pending++;
-    return (uint64_t)node->generation << 32 | index;
+    return (uint64_t)item->generation << 32 | index;
 }
 
 bool queue_cancel(struct queue *queue, sim_ticket ticket)
 {
     uint32_t index = (uint32_t)ticket, generation = (uint32_t)(ticket >> 32);
-    if (ticket == 0 || index >= queue->node_count)
+    if (ticket == 0 || index >= queue->item_count)
         return false;
-    struct queue_node *node = &queue->nodes[index];
-    if (node->generation != generation || node->is_cancelled)
+    struct queue_item *item = &queue->items[index];
+    if (item->generation != generation || item->is_cancelled)
         return false;
-    node->is_cancelled = true; /* it is given back when its turn comes */
+    item->is_cancelled = true; /* it is given back when its turn comes */
     queue->pending--;
     return true;
 }
@@ -176,7 +176,7 @@ static void far_draw(struct queue *queue)
         int64_t slot = queue->far.entries[0].when >> QUEUE_SLOT_SHIFT;
         if (slot - queue->slot >= QUEUE_SLOTS)
             return;
-        wheel_put(queue, queue->far.entries[0].node);
+        wheel_put(queue, queue->far.entries[0].item);
         heap_pop(&queue->far);
     }
 }
@@ -215,11 +215,11 @@ static bool run_fill(struct queue *queue, size_t place)
 {
     queue->run_at = queue->run_count = 0;
     for (uint32_t index = queue->wheel[place]; index != QUEUE_NONE;) {
-        const struct queue_node *node = &queue->nodes[index];
-        uint32_t next = node->next;
-        if (node->is_cancelled)
-            node_give(queue, index);
-        else if (!run_put(queue, (struct queue_entry){node->when, node->sequence, index}))
+        const struct queue_item *item = &queue->items[index];
+        uint32_t next = item->next;
+        if (item->is_cancelled)
+            item_give(queue, index);
+        else if (!run_put(queue, (struct queue_entry){item->when, item->sequence, index}))
             return false; /* the rest stays in the list */
         queue->wheel[place] = index = next;
     }
@@ -273,9 +273,9 @@ sim_time queue_peek(struct queue *queue)
         }
         const struct queue_entry *first = run_is_first(queue) ? &queue->run[queue->run_at]
                                                               : &queue->near.entries[0];
-        if (!queue->nodes[first->node].is_cancelled)
+        if (!queue->items[first->item].is_cancelled)
             return first->when;
-        node_give(queue, first->node);
+        item_give(queue, first->item);
         first_drop(queue);
     }
 }
@@ -283,11 +283,11 @@ sim_time queue_peek(struct queue *queue)
 struct sim_event queue_pop(struct queue *queue)
 {
     ASSERT(queue->near.count > 0 || queue->run_at < queue->run_count); /* after queue_peek() */
-    uint32_t index = run_is_first(queue) ? queue->run[queue->run_at].node
-                                         : queue->near.entries[0].node;
-    struct sim_event event = queue->nodes[index].event;
+    uint32_t index = run_is_first(queue) ? queue->run[queue->run_at].item
+                                         : queue->near.entries[0].item;
+    struct sim_event event = queue->items[index].event;
     first_drop(queue);
-    node_give(queue, index);
+    item_give(queue, index);
     queue->pending--;
     return event;
 }

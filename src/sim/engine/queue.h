@@ -18,19 +18,19 @@
 #define QUEUE_SLOTS      4096
 #define QUEUE_NONE       UINT32_MAX
 
-struct queue_node {
+struct queue_item {
     sim_time when;
     uint64_t sequence;
     struct sim_event event;
-    uint32_t next;       /* in a list of the wheel, or of free nodes */
-    uint32_t generation; /* changes when the node is given back: old tickets are void */
+    uint32_t next;       /* in a list of the wheel, or of free items */
+    uint32_t generation; /* changes when the item is given back: old tickets are void */
     bool is_cancelled;
 };
 
 struct queue_entry {
     sim_time when;
     uint64_t sequence;
-    uint32_t node;
+    uint32_t item;
 };
 
 struct queue_heap {
@@ -39,9 +39,9 @@ struct queue_heap {
 };
 
 struct queue {
-    struct queue_node *nodes;
-    uint32_t node_count, free_node;
-    size_t node_room;
+    struct queue_item *items;
+    uint32_t item_count, free_item;
+    size_t item_room;
     size_t pending; /* without the cancelled ones */
     uint64_t sequence;
     int64_t slot;            /* number of the present slot; all before it are empty */
@@ -70,7 +70,7 @@ struct sim_event queue_pop(struct queue *queue);
 static inline const struct sim_event *queue_glance(const struct queue *queue, size_t ahead)
 {
     size_t at = queue->run_at + ahead;
-    return at < queue->run_count ? &queue->nodes[queue->run[at].node].event : NULL;
+    return at < queue->run_count ? &queue->items[queue->run[at].item].event : NULL;
 }
 
 #endif

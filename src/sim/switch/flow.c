@@ -190,7 +190,7 @@ void flow_look(struct network *network, uint32_t place)
                  place_behind(network, place));
 }
 
-int flow_check_link(const struct network *network, const struct port *port)
+int flow_link_check(const struct network *network, const struct port *port)
 {
     const struct sim_constants *constants = &network->constants;
     if (flow_capacity(network) < network->packet_flits_max)

@@ -113,7 +113,7 @@ static int link_make(struct network *network, const struct network_link *link)
         port->delay = metres * network->constants.fibre_ps_per_metre;
         port->bits_to_error = errors_next(network);
         network->link_ports[network->link_count++] = here;
-        int result = flow_check_link(network, port);
+        int result = flow_link_check(network, port);
         if (result < 0)
             return result;
     }

@@ -209,7 +209,7 @@ void flow_left(struct network *network, uint32_t place);
 uint32_t flow_credit(struct network *network, uint32_t notice);
 uint32_t flow_signal(struct network *network, uint32_t place, bool is_stop);
 void flow_look(struct network *network, uint32_t place);
-int flow_check_link(const struct network *network, const struct port *port);
+int flow_link_check(const struct network *network, const struct port *port);
 
 /* errors.c: what chance does to a packet on a link. */
 struct damage {

@@ -29,7 +29,7 @@ void pool_free(struct pool *pool)
 static bool pool_grow(struct pool *pool)
 {
     size_t needed = (size_t)pool->count + 1;
-    return array_make_room(&pool->items, &pool->item_room, needed, pool->size) &&
+    return array_room_make(&pool->items, &pool->item_room, needed, pool->size) &&
            array_grow(&pool->next, &pool->next_room, needed);
 }
 

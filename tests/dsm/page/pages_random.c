@@ -10,9 +10,9 @@
  */
 #include "pages_member.h"
 
-#define PAGES_MOST 16
-#define COUNTERS   8
-#define PHASES     12
+#define PAGES_MAX 16
+#define COUNTERS  8
+#define PHASES    12
 
 struct program {
     struct pages_member *me;
@@ -114,7 +114,7 @@ static void run(uint64_t seed, struct pages_member *me)
 {
     struct program program = {.me = me, .seed = member_mix(seed)};
     uint64_t dice = program.seed;
-    size_t pages = 2 + dice % PAGES_MOST;
+    size_t pages = 2 + dice % PAGES_MAX;
     struct rh_dsm_pages_options options = {.struct_size = sizeof(options),
                                            .length = pages * PAGE,
                                            .home = (enum rh_dsm_home)(dice / 64 % 3),

@@ -152,7 +152,7 @@ static void test_write(void **state)
 {
     (void)state;
     struct arena *arena = arena_open();
-    bool tells = faults_tell_writes(arena->faults);
+    bool tells = faults_writes_tell(arena->faults);
     assert_int_equal(*byte(arena, 5, 0), 'f');
     *byte(arena, 5, 9) = 'w';
     assert_int_equal(arena->backing[5 * FAULTS_PAGE + 9], 'w');
@@ -180,7 +180,7 @@ static void test_write_first(void **state)
     *byte(arena, 6, 1) = 'w';
     assert_int_equal(arena->backing[6 * FAULTS_PAGE], 'g');
     assert_int_equal(arena->backing[6 * FAULTS_PAGE + 1], 'w');
-    assert_true(faults_tell_writes(arena->faults) || harvest_has(arena, 6));
+    assert_true(faults_writes_tell(arena->faults) || harvest_has(arena, 6));
     arena_close(arena);
 }
 

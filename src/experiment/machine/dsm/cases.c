@@ -9,7 +9,7 @@
 
 #define DSM(name_, help_, count_, raw_, measure_)                                                  \
     .name = name_, .unit = "ns", .help = help_, .rank_count = count_, .amount = count_,            \
-    .drift_most = DRIFT, .raw = raw_, .measure = measure_, .tear_down = dsm_close
+    .drift_max = DRIFT, .raw = raw_, .measure = measure_, .tear_down = dsm_close
 
 /* The paper's figures 5 and 6: one writes, the others read. */
 #define INVALIDATE(count_)                                                                         \

@@ -9,7 +9,7 @@
 #define DRIFT_NETWORK 0.5
 
 #define PAGE_CASE(name_, help_, raw_, measure_)                                                    \
-    .name = name_, .unit = "ns", .help = help_, .rank_count = 2, .drift_most = DRIFT,              \
+    .name = name_, .unit = "ns", .help = help_, .rank_count = 2, .drift_max = DRIFT,               \
     .repeat_count = 5, .set_up = pages_open, .tear_down = pages_close, .raw = raw_,                \
     .measure = measure_
 
@@ -28,7 +28,7 @@ enum { SIZE_S = 1, SIZE_M = 2 };
 #define HIMENO(name_, size_, raw_name_, raw_, measure_, bound_value_)                              \
     {                                                                                              \
         .name = name_, .unit = "MFLOPS", .help = "Himeno with 2 ranks; raw: " raw_name_,           \
-        .rank_count = 2, .amount = (size_), .drift_most = DRIFT, .bound = BENCH_RATIO_AT_LEAST,    \
+        .rank_count = 2, .amount = (size_), .drift_max = DRIFT, .bound = BENCH_RATIO_AT_LEAST,     \
         .bound_value = bound_value_, .set_up = himeno_set_up, .tear_down = himeno_tear_down,       \
         .raw = raw_, .measure = measure_                                                           \
     }
@@ -61,7 +61,7 @@ const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES] = {
     {                                                                                              \
         .name = name_, .unit = "ns",                                                               \
         .help = "a peer's copy brought up to date by remote memory; raw: by datagrams",            \
-        .rank_count = 2, .amount = (length_), .place = BENCH_CROWDED, .drift_most = DRIFT_NETWORK, \
+        .rank_count = 2, .amount = (length_), .place = BENCH_CROWDED, .drift_max = DRIFT_NETWORK,  \
         .bound = BENCH_RATIO_AT_MOST, .bound_value = 0.5, .set_up = datagram_open,                 \
         .tear_down = datagram_close, .raw = datagram_update, .measure = datagram_update_rdma       \
     }

@@ -31,7 +31,7 @@ static bool on_raw_fault(void *context, size_t page, enum faults_cause cause)
 {
     struct faults *const *faults = context;
     struct faults_run run = {.first = page, .count = 1};
-    bool for_writing = cause == FAULTS_BY_WRITE && faults_tell_writes(*faults);
+    bool for_writing = cause == FAULTS_BY_WRITE && faults_writes_tell(*faults);
     enum faults_access from = for_writing ? FAULTS_READ : FAULTS_NONE;
     return faults_set(*faults, run, from, for_writing ? FAULTS_WRITE : FAULTS_READ) == 0;
 }

@@ -8,8 +8,8 @@
 #define DRIFT_CROWDED 0.5 /* a scheduler's day is never twice the same */
 
 #define PAIR(name_, unit_, help_, raw_, measure_)                                                  \
-    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1,                     \
-    .drift_most = DRIFT, .has_mpi = true, .raw = raw_, .measure = measure_
+    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1, .drift_max = DRIFT, \
+    .has_mpi = true, .raw = raw_, .measure = measure_
 
 #define MESSAGES .set_up = msg_open, .tear_down = msg_close
 
@@ -18,7 +18,7 @@
     .has_mpi = true, .versus = BENCH_RATIO_AT_MOST, .raw = raw_, .measure = measure_,              \
     .set_up = msg_set_open, .tear_down = msg_set_close
 
-#define CROWD .place = BENCH_CROWDED, .drift_most = DRIFT_CROWDED, .versus_value = 0.5
+#define CROWD .place = BENCH_CROWDED, .drift_max = DRIFT_CROWDED, .versus_value = 0.5
 
 #define BARRIER(count_)                                                                            \
     SET("barrier-" #count_, count_,                                                                \
@@ -28,7 +28,7 @@
 #define RECEIVE(senders_)                                                                          \
     .name = "pm-recv-" #senders_, .unit = "ns",                                                    \
     .help = "pm-auto, receiver's cost per message of " #senders_ " senders; raw: of two",          \
-    .rank_count = (senders_) + 1, .amount = senders_, .drift_most = DRIFT,                         \
+    .rank_count = (senders_) + 1, .amount = senders_, .drift_max = DRIFT,                          \
     .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.1, .set_up = msg_pm_open,                       \
     .tear_down = msg_pm_close, .raw = msg_pm_take_two, .measure = msg_pm_take_all
 
@@ -51,7 +51,7 @@ const struct bench_case bench_msg_cases[BENCH_MSG_CASES] = {
     {PAIR("lock-contended", "ns", "hand-over of a lock that both want; raw: of a bare queue lock",
           raw_hand_over, msg_lock_contended),
      MESSAGES, .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.3},
-    {BARRIER(2), .drift_most = DRIFT, .versus_value = 1},
+    {BARRIER(2), .drift_max = DRIFT, .versus_value = 1},
     {BARRIER(4), CROWD},
     {BARRIER(8), CROWD},
     {BARRIER(16), CROWD},

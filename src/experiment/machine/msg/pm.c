@@ -15,8 +15,8 @@
 #include <sched.h>
 
 #define LENGTH      8
-#define SHARE_MOST  32  /* messages of one sender in a burst: below what a ring holds */
-#define TOTAL_MOST  256 /* of all: what a queue holds */
+#define SHARE_MAX   32  /* messages of one sender in a burst: below what a ring holds */
+#define TOTAL_MAX   256 /* of all: what a queue holds */
 #define BURSTS      11  /* and one to warm up */
 #define PATIENCE_NS (10 * NS_PER_S)
 
@@ -127,8 +127,8 @@ static int receive_bursts(struct bench_run *run, unsigned total, double *ns)
 
 static int drain(struct bench_run *run, unsigned sender_count, double *ns)
 {
-    unsigned share = TOTAL_MOST / sender_count;
-    share = share < SHARE_MOST ? share : SHARE_MOST;
+    unsigned share = TOTAL_MAX / sender_count;
+    share = share < SHARE_MAX ? share : SHARE_MAX;
     if (run->rank == 0)
         return receive_bursts(run, share * sender_count, ns);
     return (unsigned)run->rank <= sender_count ? send_bursts(run, share) : 0;

@@ -23,9 +23,9 @@
 #include <sys/resource.h>
 
 #define CHUNKS       11
-#define CHUNKS_LEAST 3
+#define CHUNKS_MIN   3
 #define TRIES        3
-#define COUNT_MOST   500
+#define COUNT_MAX    500
 #define CHUNK_S      2e-3 /* where a loop's length is found by trying */
 #define ALL_S        0.2
 #define BLOCK_LENGTH (1 << 20)
@@ -232,9 +232,7 @@ static double time_crowd_ns(struct peer *peer, peer_chunk chunk)
         double taken_s = MPI_Wtime() - start_s;
         one_s = taken_s > one_s ? taken_s : one_s;
     }
-    count = one_s > CHUNK_S                ? 1
-            : one_s > CHUNK_S / COUNT_MOST ? (int)(CHUNK_S / one_s)
-                                           : COUNT_MOST;
+    count = one_s > CHUNK_S ? 1 : one_s > CHUNK_S / COUNT_MAX ? (int)(CHUNK_S / one_s) : COUNT_MAX;
     MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
     chunk(peer, count);
     while (goes_on) {
@@ -243,7 +241,7 @@ static double time_crowd_ns(struct peer *peer, peer_chunk chunk)
         double taken_s = MPI_Wtime() - start_s;
         times[done++] = taken_s * 1e9 / count;
         all_s += taken_s;
-        goes_on = done < CHUNKS && (done < CHUNKS_LEAST || all_s < ALL_S);
+        goes_on = done < CHUNKS && (done < CHUNKS_MIN || all_s < ALL_S);
         MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     qsort(times, (size_t)done, sizeof(times[0]), compare_doubles);

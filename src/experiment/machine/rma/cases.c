@@ -11,24 +11,24 @@
 
 #define PAIR(name_, help_, raw_, measure_, bound_)                                                 \
     .name = name_, .unit = "ns", .help = help_, .rank_count = 2, .amount = 1,                      \
-    .bound = BENCH_RATIO_AT_MOST, .bound_value = bound_, .drift_most = DRIFT, .raw = raw_,         \
+    .bound = BENCH_RATIO_AT_MOST, .bound_value = bound_, .drift_max = DRIFT, .raw = raw_,          \
     .measure = measure_
 
 #define BLOCK(name_, help_, raw_, measure_)                                                        \
     .name = name_, .unit = "GB/s", .help = help_, .rank_count = 2, .amount = 1,                    \
-    .bound = BENCH_RATIO_AT_LEAST, .bound_value = 0.95, .drift_most = DRIFT, .raw = raw_,          \
+    .bound = BENCH_RATIO_AT_LEAST, .bound_value = 0.95, .drift_max = DRIFT, .raw = raw_,           \
     .measure = measure_
 
 /* To compare with others; nothing to reach. */
 #define FREE(name_, unit_, help_, raw_, measure_)                                                  \
-    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1,                     \
-    .drift_most = DRIFT, .raw = raw_, .measure = measure_
+    .name = name_, .unit = unit_, .help = help_, .rank_count = 2, .amount = 1, .drift_max = DRIFT, \
+    .raw = raw_, .measure = measure_
 
 #define DRAIN(senders_)                                                                            \
     .name = "append-8x" #senders_, .unit = "ns",                                                   \
     .help = "receiver's cost per message of " #senders_ " senders; raw: of one sender",            \
     .rank_count = (senders_) + 1, .amount = senders_, .repeat_count = 9,                           \
-    .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.1, .drift_most = DRIFT,                         \
+    .bound = BENCH_RATIO_AT_MOST, .bound_value = 1.1, .drift_max = DRIFT,                          \
     .set_up = rma_drain_open, .tear_down = rma_append_close, .raw = rma_drain_one,                 \
     .measure = rma_drain_all
 
@@ -37,7 +37,7 @@
     .help = "a job of " #count_ " that joins and leaves; raw: " #count_                            \
             " processes that do nothing",                                                          \
     .amount = count_, .bound = BENCH_VALUE_AT_MOST, .bound_value = limit_ms_,                      \
-    .drift_most = INFINITY, .raw = start_nothing, .measure = start_job
+    .drift_max = INFINITY, .raw = start_nothing, .measure = start_job
 
 const struct bench_case bench_rma_cases[BENCH_RMA_CASES] = {
     {PAIR("store-8", "rh_store, one way; raw: a cache line's trip", raw_trip, rma_store, 1.10),

@@ -4,7 +4,7 @@
  * is read back, and what was changed on the way is refused without harm.
  */
 #include "job/address.h"
-#include "job/cluster.h"
+#include "job/job_map.h"
 #include "job/launch/launch.h"
 #include "job/launch/orders.h"
 #include "job/mesh/mesh.h"
@@ -20,31 +20,31 @@
 static void test_seats(void **state)
 {
     (void)state;
-    for (int judge = -1; judge < 5; judge++) {
-        struct cluster cluster;
-        assert_int_equal(cluster_open(&cluster, 7, 5), 0);
-        cluster.judge_node = judge;
+    for (int coordinator = -1; coordinator < 5; coordinator++) {
+        struct job_map map;
+        assert_int_equal(job_map_open(&map, 7, 5), 0);
+        map.coordinator_node = coordinator;
         unsigned taken = 0;
         for (int node = 0; node < 5; node++) {
-            int seat = cluster_seat_of(&cluster, node);
-            assert_in_range(seat, 0, cluster_seat_count(&cluster) - 1);
-            assert_int_equal(cluster_node_of(&cluster, seat), node);
+            int seat = job_map_seat_of(&map, node);
+            assert_in_range(seat, 0, job_map_seat_count(&map) - 1);
+            assert_int_equal(job_map_node_of(&map, seat), node);
             assert_int_equal(taken & 1u << seat, 0);
             taken |= 1u << seat;
         }
-        assert_int_equal(cluster_node_of(&cluster, 0), judge);
-        assert_int_equal(cluster_seat_count(&cluster), judge < 0 ? 6 : 5);
-        cluster_close(&cluster);
+        assert_int_equal(job_map_node_of(&map, 0), coordinator);
+        assert_int_equal(job_map_seat_count(&map), coordinator < 0 ? 6 : 5);
+        job_map_close(&map);
     }
 }
 
 static void test_too_many_hosts(void **state)
 {
     (void)state;
-    struct cluster cluster;
-    assert_int_equal(cluster_open(&cluster, 3, 4), RH_EINVALID);
-    assert_int_equal(cluster_open(&cluster, 3, 0), RH_EINVALID);
-    assert_int_equal(cluster_open(&cluster, 1 << 20, CLUSTER_NODES_MAX + 1), RH_EINVALID);
+    struct job_map map;
+    assert_int_equal(job_map_open(&map, 3, 4), RH_EINVALID);
+    assert_int_equal(job_map_open(&map, 3, 0), RH_EINVALID);
+    assert_int_equal(job_map_open(&map, 1 << 20, JOB_NODES_MAX + 1), RH_EINVALID);
 }
 
 /* Members of all hosts get the same, from which the job's own cannot be told. */
@@ -52,33 +52,33 @@ static void test_member_secret(void **state)
 {
     (void)state;
     uint8_t secret[32] = {1, 2, 3}, once[32], again[32], other[32];
-    cluster_member_secret(secret, once);
-    cluster_member_secret(secret, again);
+    job_member_secret(secret, once);
+    job_member_secret(secret, again);
     assert_memory_equal(once, again, sizeof(once));
     assert_memory_not_equal(once, secret, sizeof(once));
     secret[31] ^= 1;
-    cluster_member_secret(secret, other);
+    job_member_secret(secret, other);
     assert_memory_not_equal(once, other, sizeof(once));
 }
 
 static void test_ranks_text(void **state)
 {
     (void)state;
-    struct cluster cluster;
+    struct job_map map;
     char text[128], small[44];
     static const int places[] = {0, 0, 0, 1, 0, 1, 0, 0};
-    assert_int_equal(cluster_open(&cluster, 8, 2), 0);
-    memcpy(cluster.node_of, places, sizeof(places));
-    cluster_ranks_text(&cluster, 0, text, sizeof(text));
+    assert_int_equal(job_map_open(&map, 8, 2), 0);
+    memcpy(map.node_of, places, sizeof(places));
+    job_map_ranks_text(&map, 0, text, sizeof(text));
     assert_string_equal(text, "ranks 0-2, 4, 6-7");
-    cluster_ranks_text(&cluster, 1, text, sizeof(text));
+    job_map_ranks_text(&map, 1, text, sizeof(text));
     assert_string_equal(text, "ranks 3, 5");
-    cluster.node_of[3] = 0;
-    cluster_ranks_text(&cluster, 1, text, sizeof(text));
+    map.node_of[3] = 0;
+    job_map_ranks_text(&map, 1, text, sizeof(text));
     assert_string_equal(text, "rank 5");
-    cluster_ranks_text(&cluster, 0, small, sizeof(small));
+    job_map_ranks_text(&map, 0, small, sizeof(small));
     assert_string_equal(small, "ranks 0-4, ...");
-    cluster_close(&cluster);
+    job_map_close(&map);
 }
 
 static void test_address_lists(void **state)
@@ -144,14 +144,14 @@ static void make_orders(struct orders *orders)
                               .folder = "/some where",
                               .argv = (char **)words,
                               .variables = (char **)variables};
-    assert_int_equal(cluster_open(&orders->cluster, 5, 3), 0);
-    orders->cluster.judge_node = 1;
-    assert_int_equal(cluster_make_identity(&orders->cluster.job_id, orders->cluster.secret), 0);
+    assert_int_equal(job_map_open(&orders->map, 5, 3), 0);
+    orders->map.coordinator_node = 1;
+    assert_int_equal(job_identity_make(&orders->map.job_id, orders->map.secret), 0);
     for (int rank = 0; rank < 5; rank++)
-        orders->cluster.node_of[rank] = rank % 3;
+        orders->map.node_of[rank] = rank % 3;
     for (int node = 0; node < 3; node++)
-        snprintf(orders->cluster.host[node], sizeof(orders->cluster.host[0]), "host-%d", node);
-    assert_true(address_list_parse(&orders->judge, "4711 10.0.0.1 fd00::7"));
+        snprintf(orders->map.host[node], sizeof(orders->map.host[0]), "host-%d", node);
+    assert_true(address_list_parse(&orders->coordinator, "4711 10.0.0.1 fd00::7"));
 }
 
 static int read_bytes(struct orders *orders, const char *bytes, size_t length)
@@ -170,9 +170,9 @@ static int read_bytes(struct orders *orders, const char *bytes, size_t length)
 
 static void check_same(const struct orders *got, const struct orders *sent)
 {
-    const struct cluster *a = &got->cluster, *b = &sent->cluster;
+    const struct job_map *a = &got->map, *b = &sent->map;
     assert_int_equal(a->seat, 2);
-    assert_int_equal(a->judge_node, b->judge_node);
+    assert_int_equal(a->coordinator_node, b->coordinator_node);
     assert_true(a->job_id == b->job_id);
     assert_memory_equal(a->secret, b->secret, sizeof(a->secret));
     assert_memory_equal(a->node_of, b->node_of, 5 * sizeof(int));
@@ -182,7 +182,7 @@ static void check_same(const struct orders *got, const struct orders *sent)
     assert_false(got->label);
     assert_int_equal(got->bind, LAUNCH_BIND_NONE);
     assert_string_equal(got->folder, sent->folder);
-    assert_int_equal(got->judge.port, 4711);
+    assert_int_equal(got->coordinator.port, 4711);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) - 1; i++)
         assert_string_equal(got->argv[i], words[i]);
     assert_null(got->argv[4]);
@@ -213,7 +213,7 @@ static void test_orders(void **state)
     check_same(&got, &sent);
     orders_free(&got);
     free(bytes);
-    cluster_close(&sent.cluster);
+    job_map_close(&sent.map);
 }
 
 /* Whatever is cut or changed: an error, or orders that make sense; never more than that. */
@@ -235,7 +235,7 @@ static void test_broken_orders(void **state)
         }
     }
     free(bytes);
-    cluster_close(&sent.cluster);
+    job_map_close(&sent.map);
 }
 
 static void test_orders_of_another_version(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cluster.h.
+ * See job_map.h.
  */
-#include "job/cluster.h"
+#include "job/job_map.h"
 
 #include "base/error.h"
 #include "job/job_layer.h"
@@ -16,28 +16,28 @@
 
 #define REACHES_ALL "mixed" /* shared memory on a host, the network between hosts */
 
-int cluster_open(struct cluster *cluster, int size, int node_count)
+int job_map_open(struct job_map *map, int size, int node_count)
 {
-    if (node_count < 1 || node_count > CLUSTER_NODES_MAX || node_count > size)
+    if (node_count < 1 || node_count > JOB_NODES_MAX || node_count > size)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "%d processes cannot run on %d hosts", size,
                          node_count);
-    *cluster = (struct cluster){.size = size, .node_count = node_count, .judge_node = -1};
-    cluster->host = calloc((size_t)node_count, sizeof(cluster->host[0]));
-    cluster->node_of = calloc((size_t)size, sizeof(cluster->node_of[0]));
-    if (cluster->host && cluster->node_of)
+    *map = (struct job_map){.size = size, .node_count = node_count, .coordinator_node = -1};
+    map->host = calloc((size_t)node_count, sizeof(map->host[0]));
+    map->node_of = calloc((size_t)size, sizeof(map->node_of[0]));
+    if (map->host && map->node_of)
         return 0;
-    cluster_close(cluster);
+    job_map_close(map);
     return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %d", size);
 }
 
-void cluster_close(struct cluster *cluster)
+void job_map_close(struct job_map *map)
 {
-    free(cluster->host);
-    free(cluster->node_of);
-    explicit_bzero(cluster, sizeof(*cluster));
+    free(map->host);
+    free(map->node_of);
+    explicit_bzero(map, sizeof(*map));
 }
 
-int cluster_make_identity(uint64_t *job_id, uint8_t secret[32])
+int job_identity_make(uint64_t *job_id, uint8_t secret[32])
 {
     uint32_t number = 0;
     if (getrandom(secret, 32, 0) != 32 || getrandom(&number, sizeof(number), 0) != sizeof(number))
@@ -47,63 +47,63 @@ int cluster_make_identity(uint64_t *job_id, uint8_t secret[32])
     return 0;
 }
 
-void cluster_member_secret(const uint8_t secret[32], uint8_t derived[32])
+void job_member_secret(const uint8_t secret[32], uint8_t derived[32])
 {
     static const uint8_t purpose[] = "rhinet members";
     crypto_generichash(derived, 32, purpose, sizeof(purpose), secret, 32);
 }
 
-int cluster_seat_count(const struct cluster *cluster)
+int job_map_seat_count(const struct job_map *map)
 {
-    return cluster->node_count + (cluster->judge_node < 0);
+    return map->node_count + (map->coordinator_node < 0);
 }
 
-int cluster_seat_of(const struct cluster *cluster, int node)
+int job_map_seat_of(const struct job_map *map, int node)
 {
-    int judge = cluster->judge_node;
-    if (node == judge)
+    int coordinator = map->coordinator_node;
+    if (node == coordinator)
         return 0;
-    return judge < 0 || node < judge ? node + 1 : node;
+    return coordinator < 0 || node < coordinator ? node + 1 : node;
 }
 
-int cluster_node_of(const struct cluster *cluster, int seat)
+int job_map_node_of(const struct job_map *map, int seat)
 {
-    int judge = cluster->judge_node;
+    int coordinator = map->coordinator_node;
     if (seat == 0)
-        return judge;
-    return judge < 0 || seat <= judge ? seat - 1 : seat;
+        return coordinator;
+    return coordinator < 0 || seat <= coordinator ? seat - 1 : seat;
 }
 
-const char *cluster_host_name(const struct cluster *cluster, int seat)
+const char *job_map_host_name(const struct job_map *map, int seat)
 {
-    int node = cluster_node_of(cluster, seat);
-    return node < 0 ? cluster->judge_host : cluster->host[node];
+    int node = job_map_node_of(map, seat);
+    return node < 0 ? map->coordinator_host : map->host[node];
 }
 
-static int last_of_run(const struct cluster *cluster, int first)
+static int last_of_run(const struct job_map *map, int first)
 {
     int rank = first;
-    while (rank + 1 < cluster->size && cluster->node_of[rank + 1] == cluster->node_of[first])
+    while (rank + 1 < map->size && map->node_of[rank + 1] == map->node_of[first])
         rank++;
     return rank;
 }
 
-void cluster_ranks_text(const struct cluster *cluster, int node, char *text, size_t text_size)
+void job_map_ranks_text(const struct job_map *map, int node, char *text, size_t text_size)
 {
     static const char more[] = ", ...";
     int count = 0;
-    for (int rank = 0; rank < cluster->size; rank++)
-        count += cluster->node_of[rank] == node;
+    for (int rank = 0; rank < map->size; rank++)
+        count += map->node_of[rank] == node;
     size_t used = (size_t)snprintf(text, text_size, count == 1 ? "rank" : "ranks");
     const char *between = " ";
-    for (int rank = 0; rank < cluster->size; rank++) {
-        if (cluster->node_of[rank] != node)
+    for (int rank = 0; rank < map->size; rank++) {
+        if (map->node_of[rank] != node)
             continue;
         if (used + 32 + sizeof(more) > text_size) {
             snprintf(text + used, text_size - used, "%s", more);
             return;
         }
-        int last = last_of_run(cluster, rank);
+        int last = last_of_run(map, rank);
         used += (size_t)snprintf(text + used, text_size - used, "%s%d", between, rank);
         if (last > rank)
             used += (size_t)snprintf(text + used, text_size - used, "-%d", last);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The agents: remote shells, one for each other host, that start `rhinet node` there. An agent's
+ * Remote shells, one for each other host, that start `rhinet node` there. A shell's
  * standard input carries the orders, secret included, and then, for the host of rank 0, our own
  * input; its output is that of the ranks there.
  */
@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define WORDS_MAX 64
-#define LINGER_NS (2 * NS_PER_S) /* for an agent whose host has said goodbye */
+#define LINGER_NS (2 * NS_PER_S) /* for a remote shell whose host has said goodbye */
 
 /* ---- Starting ------------------------------------------------------------------------------- */
 
-struct agent_command {
+struct shell_command {
     char path[PATH_MAX]; /* of the remote shell */
     char rhinet[PATH_MAX];
     char *words; /* ours */
@@ -29,7 +29,7 @@ struct agent_command {
     int host_at; /* where in argv the host's name goes */
 };
 
-static int split_words(struct agent_command *command, const char *rsh)
+static int split_words(struct shell_command *command, const char *rsh)
 {
     int count = 0;
     command->words = strdup(rsh);
@@ -45,7 +45,7 @@ static int split_words(struct agent_command *command, const char *rsh)
     return count > 0 ? 0 : -ENOENT;
 }
 
-static int make_command(struct launcher *launcher, struct agent_command *command)
+static int make_command(struct launcher *launcher, struct shell_command *command)
 {
     const struct launch_hosts *hosts = launcher->options->hosts;
     int result = split_words(command, hosts->rsh);
@@ -67,13 +67,13 @@ static int make_command(struct launcher *launcher, struct agent_command *command
     return 0;
 }
 
-static int write_orders(struct launcher *launcher, struct launch_agent *agent)
+static int write_orders(struct launcher *launcher, struct launch_shell *shell)
 {
     const struct launch_options *options = launcher->options;
     char folder[PATH_MAX];
     struct orders orders = {
-        .cluster = *launcher->cluster,
-        .judge = *manager_addresses(launcher->manager),
+        .map = *launcher->map,
+        .coordinator = *manager_addresses(launcher->manager),
         .survive = options->survive,
         .label = options->label,
         .bind = options->bind,
@@ -82,8 +82,8 @@ static int write_orders(struct launcher *launcher, struct launch_agent *agent)
         .argv = (char **)options->argv,
         .variables = options->hosts->variables,
     };
-    int seat = cluster_seat_of(launcher->cluster, agent->node);
-    if (orders_write(&orders, seat, &agent->orders, &agent->length) == 0)
+    int seat = job_map_seat_of(launcher->map, shell->node);
+    if (orders_write(&orders, seat, &shell->orders, &shell->length) == 0)
         return 0;
     return -ENOMEM;
 }
@@ -94,8 +94,8 @@ static void close_if_open(int fd)
         close(fd);
 }
 
-static int spawn(struct launcher *launcher, struct launch_agent *agent, int which,
-                 struct agent_command *command)
+static int spawn(struct launcher *launcher, struct launch_shell *shell, int which,
+                 struct shell_command *command)
 {
     int input[2] = {-1, -1}, output[2] = {-1, -1};
     struct launch_plan plan = launcher->plan;
@@ -105,14 +105,14 @@ static int spawn(struct launcher *launcher, struct launch_agent *agent, int whic
     plan.path_error = 0;
     plan.argv = command->argv;
     plan.environment++; /* without the slot for RHINET_MANAGER_FD */
-    command->argv[command->host_at] = launcher->cluster->host[agent->node];
+    command->argv[command->host_at] = launcher->map->host[shell->node];
     int result = pipe2(input, O_CLOEXEC) != 0 ? -errno : 0;
     if (result == 0 && launcher->output)
         result = launch_output_open(launcher->output, launcher->local_count + which, -1, output);
     if (result == 0) {
         int stdio[3] = {input[0], output[0], output[1]};
         memcpy(child.stdio, stdio, sizeof(child.stdio));
-        result = launch_spawn(&plan, &child, &agent->pid, &is_exec_error);
+        result = launch_spawn(&plan, &child, &shell->pid, &is_exec_error);
     }
     close_if_open(input[0]);
     close_if_open(output[0]);
@@ -122,96 +122,96 @@ static int spawn(struct launcher *launcher, struct launch_agent *agent, int whic
         return result;
     }
     fcntl(input[1], F_SETFL, O_NONBLOCK);
-    agent->fd = input[1];
+    shell->fd = input[1];
     return 0;
 }
 
-void launch_agents_start(struct launcher *launcher)
+void launch_shells_start(struct launcher *launcher)
 {
-    struct agent_command command = {0};
-    if (launcher->agent_count == 0)
+    struct shell_command command = {0};
+    if (launcher->shell_count == 0)
         return;
     int result = make_command(launcher, &command);
     int which = 0;
-    for (int node = 0; node < launcher->cluster->node_count && result == 0; node++) {
-        if (node == launcher->cluster->judge_node)
+    for (int node = 0; node < launcher->map->node_count && result == 0; node++) {
+        if (node == launcher->map->coordinator_node)
             continue;
-        struct launch_agent *agent = &launcher->agents[which];
-        agent->node = node;
-        result = write_orders(launcher, agent);
+        struct launch_shell *shell = &launcher->shells[which];
+        shell->node = node;
+        result = write_orders(launcher, shell);
         if (result == 0)
-            result = spawn(launcher, agent, which, &command);
+            result = spawn(launcher, shell, which, &command);
         if (result) {
             launch_say(launcher, "cannot start %s for host %s: %s%s", command.path,
-                       launcher->cluster->host[node], strerror(-result), launch_advice(result));
+                       launcher->map->host[node], strerror(-result), launch_advice(result));
             launch_ranks_end(launcher, SIGKILL, LAUNCH_STATUS_FAILED);
         }
-        agent->is_ended = result != 0;
+        shell->is_ended = result != 0;
         which++;
     }
     free(command.words);
 }
 
-static void forget_orders(struct launch_agent *agent)
+static void forget_orders(struct launch_shell *shell)
 {
-    explicit_bzero(agent->orders, agent->length);
-    free(agent->orders);
-    agent->orders = NULL;
+    explicit_bzero(shell->orders, shell->length);
+    free(shell->orders);
+    shell->orders = NULL;
 }
 
-void launch_agents_free(struct launcher *launcher)
+void launch_shells_free(struct launcher *launcher)
 {
-    for (int which = 0; launcher->agents && which < launcher->agent_count; which++) {
-        struct launch_agent *agent = &launcher->agents[which];
-        if (agent->orders)
-            forget_orders(agent);
-        close_if_open(agent->fd);
+    for (int which = 0; launcher->shells && which < launcher->shell_count; which++) {
+        struct launch_shell *shell = &launcher->shells[which];
+        if (shell->orders)
+            forget_orders(shell);
+        close_if_open(shell->fd);
     }
 }
 
 /* ---- Telling them --------------------------------------------------------------------------- */
 
-int launch_agents_poll(struct launcher *launcher, struct pollfd *fds)
+int launch_shells_poll(struct launcher *launcher, struct pollfd *fds)
 {
-    for (int which = 0; which < launcher->agent_count; which++) {
-        const struct launch_agent *agent = &launcher->agents[which];
-        fds[which] = (struct pollfd){.fd = agent->orders ? agent->fd : -1, .events = POLLOUT};
+    for (int which = 0; which < launcher->shell_count; which++) {
+        const struct launch_shell *shell = &launcher->shells[which];
+        fds[which] = (struct pollfd){.fd = shell->orders ? shell->fd : -1, .events = POLLOUT};
     }
-    return launcher->agent_count;
+    return launcher->shell_count;
 }
 
 /* It has them all. The pipe is then that of rank 0, or of nobody. */
-static void orders_are_given(struct launcher *launcher, struct launch_agent *agent)
+static void orders_are_given(struct launcher *launcher, struct launch_shell *shell)
 {
-    forget_orders(agent);
-    if (launcher->cluster->node_of[0] == agent->node)
-        launch_input_relay(&launcher->input, agent->fd);
+    forget_orders(shell);
+    if (launcher->map->node_of[0] == shell->node)
+        launch_input_relay(&launcher->input, shell->fd);
     else
-        close(agent->fd);
-    agent->fd = -1;
+        close(shell->fd);
+    shell->fd = -1;
 }
 
-static void give_orders(struct launcher *launcher, struct launch_agent *agent)
+static void give_orders(struct launcher *launcher, struct launch_shell *shell)
 {
-    ssize_t length = write(agent->fd, agent->orders + agent->sent, agent->length - agent->sent);
+    ssize_t length = write(shell->fd, shell->orders + shell->sent, shell->length - shell->sent);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (length < 0) { /* it does not read: it has ended, or will; that is noticed elsewhere */
-        forget_orders(agent);
-        close(agent->fd);
-        agent->fd = -1;
+        forget_orders(shell);
+        close(shell->fd);
+        shell->fd = -1;
         return;
     }
-    agent->sent += (size_t)length;
-    if (agent->sent == agent->length)
-        orders_are_given(launcher, agent);
+    shell->sent += (size_t)length;
+    if (shell->sent == shell->length)
+        orders_are_given(launcher, shell);
 }
 
-void launch_agents_serve(struct launcher *launcher, const struct pollfd *fds)
+void launch_shells_serve(struct launcher *launcher, const struct pollfd *fds)
 {
-    for (int which = 0; which < launcher->agent_count; which++) {
-        if (fds[which].revents && launcher->agents[which].orders)
-            give_orders(launcher, &launcher->agents[which]);
+    for (int which = 0; which < launcher->shell_count; which++) {
+        if (fds[which].revents && launcher->shells[which].orders)
+            give_orders(launcher, &launcher->shells[which]);
     }
 }
 
@@ -242,64 +242,64 @@ static void never_called_back(struct launcher *launcher, const char *host, const
     launch_ranks_end(launcher, SIGTERM, LAUNCH_STATUS_FAILED);
 }
 
-static void agent_ended(struct launcher *launcher, struct launch_agent *agent,
+static void shell_ended(struct launcher *launcher, struct launch_shell *shell,
                         const siginfo_t *info)
 {
     char text[160] = "its remote shell ";
-    agent->is_ended = true;
+    shell->is_ended = true;
     manager_serve(launcher->manager); /* its host may have said goodbye */
     launch_hosts_serve(launcher);
-    if (agent->is_settled || launcher->is_ending)
+    if (shell->is_settled || launcher->is_ending)
         return;
     if (!launcher->has_begun) {
-        never_called_back(launcher, launcher->cluster->host[agent->node], info);
+        never_called_back(launcher, launcher->map->host[shell->node], info);
         return;
     }
     describe_end(info, text + strlen(text), sizeof(text) - strlen(text));
-    manager_drop_host(launcher->manager, agent->node, text);
+    manager_host_drop(launcher->manager, shell->node, text);
     launch_hosts_serve(launcher);
 }
 
-void launch_agents_notice(struct launcher *launcher)
+void launch_shells_notice(struct launcher *launcher)
 {
-    for (int which = 0; which < launcher->agent_count; which++) {
-        struct launch_agent *agent = &launcher->agents[which];
+    for (int which = 0; which < launcher->shell_count; which++) {
+        struct launch_shell *shell = &launcher->shells[which];
         siginfo_t info = {0};
-        if (!agent->is_ended &&
-            waitid(P_PID, (id_t)agent->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        if (!shell->is_ended &&
+            waitid(P_PID, (id_t)shell->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid != 0)
-            agent_ended(launcher, agent, &info);
+            shell_ended(launcher, shell, &info);
     }
 }
 
-bool launch_is_agent(const struct launcher *launcher, int pid)
+bool launch_is_shell(const struct launcher *launcher, int pid)
 {
-    for (int which = 0; which < launcher->agent_count; which++) {
-        if (launcher->agents[which].pid == pid)
+    for (int which = 0; which < launcher->shell_count; which++) {
+        if (launcher->shells[which].pid == pid)
             return true;
     }
     return false;
 }
 
-struct launch_agent *launch_agent_of(struct launcher *launcher, int node)
+struct launch_shell *launch_shell_of(struct launcher *launcher, int node)
 {
-    for (int which = 0; which < launcher->agent_count; which++) {
-        if (launcher->agents[which].node == node)
-            return &launcher->agents[which];
+    for (int which = 0; which < launcher->shell_count; which++) {
+        if (launcher->shells[which].node == node)
+            return &launcher->shells[which];
     }
     return NULL;
 }
 
-bool launch_agents_are_over(const struct launcher *launcher)
+bool launch_shells_are_over(const struct launcher *launcher)
 {
     int64_t now_ns = clock_now_ns();
     if (launcher->is_ending && now_ns >= launcher->hosts_end_ns)
         return true;
-    for (int which = 0; which < launcher->agent_count; which++) {
-        const struct launch_agent *agent = &launcher->agents[which];
-        bool is_over = agent->is_settled && now_ns >= agent->settled_ns + LINGER_NS;
+    for (int which = 0; which < launcher->shell_count; which++) {
+        const struct launch_shell *shell = &launcher->shells[which];
+        bool is_over = shell->is_settled && now_ns >= shell->settled_ns + LINGER_NS;
         bool never_called = launcher->is_ending && !launcher->has_begun;
-        if (!agent->is_ended && !is_over && !never_called)
+        if (!shell->is_ended && !is_over && !never_called)
             return false;
     }
     return true;

@@ -24,7 +24,7 @@ static int64_t patience_ns(const struct mesh *mesh)
     return mesh->silence_ns + 3 * mesh->beat_ns;
 }
 
-void judge_cut(struct mesh *mesh, const char *format, ...)
+void coordinator_cut(struct mesh *mesh, const char *format, ...)
 {
     char text[MESH_TEXT_MAX];
     va_list arguments;
@@ -57,7 +57,7 @@ static void send_lost(struct mesh *mesh, struct mesh_link *link, int seat)
     link_send(mesh, link, &frame);
 }
 
-/* The judge's word: to the lost one first, then to all others. */
+/* The coordinator's word: to the lost one first, then to all others. */
 static void declare(struct mesh *mesh, int seat, const char *why)
 {
     struct mesh_seat *one = &mesh->seats[seat];
@@ -80,13 +80,13 @@ void mesh_drop(struct mesh *mesh, int seat, const char *why)
     declare(mesh, seat, why);
 }
 
-static void accuse(struct mesh *mesh, int seat)
+static void report_suspect(struct mesh *mesh, int seat)
 {
-    struct mesh_frame frame = {.kind = MESH_ACCUSE, .seat = seat};
+    struct mesh_frame frame = {.kind = MESH_SUSPECT, .seat = seat};
     mesh_send(mesh, 0, &frame);
 }
 
-void judge_link_broke(struct mesh *mesh, int seat, const char *why)
+void coordinator_link_broke(struct mesh *mesh, int seat, const char *why)
 {
     struct mesh_seat *one = &mesh->seats[seat];
     char text[MESH_TEXT_MAX];
@@ -96,31 +96,31 @@ void judge_link_broke(struct mesh *mesh, int seat, const char *why)
         snprintf(text, sizeof(text), "the connection to its task manager broke: %s", why);
         declare(mesh, seat, text);
     } else if (seat == 0) {
-        judge_cut(mesh, "lost the first launcher: %s", why);
+        coordinator_cut(mesh, "lost the first launcher: %s", why);
     } else {
-        accuse(mesh, seat);
+        report_suspect(mesh, seat);
     }
 }
 
-void judge_accused(struct mesh *mesh, int accuser, int accused)
+void coordinator_suspected(struct mesh *mesh, int reporter, int suspect)
 {
     if (mesh->seat != 0)
         return;
-    if (accused == 0)
-        declare(mesh, accuser, "it does not hear the first launcher");
-    else if (accused != accuser)
-        complaint_add(mesh, accuser, accused);
+    if (suspect == 0)
+        declare(mesh, reporter, "it does not hear the first launcher");
+    else if (suspect != reporter)
+        suspicion_add(mesh, reporter, suspect);
 }
 
-void judge_told_lost(struct mesh *mesh, int seat, const char *why)
+void coordinator_told_lost(struct mesh *mesh, int seat, const char *why)
 {
     if (seat == mesh->seat)
-        judge_cut(mesh, "the first launcher has given up this host: %s", why);
+        coordinator_cut(mesh, "the first launcher has given up this host: %s", why);
     else if (mesh->seats[seat].state != SEAT_LOST)
         set_lost(mesh, seat, why);
 }
 
-void judge_left(struct mesh *mesh, int seat, int status)
+void coordinator_left(struct mesh *mesh, int seat, int status)
 {
     struct mesh_seat *one = &mesh->seats[seat];
     if (one->state != SEAT_UP)
@@ -128,13 +128,13 @@ void judge_left(struct mesh *mesh, int seat, int status)
     one->state = SEAT_LEFT;
     link_finish(mesh, one->link);
     if (seat == 0) {
-        judge_cut(mesh, "the first launcher has ended");
+        coordinator_cut(mesh, "the first launcher has ended");
         return;
     }
     mesh->owner.left(mesh->owner.context, seat, status);
 }
 
-void judge_turn_away(struct mesh *mesh, struct mesh_link *link)
+void coordinator_turn_away(struct mesh *mesh, struct mesh_link *link)
 {
     log_warning("task manager: host %s came back after it was lost; turned away",
                 host_of(mesh, link->seat));
@@ -149,8 +149,8 @@ static void check_silence(struct mesh *mesh, int seat, int64_t now_ns)
     char text[MESH_TEXT_MAX];
     if (one->state != SEAT_UP || seat == mesh->seat)
         return;
-    if (!one->link) { /* it broke, of which the judge has been told, but may not have heard */
-        accuse(mesh, seat);
+    if (!one->link) { /* it broke, of which the coordinator has been told, but may not have heard */
+        report_suspect(mesh, seat);
         return;
     }
     int64_t silent_ns = now_ns - one->link->heard_ns;
@@ -161,24 +161,24 @@ static void check_silence(struct mesh *mesh, int seat, int64_t now_ns)
                  (double)silent_ns / NS_PER_S);
         declare(mesh, seat, text);
     } else if (seat == 0) {
-        accuse(mesh, 0); /* perhaps it still hears us */
-        judge_cut(mesh, "the first launcher does not answer (nothing heard for %.1f s)",
-                  (double)silent_ns / NS_PER_S);
+        report_suspect(mesh, 0); /* perhaps it still hears us */
+        coordinator_cut(mesh, "the first launcher does not answer (nothing heard for %.1f s)",
+                        (double)silent_ns / NS_PER_S);
     } else {
-        accuse(mesh, seat);
+        report_suspect(mesh, seat);
     }
 }
 
-/* While we were stopped or starved ourselves we could not hear anybody, and what was complained of
+/* While we were stopped or starved ourselves we could not hear anybody, and what was suspected
  * then is stale. */
 static void forgive(struct mesh *mesh, int64_t absent_ns, int64_t now_ns)
 {
     for (struct mesh_link *link = mesh->links; link; link = link->next)
         link->heard_ns = link->heard_ns + absent_ns < now_ns ? link->heard_ns + absent_ns : now_ns;
-    mesh->complaints.count = 0;
+    mesh->suspicions.count = 0;
 }
 
-void judge_tick(struct mesh *mesh, int64_t now_ns)
+void coordinator_tick(struct mesh *mesh, int64_t now_ns)
 {
     struct mesh_frame beat = {.kind = MESH_BEAT};
     int64_t since_ns = now_ns - mesh->last_beat_ns;
@@ -197,5 +197,5 @@ void judge_tick(struct mesh *mesh, int64_t now_ns)
     for (int seat = 0; seat < mesh->seat_count; seat++)
         check_silence(mesh, seat, now_ns);
     if (mesh->seat == 0)
-        complaint_tick(mesh, now_ns);
+        suspicion_tick(mesh, now_ns);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests that no honest peer makes, since it checks before it asks: agent_test CASE SEED, on two
- * ranks. Rank 0 asks the agent of rank 1 for what lies outside a segment, for what the segment does
- * not grant, and for segments that are not there: the agent must refuse by its own table.
+ * Requests that no honest peer makes, since it checks before it asks: service_test CASE SEED, on
+ * two ranks. Rank 0 asks the service thread of rank 1 for what lies outside a segment, for what the
+ * segment does not grant, and for segments that are not there: the service thread must refuse by
+ * its own table.
  */
 #include "job/job.h"
 #include "member.h"
@@ -14,32 +15,32 @@
 enum { SID_ALL = 10, SID_READ = 11, SID_ATOMIC = 12, SID_WORD = 13 };
 
 struct wish {
-    enum shm_agent_operation operation;
+    enum shm_service_operation operation;
     rh_sid sid;
     uint64_t offset, length;
     int expected;
 };
 
 static const struct wish wishes[] = {
-    {SHM_AGENT_PUSH, SID_ALL, LENGTH, 1, RH_EBOUNDS},
-    {SHM_AGENT_PUSH, SID_ALL, LENGTH - 8, 16, RH_EBOUNDS},
-    {SHM_AGENT_PUSH, SID_ALL, LENGTH + 64, 8, RH_EBOUNDS},
-    {SHM_AGENT_PUSH, SID_ALL, (uint64_t)-8, 16, RH_EBOUNDS},
-    {SHM_AGENT_PUSH, SID_ALL, 0, LENGTH + 1, RH_EBOUNDS},
-    {SHM_AGENT_PULL, SID_ALL, LENGTH - 8, 16, RH_EBOUNDS},
-    {SHM_AGENT_PULL, SID_ALL, (uint64_t)-8, 8, RH_EBOUNDS},
-    {SHM_AGENT_ATOMIC, SID_ALL, LENGTH, 8, RH_EBOUNDS},
-    {SHM_AGENT_ATOMIC, SID_ALL, 4, 8, RH_EINVALID},
-    {SHM_AGENT_PUSH, SID_READ, 0, 8, RH_ERIGHTS},
-    {SHM_AGENT_ATOMIC, SID_READ, 0, 8, RH_ERIGHTS},
-    {SHM_AGENT_PULL, SID_ATOMIC, 0, 8, RH_ERIGHTS},
-    {SHM_AGENT_PUSH, SID_ATOMIC, 0, 8, RH_ERIGHTS},
-    {(enum shm_agent_operation)9, SID_ALL, 0, 8, RH_EINVALID},
+    {SHM_SERVICE_PUSH, SID_ALL, LENGTH, 1, RH_EBOUNDS},
+    {SHM_SERVICE_PUSH, SID_ALL, LENGTH - 8, 16, RH_EBOUNDS},
+    {SHM_SERVICE_PUSH, SID_ALL, LENGTH + 64, 8, RH_EBOUNDS},
+    {SHM_SERVICE_PUSH, SID_ALL, (uint64_t)-8, 16, RH_EBOUNDS},
+    {SHM_SERVICE_PUSH, SID_ALL, 0, LENGTH + 1, RH_EBOUNDS},
+    {SHM_SERVICE_PULL, SID_ALL, LENGTH - 8, 16, RH_EBOUNDS},
+    {SHM_SERVICE_PULL, SID_ALL, (uint64_t)-8, 8, RH_EBOUNDS},
+    {SHM_SERVICE_ATOMIC, SID_ALL, LENGTH, 8, RH_EBOUNDS},
+    {SHM_SERVICE_ATOMIC, SID_ALL, 4, 8, RH_EINVALID},
+    {SHM_SERVICE_PUSH, SID_READ, 0, 8, RH_ERIGHTS},
+    {SHM_SERVICE_ATOMIC, SID_READ, 0, 8, RH_ERIGHTS},
+    {SHM_SERVICE_PULL, SID_ATOMIC, 0, 8, RH_ERIGHTS},
+    {SHM_SERVICE_PUSH, SID_ATOMIC, 0, 8, RH_ERIGHTS},
+    {(enum shm_service_operation)9, SID_ALL, 0, 8, RH_EINVALID},
     /* and what it must not refuse */
-    {SHM_AGENT_PUSH, SID_ALL, LENGTH - 8, 8, 0},
-    {SHM_AGENT_PULL, SID_ALL, 0, LENGTH, 0},
-    {SHM_AGENT_PULL, SID_READ, LENGTH, 0, 0},
-    {SHM_AGENT_ATOMIC, SID_ATOMIC, LENGTH - 8, 8, 0},
+    {SHM_SERVICE_PUSH, SID_ALL, LENGTH - 8, 8, 0},
+    {SHM_SERVICE_PULL, SID_ALL, 0, LENGTH, 0},
+    {SHM_SERVICE_PULL, SID_READ, LENGTH, 0, 0},
+    {SHM_SERVICE_ATOMIC, SID_ATOMIC, LENGTH - 8, 8, 0},
 };
 
 static int ask(struct member *member, const struct wish *wish, uint64_t state_change)
@@ -52,18 +53,18 @@ static int ask(struct member *member, const struct wish *wish, uint64_t state_ch
     MEMBER_OK(member, result);
     struct shm_view forged = {.rank = 1, .sid = wish->sid, .state = seen->state + state_change};
     guard_leave(guard);
-    struct shm_agent_call call = {.operation = wish->operation,
-                                  .view = &forged,
-                                  .offset = wish->offset,
-                                  .length = wish->length,
-                                  .buffer = memset(buffer, 0x5a, sizeof(buffer)),
-                                  .operands = {.operand = 1}};
-    return shm_agent_ask(shm, &call);
+    struct shm_service_call call = {.operation = wish->operation,
+                                    .view = &forged,
+                                    .offset = wish->offset,
+                                    .length = wish->length,
+                                    .buffer = memset(buffer, 0x5a, sizeof(buffer)),
+                                    .operands = {.operand = 1}};
+    return shm_service_ask(shm, &call);
 }
 
 static void forge(struct member *member)
 {
-    static const struct wish stale = {SHM_AGENT_PUSH, SID_ALL, 0, 8, RH_ESTALE};
+    static const struct wish stale = {SHM_SERVICE_PUSH, SID_ALL, 0, 8, RH_ESTALE};
     for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
         int result = ask(member, &wishes[i], 0);
         if (result != wishes[i].expected)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The agent: a thread of the owner that does to attached memory what only the owner can do. Peers
- * reach it by a stream that the task manager connects; each request is one header, answered by one.
- * What comes in is checked against the owner's own table, like every access.
+ * The service thread: a thread of the owner that does to attached memory what only the owner can
+ * do. Peers reach it by a stream that the task manager connects; each request is one header,
+ * answered by one. What comes in is checked against the owner's own table, like every access.
  */
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -20,8 +20,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define CALLERS_MOST 4096
-#define STALL_S      5 /* a caller that stops in the middle of a request is cut off */
+#define CALLERS_MAX 4096
+#define STALL_S     5 /* a caller that stops in the middle of a request is cut off */
 
 struct wire_request {
     uint32_t operation;
@@ -38,14 +38,14 @@ struct wire_reply {
     uint64_t old;
 };
 
-struct shm_agent {
+struct shm_service {
     pthread_t thread;
     bool is_running;
     int line;               /* new callers arrive here */
     int stop;               /* eventfd */
     struct pollfd *watched; /* line, stop, then callers */
     nfds_t watched_count;
-    pthread_mutex_t lock; /* our own connections to other agents */
+    pthread_mutex_t lock; /* our own connections to other service threads */
     int *connection;      /* by rank; -1 if none yet */
 };
 
@@ -107,9 +107,9 @@ static bool limit_stalls(int fd, int64_t seconds)
 /* Where a request points, if our table allows it; NULL with *code set if not. */
 static char *checked_place(struct shm_nic *shm, const struct wire_request *request, int *code)
 {
-    unsigned needed = request->operation == SHM_AGENT_PUSH   ? RH_WRITE
-                      : request->operation == SHM_AGENT_PULL ? RH_READ
-                                                             : 0;
+    unsigned needed = request->operation == SHM_SERVICE_PUSH   ? RH_WRITE
+                      : request->operation == SHM_SERVICE_PULL ? RH_READ
+                                                               : 0;
     struct shm_entry *entry = shm_entry_find(shm, shm->door, request->sid);
     uint64_t state = entry ? atomic_load(&entry->state) : 0;
     *code = 0;
@@ -134,17 +134,17 @@ static int serve_request(struct shm_nic *shm, int fd, const struct wire_request 
     struct wire_reply reply = {0};
     char *place = checked_place(shm, request, &reply.code);
     int result = 0;
-    if (request->operation == SHM_AGENT_PUSH)
+    if (request->operation == SHM_SERVICE_PUSH)
         result = place ? receive_all(fd, place, request->length) : discard(fd, request->length);
-    else if (request->operation == SHM_AGENT_ATOMIC && place)
+    else if (request->operation == SHM_SERVICE_ATOMIC && place)
         reply.old = shm_atomic_apply((_Atomic uint64_t *)(void *)place, &request->operands);
-    else if (request->operation != SHM_AGENT_PULL && place)
+    else if (request->operation != SHM_SERVICE_PULL && place)
         reply.code = RH_EINVALID;
     if (result < 0)
         return result;
     shm_after_write(shm, shm->door); /* our own program may be waiting for it */
     result = send_all(fd, &reply, sizeof(reply));
-    if (result == 0 && request->operation == SHM_AGENT_PULL && place)
+    if (result == 0 && request->operation == SHM_SERVICE_PULL && place)
         result = send_all(fd, place, request->length);
     return result;
 }
@@ -156,52 +156,52 @@ static int serve_caller(struct shm_nic *shm, int fd)
     if (result < 0)
         return result;
     /* The caller holds a hazard too, but it may die; ours keeps detach from passing us. */
-    _Atomic uint64_t *hazard = shm_hazard_set(shm, shm->nic.world->rank, request.sid);
+    _Atomic uint64_t *hazard = shm_hazard_set(shm, shm->nic.job->rank, request.sid);
     result = serve_request(shm, fd, &request);
     shm_hazard_clear(hazard);
     return result;
 }
 
-static void accept_caller(struct shm_agent *agent)
+static void accept_caller(struct shm_service *service)
 {
     int32_t rank;
     struct descriptor_message message = {.data = &rank, .length = sizeof(rank)};
-    int result = descriptor_receive(agent->line, &message, MSG_DONTWAIT);
+    int result = descriptor_receive(service->line, &message, MSG_DONTWAIT);
     if (result == -ECONNRESET) /* the task manager is gone: no more callers */
-        agent->watched[0].fd = -1;
+        service->watched[0].fd = -1;
     if (result < 0)
         return;
     for (int i = 0; i < message.fd_count; i++) {
-        if (i > 0 || agent->watched_count >= CALLERS_MOST ||
+        if (i > 0 || service->watched_count >= CALLERS_MAX ||
             !limit_stalls(message.fd[i], STALL_S)) {
             close(message.fd[i]);
             continue;
         }
-        agent->watched[agent->watched_count++] = (struct pollfd){.fd = message.fd[i],
-                                                                 .events = POLLIN};
+        service->watched[service->watched_count++] = (struct pollfd){.fd = message.fd[i],
+                                                                     .events = POLLIN};
     }
 }
 
-static void *agent_main(void *context)
+static void *service_main(void *context)
 {
     struct shm_nic *shm = context;
-    struct shm_agent *agent = shm->agent;
+    struct shm_service *service = shm->service;
     for (;;) {
-        if (poll(agent->watched, agent->watched_count, -1) < 0) {
+        if (poll(service->watched, service->watched_count, -1) < 0) {
             if (errno != EINTR) /* no memory, for now: our callers wait */
                 usleep(1000);
             continue;
         }
-        if (agent->watched[1].revents)
+        if (service->watched[1].revents)
             return NULL;
-        for (nfds_t i = 2; i < agent->watched_count; i++) {
-            if (!agent->watched[i].revents || serve_caller(shm, agent->watched[i].fd) == 0)
+        for (nfds_t i = 2; i < service->watched_count; i++) {
+            if (!service->watched[i].revents || serve_caller(shm, service->watched[i].fd) == 0)
                 continue;
-            close(agent->watched[i].fd);
-            agent->watched[i--] = agent->watched[--agent->watched_count];
+            close(service->watched[i].fd);
+            service->watched[i--] = service->watched[--service->watched_count];
         }
-        if (agent->watched[0].revents)
-            accept_caller(agent);
+        if (service->watched[0].revents)
+            accept_caller(service);
     }
 }
 
@@ -213,119 +213,119 @@ static int start_thread(struct shm_nic *shm)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&shm->agent->thread, NULL, agent_main, shm);
+    int code = pthread_create(&shm->service->thread, NULL, service_main, shm);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the agent thread: %s",
+        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the service thread: %s",
                          strerror(code));
-    pthread_setname_np(shm->agent->thread, PROCESS_OWN_THREADS "agent");
-    shm->agent->is_running = true;
+    pthread_setname_np(shm->service->thread, PROCESS_OWN_THREADS "service");
+    shm->service->is_running = true;
     return 0;
 }
 
-static struct shm_agent *agent_create(int size)
+static struct shm_service *service_create(int size)
 {
-    struct shm_agent *agent = calloc(1, sizeof(*agent));
+    struct shm_service *service = calloc(1, sizeof(*service));
     int *connection = calloc((size_t)size, sizeof(*connection));
-    struct pollfd *watched = calloc(CALLERS_MOST, sizeof(*watched));
-    if (!agent || !connection || !watched) {
-        free(agent);
+    struct pollfd *watched = calloc(CALLERS_MAX, sizeof(*watched));
+    if (!service || !connection || !watched) {
+        free(service);
         free(connection);
         free(watched);
         return NULL;
     }
     for (int rank = 0; rank < size; rank++)
         connection[rank] = -1;
-    agent->connection = connection;
-    agent->watched = watched;
-    agent->line = agent->stop = -1;
-    pthread_mutex_init(&agent->lock, NULL);
-    return agent;
+    service->connection = connection;
+    service->watched = watched;
+    service->line = service->stop = -1;
+    pthread_mutex_init(&service->lock, NULL);
+    return service;
 }
 
-/* The part that only calls other agents needs no thread. */
-static int agent_prepare(struct shm_nic *shm)
+/* The part that only calls other service threads needs no thread. */
+static int service_prepare(struct shm_nic *shm)
 {
     int result = 0;
     pthread_mutex_lock(&shm->view_lock);
-    if (!shm->agent)
-        shm->agent = agent_create(shm->nic.world->size);
-    if (!shm->agent)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the agent");
+    if (!shm->service)
+        shm->service = service_create(shm->nic.job->size);
+    if (!shm->service)
+        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the service thread");
     pthread_mutex_unlock(&shm->view_lock);
     return result;
 }
 
-int shm_agent_start(struct shm_nic *shm)
+int shm_service_start(struct shm_nic *shm)
 {
-    const struct nic_broker *broker = shm->nic.world->broker;
+    const struct nic_broker *broker = shm->nic.job->broker;
     if (!broker)
         return 0;
-    int result = agent_prepare(shm);
-    if (result < 0 || shm->agent->is_running)
+    int result = service_prepare(shm);
+    if (result < 0 || shm->service->is_running)
         return result;
-    struct shm_agent *agent = shm->agent;
+    struct shm_service *service = shm->service;
     /* What an attempt that failed half-way has, the next one uses: there is one line per
      * process. */
-    if (agent->stop < 0)
-        agent->stop = eventfd(0, EFD_CLOEXEC);
-    if (agent->stop < 0)
+    if (service->stop < 0)
+        service->stop = eventfd(0, EFD_CLOEXEC);
+    if (service->stop < 0)
         return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "cannot make a descriptor for the agent thread: %s", strerror(errno));
-    if (agent->line < 0)
-        result = broker->agent_line(broker->context, &agent->line);
+                         "cannot make a descriptor for the service thread: %s", strerror(errno));
+    if (service->line < 0)
+        result = broker->service_line(broker->context, &service->line);
     if (result < 0)
         return result;
-    agent->watched[0] = (struct pollfd){.fd = agent->line, .events = POLLIN};
-    agent->watched[1] = (struct pollfd){.fd = agent->stop, .events = POLLIN};
-    agent->watched_count = 2;
+    service->watched[0] = (struct pollfd){.fd = service->line, .events = POLLIN};
+    service->watched[1] = (struct pollfd){.fd = service->stop, .events = POLLIN};
+    service->watched_count = 2;
     return start_thread(shm);
 }
 
-void shm_agent_stop(struct shm_nic *shm)
+void shm_service_stop(struct shm_nic *shm)
 {
-    struct shm_agent *agent = shm->agent;
-    if (!agent)
+    struct shm_service *service = shm->service;
+    if (!service)
         return;
-    if (agent->is_running) {
-        eventfd_write(agent->stop, 1);
-        pthread_join(agent->thread, NULL);
+    if (service->is_running) {
+        eventfd_write(service->stop, 1);
+        pthread_join(service->thread, NULL);
     }
-    for (nfds_t i = 2; i < agent->watched_count; i++)
-        close(agent->watched[i].fd);
-    for (int rank = 0; rank < shm->nic.world->size; rank++) {
-        if (agent->connection[rank] >= 0)
-            close(agent->connection[rank]);
+    for (nfds_t i = 2; i < service->watched_count; i++)
+        close(service->watched[i].fd);
+    for (int rank = 0; rank < shm->nic.job->size; rank++) {
+        if (service->connection[rank] >= 0)
+            close(service->connection[rank]);
     }
-    if (agent->line >= 0)
-        close(agent->line);
-    if (agent->stop >= 0)
-        close(agent->stop);
-    pthread_mutex_destroy(&agent->lock);
-    free(agent->connection);
-    free(agent->watched);
-    free(agent);
-    shm->agent = NULL;
+    if (service->line >= 0)
+        close(service->line);
+    if (service->stop >= 0)
+        close(service->stop);
+    pthread_mutex_destroy(&service->lock);
+    free(service->connection);
+    free(service->watched);
+    free(service);
+    shm->service = NULL;
 }
 
 /* ---- Calling -------------------------------------------------------------------------------- */
 
 static int connect_to(struct shm_nic *shm, int rank)
 {
-    const struct nic_broker *broker = shm->nic.world->broker;
-    struct shm_agent *agent = shm->agent;
-    if (agent->connection[rank] >= 0)
+    const struct nic_broker *broker = shm->nic.job->broker;
+    struct shm_service *service = shm->service;
+    if (service->connection[rank] >= 0)
         return 0;
-    int result = broker->agent_connect(broker->context, rank, &agent->connection[rank]);
-    if (result < 0 || limit_stalls(agent->connection[rank], 2 * STALL_S))
+    int result = broker->service_connect(broker->context, rank, &service->connection[rank]);
+    if (result < 0 || limit_stalls(service->connection[rank], 2 * STALL_S))
         return result;
-    close(agent->connection[rank]);
-    agent->connection[rank] = -1;
-    return error_set(RH_EREFUSED, rank, "cannot limit the wait for rank %d's agent: %s", rank,
-                     strerror(errno));
+    close(service->connection[rank]);
+    service->connection[rank] = -1;
+    return error_set(RH_EREFUSED, rank, "cannot limit the wait for rank %d's service thread: %s",
+                     rank, strerror(errno));
 }
 
-static int exchange(int fd, struct shm_agent_call *call, struct wire_reply *reply)
+static int exchange(int fd, struct shm_service_call *call, struct wire_reply *reply)
 {
     struct wire_request request = {.operation = call->operation,
                                    .sid = call->view->sid,
@@ -333,58 +333,58 @@ static int exchange(int fd, struct shm_agent_call *call, struct wire_reply *repl
                                    .offset = call->offset,
                                    .length = call->length,
                                    .operands = call->operands};
-    if (call->operation == SHM_AGENT_ATOMIC)
+    if (call->operation == SHM_SERVICE_ATOMIC)
         request.length = 8;
     int result = send_all(fd, &request, sizeof(request));
-    if (result == 0 && call->operation == SHM_AGENT_PUSH)
+    if (result == 0 && call->operation == SHM_SERVICE_PUSH)
         result = send_all(fd, call->buffer, call->length);
     if (result == 0)
         result = receive_all(fd, reply, sizeof(*reply));
-    if (result == 0 && reply->code == 0 && call->operation == SHM_AGENT_PULL)
+    if (result == 0 && reply->code == 0 && call->operation == SHM_SERVICE_PULL)
         result = receive_all(fd, call->buffer, call->length);
     return result;
 }
 
-static int agent_lost(struct shm_nic *shm, int rank, int code)
+static int service_lost(struct shm_nic *shm, int rank, int code)
 {
-    close(shm->agent->connection[rank]);
-    shm->agent->connection[rank] = -1;
+    close(shm->service->connection[rank]);
+    shm->service->connection[rank] = -1;
     if (code == -EAGAIN)
-        return error_set(RH_ETIMEOUT, rank, "rank %d's agent does not answer; is it stopped?",
-                         rank);
-    return shm_refuse_vanished(shm, rank, "asking its agent");
+        return error_set(RH_ETIMEOUT, rank,
+                         "rank %d's service thread does not answer; is it stopped?", rank);
+    return shm_refuse_vanished(shm, rank, "asking its service thread");
 }
 
 static void describe_call(void *context, struct wait_note *note)
 {
-    const struct shm_agent_call *call = context;
+    const struct shm_service_call *call = context;
     *note = (struct wait_note){.call = WAIT_TRANSFER,
                                .peer = call->view->rank,
                                .number = call->view->sid,
-                               .length = call->operation == SHM_AGENT_ATOMIC ? 8 : call->length};
+                               .length = call->operation == SHM_SERVICE_ATOMIC ? 8 : call->length};
 }
 
-int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
+int shm_service_ask(struct shm_nic *shm, struct shm_service_call *call)
 {
     int rank = call->view->rank;
     struct wire_reply reply = {0};
-    int result = agent_prepare(shm);
+    int result = service_prepare(shm);
     if (result < 0)
         return result;
-    counter_add(shm->nic.world->counters, COUNTER_AGENT, 1);
-    struct stall_watch stall = {.job = &shm->nic.world->watch,
+    counter_add(shm->nic.job->counters, COUNTER_SERVICE, 1);
+    struct stall_watch stall = {.job = &shm->nic.job->watch,
                                 .since_ns = clock_now_ns(),
                                 .describe = describe_call,
                                 .context = call};
     stall_watch_keep(&stall, stall.since_ns); /* cheap beside the system calls that follow */
-    pthread_mutex_lock(&shm->agent->lock);
+    pthread_mutex_lock(&shm->service->lock);
     result = connect_to(shm, rank);
     if (result == 0) {
-        result = exchange(shm->agent->connection[rank], call, &reply);
+        result = exchange(shm->service->connection[rank], call, &reply);
         if (result < 0)
-            result = agent_lost(shm, rank, result);
+            result = service_lost(shm, rank, result);
     }
-    pthread_mutex_unlock(&shm->agent->lock);
+    pthread_mutex_unlock(&shm->service->lock);
     stall_watch_end(&stall);
     if (result < 0)
         return result;
@@ -392,6 +392,6 @@ int shm_agent_ask(struct shm_nic *shm, struct shm_agent_call *call)
     if (reply.code == RH_ESTALE)
         return shm_refuse_stale(shm, rank, call->view->sid);
     return reply.code == 0 ? 0
-                           : error_set(reply.code, rank, "rank %d's agent refused: %s", rank,
-                                       rh_error_name(reply.code));
+                           : error_set(reply.code, rank, "rank %d's service thread refused: %s",
+                                       rank, rh_error_name(reply.code));
 }

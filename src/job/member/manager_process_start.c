@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See steward_start.h.
+ * See manager_process_start.h.
  */
-#include "job/member/steward_start.h"
+#include "job/member/manager_process_start.h"
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "job/member/steward_load.h"
+#include "job/member/manager_process_load.h"
 #include "job/protocol.h"
 
 #include <errno.h>
@@ -35,14 +35,14 @@ static socklen_t make_address(struct sockaddr_un *address, const char *name)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int steward_listen(char name[STEWARD_NAME_BYTES])
+int manager_process_listen(char name[MANAGER_PROCESS_NAME_BYTES])
 {
-    uint8_t random[(STEWARD_NAME_BYTES - 1) / 2];
+    uint8_t random[(MANAGER_PROCESS_NAME_BYTES - 1) / 2];
     struct sockaddr_un address;
     if (sodium_init() < 0)
         return error_set(RH_EREFUSED, ERROR_NO_RANK, "libsodium cannot be used on this machine");
     randombytes_buf(random, sizeof(random));
-    sodium_bin2hex(name, STEWARD_NAME_BYTES, random, sizeof(random));
+    sodium_bin2hex(name, MANAGER_PROCESS_NAME_BYTES, random, sizeof(random));
     socklen_t length = make_address(&address, name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0 && listen(fd, SOMAXCONN) == 0)
@@ -54,13 +54,13 @@ int steward_listen(char name[STEWARD_NAME_BYTES])
     return result;
 }
 
-int steward_connect(const char *name, const struct cluster *cluster, int rank)
+int manager_process_connect(const char *name, const struct job_map *map, int rank)
 {
     struct sockaddr_un address;
     socklen_t length = make_address(&address, name);
     struct request claim = {.version = PROTOCOL_VERSION, .kind = REQUEST_CLAIM, .rank = rank};
     struct descriptor_message message = {.data = &claim, .length = sizeof(claim)};
-    steward_proof(cluster, rank, claim.card);
+    manager_process_proof(map, rank, claim.card);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, length) == 0 &&
         descriptor_send(fd, &message, 0) == 0)
@@ -77,10 +77,11 @@ int steward_connect(const char *name, const struct cluster *cluster, int rank)
 
 /* ---- Starting ------------------------------------------------------------------------------- */
 
-/* The program's signal handlers, descriptors and terminal are none of the steward's business. */
-static void become_steward(int *listen_fd, int *report_fd)
+/* The program's signal handlers, descriptors and terminal are none of the manager process's
+ * business. */
+static void become_manager_process(int *listen_fd, int *report_fd)
 {
-    static const char name[] = "rhinet-steward";
+    static const char name[] = "rhinet-manager";
     sigset_t none;
     struct sigaction usual = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++)
@@ -128,26 +129,26 @@ static int read_report(int fd, char report[REPORT_BYTES])
     return 0;
 }
 
-static int understand(const char *report, const struct steward_plan *plan,
+static int understand(const char *report, const struct manager_process_plan *plan,
                       struct address_list *addresses)
 {
     if (report[0] != '+')
         return error_set(RH_EREFUSED, ERROR_NO_RANK, "the task manager of this host: %s",
                          report[0] ? report + 1 : "it has died");
-    if (plan->cluster->node_count > 1 && !address_list_parse(addresses, report + 1))
+    if (plan->map->node_count > 1 && !address_list_parse(addresses, report + 1))
         return error_set(RH_ECORRUPT, ERROR_NO_RANK, "the task manager says \"%s\"", report);
     return 0;
 }
 
 /* Twice, so that it is nobody's child: a program that waits for any child must not meet it. */
-static int fork_twice(const struct steward_body *body, const struct steward_plan *plan,
-                      int report_fd)
+static int fork_twice(const struct manager_process_body *body,
+                      const struct manager_process_plan *plan, int report_fd)
 {
     int pid = fork();
     if (pid == 0) {
         if (fork() == 0) {
-            struct steward_plan own = *plan;
-            become_steward(&own.listen_fd, &report_fd);
+            struct manager_process_plan own = *plan;
+            become_manager_process(&own.listen_fd, &report_fd);
             body->run(&own, report_fd);
         }
         _exit(0);
@@ -155,18 +156,18 @@ static int fork_twice(const struct steward_body *body, const struct steward_plan
     return pid;
 }
 
-int steward_start(const struct steward_plan *plan, struct address_list *addresses)
+int manager_process_start(const struct manager_process_plan *plan, struct address_list *addresses)
 {
     int fds[2];
     char report[REPORT_BYTES];
-    const struct steward_body *body;
+    const struct manager_process_body *body;
     void *library;
-    int result = steward_load(&body, &library);
+    int result = manager_process_load(&body, &library);
     if (result < 0)
         return result;
     if (pipe2(fds, O_CLOEXEC) != 0) {
         result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make a pipe: %s", strerror(errno));
-        steward_unload(library);
+        manager_process_unload(library);
         return result;
     }
     int pid = fork_twice(body, plan, fds[1]);
@@ -179,6 +180,6 @@ int steward_start(const struct steward_plan *plan, struct address_list *addresse
     close(fds[0]);
     if (pid > 0)
         waitpid(pid, NULL, 0);
-    steward_unload(library);
+    manager_process_unload(library);
     return result < 0 ? result : understand(report, plan, addresses);
 }

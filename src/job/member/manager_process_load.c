@@ -4,7 +4,7 @@
  * librhinet-manager is loaded, which is installed beside librhinet. Few programs need it, and those
  * only for a moment: what runs it is a process of its own.
  */
-#include "job/member/steward_load.h"
+#include "job/member/manager_process_load.h"
 
 #include "base/error.h"
 
@@ -13,14 +13,14 @@
 
 #define LIBRARY "librhinet-manager.so.0"
 
-static const struct steward_body *brought;
+static const struct manager_process_body *brought;
 
-void steward_bring(const struct steward_body *body)
+void manager_process_bring(const struct manager_process_body *body)
 {
     brought = body;
 }
 
-int steward_load(const struct steward_body **body, void **library)
+int manager_process_load(const struct manager_process_body **body, void **library)
 {
     *library = NULL;
     *body = brought;
@@ -32,7 +32,7 @@ int steward_load(const struct steward_body **body, void **library)
                          "a task manager is needed under this launcher: %s; it belongs where "
                          "librhinet.so is, or start the program by `rhinet run`",
                          dlerror());
-    const struct steward_body *found = dlsym(loaded, "rh_steward_body");
+    const struct manager_process_body *found = dlsym(loaded, "rh_manager_process_body");
     /* What they hand to each other is a struct of these sources. */
     if (!found || strcmp(found->version, RHINET_VERSION) != 0) {
         int result = error_set(RH_EUNSUP, ERROR_NO_RANK,
@@ -46,7 +46,7 @@ int steward_load(const struct steward_body **body, void **library)
     return 0;
 }
 
-void steward_unload(void *library)
+void manager_process_unload(void *library)
 {
     if (library)
         dlclose(library);

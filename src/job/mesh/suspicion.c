@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hosts that hear the judge but not each other. Who does not hear another says so at every beat;
- * the judge collects that for a while, because whoever is cut off from several is complained of by
- * all of them, and then gives up those in whom most complaints meet: rather one that hears nobody
- * than all whom it does not hear. Between two it is the one with the higher seat.
+ * Hosts that hear the coordinator but not each other. Who does not hear another says so at every
+ * beat; the coordinator collects that for a while, because whoever is cut off from several is
+ * suspected by all of them, and then gives up those in whom most suspicions meet: rather one that
+ * hears nobody than all whom it does not hear. Between two it is the one with the higher seat.
  */
 #include "job/mesh/state.h"
 
@@ -12,22 +12,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COMPLAINTS_MAX 4096u /* more come again at the next beat */
+#define SUSPICIONS_MAX 4096u /* more come again at the next beat */
 
-void complaint_add(struct mesh *mesh, int accuser, int accused)
+void suspicion_add(struct mesh *mesh, int reporter, int suspect)
 {
-    struct complaints *all = &mesh->complaints;
+    struct suspicions *all = &mesh->suspicions;
     int64_t now_ns = clock_now_ns();
     for (size_t i = 0; i < all->count; i++) {
-        struct complaint *one = &all->one[i];
-        if (one->accuser == accuser && one->accused == accused) {
+        struct suspicion *one = &all->one[i];
+        if (one->reporter == reporter && one->suspect == suspect) {
             one->last_ns = now_ns;
             return;
         }
     }
-    if (all->count == COMPLAINTS_MAX || !array_grow(&all->one, &all->room, all->count + 1))
+    if (all->count == SUSPICIONS_MAX || !array_grow(&all->one, &all->room, all->count + 1))
         return;
-    all->one[all->count++] = (struct complaint){accuser, accused, now_ns, now_ns};
+    all->one[all->count++] = (struct suspicion){reporter, suspect, now_ns, now_ns};
 }
 
 static bool is_heard(const struct mesh *mesh, int seat, int64_t now_ns)
@@ -36,35 +36,35 @@ static bool is_heard(const struct mesh *mesh, int seat, int64_t now_ns)
     return one->state == SEAT_UP && one->link && now_ns - one->link->heard_ns <= 3 * mesh->beat_ns;
 }
 
-/* What is not repeated is over. Whom the judge does not hear itself either comes back or is lost
- * for that. */
+/* What is not repeated is over. Whom the coordinator does not hear itself either comes back or is
+ * lost for that. */
 static void forget_old(struct mesh *mesh, int64_t now_ns)
 {
-    struct complaints *all = &mesh->complaints;
+    struct suspicions *all = &mesh->suspicions;
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++) {
-        const struct complaint *one = &all->one[i];
-        if (now_ns - one->last_ns <= 3 * mesh->beat_ns && is_heard(mesh, one->accuser, now_ns) &&
-            is_heard(mesh, one->accused, now_ns))
+        const struct suspicion *one = &all->one[i];
+        if (now_ns - one->last_ns <= 3 * mesh->beat_ns && is_heard(mesh, one->reporter, now_ns) &&
+            is_heard(mesh, one->suspect, now_ns))
             all->one[kept++] = *one;
     }
     all->count = kept;
 }
 
-/* Two that complain of each other are one matter. */
-static bool is_answer(const struct complaints *all, size_t which)
+/* Two that suspect each other are one matter. */
+static bool is_answer(const struct suspicions *all, size_t which)
 {
     for (size_t i = 0; i < which; i++) {
-        if (all->one[i].accuser == all->one[which].accused &&
-            all->one[i].accused == all->one[which].accuser)
+        if (all->one[i].reporter == all->one[which].suspect &&
+            all->one[i].suspect == all->one[which].reporter)
             return true;
     }
     return false;
 }
 
-int complaint_worst(const struct mesh *mesh, int *matters)
+int suspicion_worst(const struct mesh *mesh, int *matters)
 {
-    const struct complaints *all = &mesh->complaints;
+    const struct suspicions *all = &mesh->suspicions;
     int *count = calloc((size_t)mesh->seat_count, sizeof(count[0]));
     int worst = -1;
     if (!count)
@@ -72,8 +72,8 @@ int complaint_worst(const struct mesh *mesh, int *matters)
     for (size_t i = 0; i < all->count; i++) {
         if (is_answer(all, i))
             continue;
-        count[all->one[i].accuser]++;
-        count[all->one[i].accused]++;
+        count[all->one[i].reporter]++;
+        count[all->one[i].suspect]++;
     }
     for (int seat = 1; seat < mesh->seat_count; seat++) {
         if (count[seat] > 0 && (worst < 0 || count[seat] >= count[worst]))
@@ -87,15 +87,15 @@ int complaint_worst(const struct mesh *mesh, int *matters)
 /* Some other with whom it has a matter; takes all its matters off the list. */
 static int settle(struct mesh *mesh, int seat)
 {
-    struct complaints *all = &mesh->complaints;
+    struct suspicions *all = &mesh->suspicions;
     size_t kept = 0;
     int other = -1;
     for (size_t i = 0; i < all->count; i++) {
-        const struct complaint *one = &all->one[i];
-        if (one->accuser == seat)
-            other = one->accused;
-        else if (one->accused == seat)
-            other = one->accuser;
+        const struct suspicion *one = &all->one[i];
+        if (one->reporter == seat)
+            other = one->suspect;
+        else if (one->suspect == seat)
+            other = one->reporter;
         else
             all->one[kept++] = *one;
     }
@@ -105,7 +105,7 @@ static int settle(struct mesh *mesh, int seat)
 
 static bool is_time(const struct mesh *mesh, int64_t now_ns)
 {
-    const struct complaints *all = &mesh->complaints;
+    const struct suspicions *all = &mesh->suspicions;
     for (size_t i = 0; i < all->count; i++) {
         if (now_ns - all->one[i].first_ns >= 3 * mesh->beat_ns)
             return true;
@@ -113,14 +113,14 @@ static bool is_time(const struct mesh *mesh, int64_t now_ns)
     return false;
 }
 
-void complaint_tick(struct mesh *mesh, int64_t now_ns)
+void suspicion_tick(struct mesh *mesh, int64_t now_ns)
 {
     char text[MESH_TEXT_MAX];
     int matters;
     forget_old(mesh, now_ns);
     if (!is_time(mesh, now_ns))
         return;
-    for (int seat; (seat = complaint_worst(mesh, &matters)) >= 0;) {
+    for (int seat; (seat = suspicion_worst(mesh, &matters)) >= 0;) {
         const char *host = mesh->owner.host(mesh->owner.context, settle(mesh, seat));
         if (matters == 1)
             snprintf(text, sizeof(text), "it and host %s do not hear each other", host);

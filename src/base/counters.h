@@ -28,9 +28,8 @@ struct counter_spec {
 };
 
 /* Entries of a layer's list. */
-#define COUNTER(which, name, help)              [LAYER_AT(which)] = {name, help, false, NULL}
-#define PROGRESS_COUNTER(which, name, help)     [LAYER_AT(which)] = {name, help, true, NULL}
-#define RENAMED_COUNTER(which, name, was, help) [LAYER_AT(which)] = {name, help, false, was}
+#define COUNTER(which, name, help)          [LAYER_AT(which)] = {name, help, false, NULL}
+#define PROGRESS_COUNTER(which, name, help) [LAYER_AT(which)] = {name, help, true, NULL}
 
 /* NULL: no counter has that number. */
 static inline const struct counter_spec *counter_spec(unsigned which)

@@ -25,8 +25,10 @@ static const struct counter_spec counters[] = {
                                     .help = "messages sent by push into the receiver's buffer"},
     [LAYER_AT(COUNTER_MSG_RING)] = {.name = "msg_ring",
                                     .help = "messages sent by pushes through a ring of blocks"},
-    RENAMED_COUNTER(COUNTER_MSG_BOTH_ENDS, "msg_both_ends", "msg_joint",
-                    "messages that sender and receiver copied together"),
+    [LAYER_AT(
+        COUNTER_MSG_BOTH_ENDS)] = {.name = "msg_both_ends",
+                                   .help = "messages that sender and receiver copied together",
+                                   .was = "msg_joint"},
     [LAYER_AT(COUNTER_MSG_PULL)] = {.name = "msg_pull",
                                     .help = "messages that the receiver pulled from our memory"},
     [LAYER_AT(COUNTER_MSG_BYTES)] = {.name = "msg_bytes", .help = "bytes sent in messages"},

@@ -24,11 +24,13 @@ struct counter_spec {
     const char *name;
     const char *help;
     bool is_progress; /* counts what is done to others or taken from them, not looking around */
+    const char *was;  /* its name once, by which rh_counter() still finds it; NULL: none */
 };
 
 /* Entries of a layer's list. */
-#define COUNTER(which, name, help)          [LAYER_AT(which)] = {name, help, false}
-#define PROGRESS_COUNTER(which, name, help) [LAYER_AT(which)] = {name, help, true}
+#define COUNTER(which, name, help)              [LAYER_AT(which)] = {name, help, false, NULL}
+#define PROGRESS_COUNTER(which, name, help)     [LAYER_AT(which)] = {name, help, true, NULL}
+#define RENAMED_COUNTER(which, name, was, help) [LAYER_AT(which)] = {name, help, false, was}
 
 /* NULL: no counter has that number. */
 static inline const struct counter_spec *counter_spec(unsigned which)

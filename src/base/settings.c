@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,14 @@ static int choice_index(const char *choices, const char *text)
     return -1;
 }
 
+/* The same; the last choice may have had another name once. */
+static int choice_find(const struct setting_spec *spec, const char *text)
+{
+    const char *last = strrchr(spec->choices, '|');
+    bool is_old = spec->was && last && strcmp(text, spec->was) == 0;
+    return choice_index(spec->choices, is_old ? last + 1 : text);
+}
+
 static int bad_value(const struct setting_spec *spec, const char *text, const char *allowed)
 {
     return error_set(RH_EINVALID, ERROR_NO_RANK,
@@ -72,7 +81,7 @@ static int parse_value(const struct setting_spec *spec, const char *text, uint64
     case SETTING_TEXT:
         return 0;
     case SETTING_CHOICE: {
-        int index = choice_index(spec->choices, text);
+        int index = choice_find(spec, text);
         if (index < 0)
             return bad_value(spec, text, spec->choices);
         *number = (uint64_t)index;

@@ -11,18 +11,19 @@
 static const struct setting_spec settings[] = {
     NUMBER_SETTING(SETTING_LOCKS, "RHINET_LOCKS", "1024", 1, 1 << 20,
                    "locks that a job has, 192 bytes each on every rank; the same on all"),
-    CHOICE_SETTING(SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|joint",
-                   "how messages too long for a descriptor travel: push into the receiver's "
-                   "buffer, ring of blocks, pull from the sender, copied by both together; auto "
-                   "goes by length and NIC"),
+    RENAMED_CHOICE_SETTING(
+        SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|both", "joint",
+        "how messages too long for a descriptor travel: push into the receiver's "
+        "buffer, ring of blocks, pull from the sender, copied by both together; auto "
+        "goes by length and NIC"),
 };
 
 static const struct counter_spec counters[] = {
     COUNTER(COUNTER_MSG_INLINE, "msg_inline", "messages sent inside their descriptor"),
     COUNTER(COUNTER_MSG_PUSH, "msg_push", "messages sent by push into the receiver's buffer"),
     COUNTER(COUNTER_MSG_RING, "msg_ring", "messages sent by pushes through a ring of blocks"),
-    COUNTER(COUNTER_MSG_BOTH_ENDS, "msg_joint",
-            "messages that sender and receiver copied together"),
+    RENAMED_COUNTER(COUNTER_MSG_BOTH_ENDS, "msg_both_ends", "msg_joint",
+                    "messages that sender and receiver copied together"),
     COUNTER(COUNTER_MSG_PULL, "msg_pull", "messages that the receiver pulled from our memory"),
     COUNTER(COUNTER_MSG_BYTES, "msg_bytes", "bytes sent in messages"),
     PROGRESS_COUNTER(COUNTER_MSG_RECEIVED, "msg_received", "messages received"),

@@ -4,6 +4,11 @@
  */
 #include "rma/rma.h"
 
+int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
+{
+    return timeout_ns < 0 ? job->timeout_ns : timeout_ns;
+}
+
 int64_t rma_deadline_ns(struct rh_job *job, int64_t timeout_ns)
 {
     return nic_deadline_ns(job->nic, rma_timeout_ns(job, timeout_ns));

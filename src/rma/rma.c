@@ -15,11 +15,6 @@ int rma_refuse_rank(const struct rh_job *job, int rank)
                      job->nic_job.size - 1);
 }
 
-int64_t rma_timeout_ns(const struct rh_job *job, int64_t timeout_ns)
-{
-    return timeout_ns < 0 ? job->timeout_ns : timeout_ns;
-}
-
 /* ---- Push and pull -------------------------------------------------------------------------- */
 
 static inline int push(struct rh_job *job, struct rh_remote target, const void *source,
@@ -394,7 +389,9 @@ int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
 {
     for (unsigned i = 0; i < COUNTERS_MAX; i++) {
         const struct counter_spec *spec = counter_spec(i);
-        if (spec && strcmp(spec->name, name) == 0) {
+        bool is_it = spec &&
+                     (strcmp(spec->name, name) == 0 || (spec->was && strcmp(spec->was, name) == 0));
+        if (is_it) {
             *value = counter_read(job->counters, i);
             return 0;
         }

@@ -262,6 +262,8 @@ static void counters(struct test *test)
     test_barrier(test);
     CHECK_CODE(rh_counter(test->job, "no such counter", &value), RH_EINVALID);
     CHECK_U64(value, 77);
+    test_counter(test, "agent"); /* by their old names, too */
+    test_counter(test, "msg_joint");
     uint64_t pushes = test_counter(test, "push"), bytes = test_counter(test, "push_bytes");
     uint64_t pulls = test_counter(test, "pull"), atomics = test_counter(test, "atomic");
     char data[100] = {0};

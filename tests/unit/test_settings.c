@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "job/job_layer.h"
+#include "msg/msg_layer.h"
 #include "nic/nic_layer.h"
 #include "unit.h"
 
@@ -35,6 +36,8 @@ static void test_table(void **state)
             fail_msg("%s has no default or no help", spec->name);
         if ((spec->kind == SETTING_CHOICE) != (spec->choices != NULL))
             fail_msg("%s: choices and kind do not agree", spec->name);
+        if (spec->was && (!spec->choices || strstr(spec->choices, spec->was)))
+            fail_msg("%s: %s is no old name of a choice", spec->name, spec->was);
         for (size_t k = 0; k < i; k++) {
             if (strcmp(setting_at(k)->name, spec->name) == 0)
                 fail_msg("%s is there twice", spec->name);
@@ -87,6 +90,8 @@ static void test_good_values(void **state)
         {"RHINET_CMA=off", SETTING_CMA, "off", 1},
         {"RHINET_LOG=debug", LAYER_FIRST(LAYER_BASE), "debug", 3},
         {"RHINET_FAULT=a=b=c", SETTING_FAULT, "a=b=c", 0},
+        {"RHINET_MSG_WAY=both", SETTING_MSG_WAY, "both", 4},
+        {"RHINET_MSG_WAY=joint", SETTING_MSG_WAY, "joint", 4}, /* its name once */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct settings settings;
@@ -124,6 +129,7 @@ static void test_bad_values(void **state)
         {"RHINET_HUGE_PAGES=NO", "no|try"},
         {"RHINET_CMA=of", "auto|off"},
         {"RHINET_CMA=offf", "auto|off"},
+        {"RHINET_MSG_WAY=joints", "auto|push|ring|pull|both"},
         {"RHINET_LOG=warn", "error|warning|info|debug"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

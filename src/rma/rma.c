@@ -389,9 +389,7 @@ int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
 {
     for (unsigned i = 0; i < COUNTERS_MAX; i++) {
         const struct counter_spec *spec = counter_spec(i);
-        bool is_it = spec &&
-                     (strcmp(spec->name, name) == 0 || (spec->was && strcmp(spec->was, name) == 0));
-        if (is_it) {
+        if (spec && (strcmp(spec->name, name) == 0 || (spec->was && !strcmp(spec->was, name)))) {
             *value = counter_read(job->counters, i);
             return 0;
         }

@@ -57,7 +57,7 @@ def check_commands(tree, pages):
 
 def check_settings(tree, pages):
     tables = "".join(tree.text(path) for path in tree.c_files() if SETTINGS.fullmatch(path))
-    known = set(re.findall(r'_SETTING\([\w()]+, "(RHINET_[A-Z_]+)"', tables))
+    known = set(re.findall(r'_SETTING\(\s*[\w()]+, "(RHINET_[A-Z_]+)"', tables))
     if OVERVIEW not in pages:
         yield f"man: no {OVERVIEW}"
         return

@@ -30,7 +30,7 @@ struct setting_spec {
     [LAYER_AT(which)] = {name, SETTING_TEXT, initial, NULL, 0, 0, help, NULL}
 #define CHOICE_SETTING(which, name, initial, choices, help)                                        \
     [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, NULL}
-#define RENAMED_CHOICE_SETTING(which, name, initial, choices, was, help)                           \
+#define RENAMED_SETTING(which, name, initial, choices, was, help)                                  \
     [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, was}
 #define NUMBER_SETTING(which, name, initial, least, most, help)                                    \
     [LAYER_AT(which)] = {name, SETTING_NUMBER, initial, NULL, least, most, help, NULL}

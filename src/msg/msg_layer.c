@@ -11,11 +11,10 @@
 static const struct setting_spec settings[] = {
     NUMBER_SETTING(SETTING_LOCKS, "RHINET_LOCKS", "1024", 1, 1 << 20,
                    "locks that a job has, 192 bytes each on every rank; the same on all"),
-    RENAMED_CHOICE_SETTING(
-        SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|both", "joint",
-        "how messages too long for a descriptor travel: push into the receiver's "
-        "buffer, ring of blocks, pull from the sender, copied by both together; auto "
-        "goes by length and NIC"),
+    RENAMED_SETTING(SETTING_MSG_WAY, "RHINET_MSG_WAY", "auto", "auto|push|ring|pull|both", "joint",
+                    "how messages too long for a descriptor travel: push into the receiver's "
+                    "buffer, ring of blocks, pull from the sender, copied by both together; auto "
+                    "goes by length and NIC"),
 };
 
 static const struct counter_spec counters[] = {

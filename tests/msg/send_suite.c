@@ -111,7 +111,7 @@ bool mail_pulls(const struct mail_test *test)
     const char *way = mail_way(), *cma = getenv("RHINET_CMA");
     if (strcmp(way, "ring") == 0)
         return false;
-    if (strcmp(way, "pull") == 0 || strcmp(way, "both_ends") == 0 || !mail_is_direct(test))
+    if (strcmp(way, "pull") == 0 || strcmp(way, "both") == 0 || !mail_is_direct(test))
         return true;
     return strcmp(way, "auto") == 0 && !(cma && strcmp(cma, "off") == 0);
 }

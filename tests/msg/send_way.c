@@ -21,7 +21,7 @@ static size_t expected_way(const struct mail_test *test, size_t length)
         return INLINE;
     if (strcmp(way, "ring") == 0)
         return RING;
-    if (strcmp(way, "both_ends") == 0)
+    if (strcmp(way, "both") == 0)
         return BOTH_ENDS;
     if (strcmp(way, "pull") == 0)
         return PULL;

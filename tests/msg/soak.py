@@ -18,7 +18,7 @@ import tempfile
 import time
 
 END_S = 90  # for the survivors to end, on a machine with more ranks than cores
-WAYS = ["auto", "auto", "push", "ring", "pull", "both_ends"]
+WAYS = ["auto", "auto", "push", "ring", "pull", "both"]
 STALL_TIMEOUT = "700ms"
 STALLS_S = [0.05, 1.0, 1.0, 2.0, 3.0]
 OPEN_S = 30  # for all ranks to be there, before the first stall

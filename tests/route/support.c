@@ -14,21 +14,21 @@ static void must(int result, const char *what)
         fail_msg("%s: %s", what, rh_error_text());
 }
 
-static void world_finish(struct fixture *fixture)
+static void fixture_finish(struct fixture *fixture)
 {
     must(net_create(&fixture->net, fixture->fabric), "network");
     must(traffic_groups(&fixture->traffic, fixture->net, 0.01), "traffic");
 }
 
-void world_generate(struct fixture *fixture, const char *kind,
-                    const struct generate_options *options)
+void fixture_generate(struct fixture *fixture, const char *kind,
+                      const struct generate_options *options)
 {
     must(generate_fabric(&fixture->fabric, kind, options), kind);
     must(generate_fabric(&fixture->before, kind, options), kind);
-    world_finish(fixture);
+    fixture_finish(fixture);
 }
 
-void world_parse(struct fixture *fixture, const char *text)
+void fixture_parse(struct fixture *fixture, const char *text)
 {
     struct lines source;
     must(lines_from(&source, "test", text, strlen(text)), "text");
@@ -36,10 +36,10 @@ void world_parse(struct fixture *fixture, const char *text)
     fixture->before = NULL;
     lines_close(&source);
     fabric_lids_assign(fixture->fabric);
-    world_finish(fixture);
+    fixture_finish(fixture);
 }
 
-void world_close(struct fixture *fixture)
+void fixture_close(struct fixture *fixture)
 {
     traffic_destroy(fixture->traffic);
     net_destroy(fixture->net);
@@ -47,14 +47,14 @@ void world_close(struct fixture *fixture)
     fabric_destroy(fixture->before);
 }
 
-struct routing *world_route(const struct fixture *fixture, const char *algorithm)
+struct routing *fixture_route(const struct fixture *fixture, const char *algorithm)
 {
     struct routing *routing = NULL;
     must(routing_create(&routing, fixture->traffic, algorithm_find(algorithm), NULL), algorithm);
     return routing;
 }
 
-struct check_report world_check(const struct routing *routing)
+struct check_report fixture_check(const struct routing *routing)
 {
     struct lft_dump dump;
     struct check_report report;
@@ -65,16 +65,16 @@ struct check_report world_check(const struct routing *routing)
     return report;
 }
 
-uint32_t world_switch(const struct fixture *fixture, const char *name)
+uint32_t fixture_switch(const struct fixture *fixture, const char *name)
 {
     uint32_t node = fabric_node_find(fixture->fabric, name);
     assert_true(node != FABRIC_NONE);
     return fixture->net->switch_index[node];
 }
 
-uint32_t world_channel(const struct fixture *fixture, const char *from, const char *to)
+uint32_t fixture_channel(const struct fixture *fixture, const char *from, const char *to)
 {
-    uint32_t a = world_switch(fixture, from), b = world_switch(fixture, to);
+    uint32_t a = fixture_switch(fixture, from), b = fixture_switch(fixture, to);
     for (uint32_t c = fixture->net->first[a]; c < fixture->net->first[a + 1]; c++) {
         if (fixture->net->head[c] == b)
             return c;
@@ -83,12 +83,12 @@ uint32_t world_channel(const struct fixture *fixture, const char *from, const ch
     return 0;
 }
 
-void world_cut(struct fixture *fixture, const char *from, const char *to)
+void fixture_cut(struct fixture *fixture, const char *from, const char *to)
 {
-    uint32_t channel = world_channel(fixture, from, to);
+    uint32_t channel = fixture_channel(fixture, from, to);
     struct fabric_end end = {fabric_node_find(fixture->fabric, from), fixture->net->port[channel]};
     fabric_link_cut(fixture->fabric, end);
     traffic_destroy(fixture->traffic);
     net_destroy(fixture->net);
-    world_finish(fixture);
+    fixture_finish(fixture);
 }

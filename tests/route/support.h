@@ -27,19 +27,19 @@ struct fixture {
 };
 
 /* Each fails the test with the error's text when something goes wrong. */
-void world_generate(struct fixture *fixture, const char *kind,
-                    const struct generate_options *options);
-void world_parse(struct fixture *fixture, const char *text);
-void world_close(struct fixture *fixture);
-struct routing *world_route(const struct fixture *fixture, const char *algorithm);
-struct check_report world_check(const struct routing *routing);
+void fixture_generate(struct fixture *fixture, const char *kind,
+                      const struct generate_options *options);
+void fixture_parse(struct fixture *fixture, const char *text);
+void fixture_close(struct fixture *fixture);
+struct routing *fixture_route(const struct fixture *fixture, const char *algorithm);
+struct check_report fixture_check(const struct routing *routing);
 
 /* The number of the switch with this name. */
-uint32_t world_switch(const struct fixture *fixture, const char *name);
+uint32_t fixture_switch(const struct fixture *fixture, const char *name);
 /* The first channel from one switch to another. */
-uint32_t world_channel(const struct fixture *fixture, const char *from, const char *to);
+uint32_t fixture_channel(const struct fixture *fixture, const char *from, const char *to);
 
 /* Takes a cable between two switches away. */
-void world_cut(struct fixture *fixture, const char *from, const char *to);
+void fixture_cut(struct fixture *fixture, const char *from, const char *to);
 
 #endif

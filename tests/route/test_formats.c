@@ -81,8 +81,8 @@ static void test_lft_round_trip(void **state)
     struct lft *again;
     char *text = NULL;
     size_t length = 0;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     FILE *out = open_memstream(&text, &length);
     assert_int_equal(lft_export(&dump, routing->lft), 0);
     assert_int_equal(lft_dump_write(&dump, fixture.fabric, out, NULL), 0);
@@ -97,7 +97,7 @@ static void test_lft_round_trip(void **state)
     lines_close(&source);
     free(text);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_foreign(void **state)

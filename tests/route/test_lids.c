@@ -146,8 +146,8 @@ static void test_lmc(void **state)
     struct fixture fixture;
     struct lft_dump dump;
     struct check_report report;
-    world_parse(&fixture, lmc_text);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_parse(&fixture, lmc_text);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     assert_int_equal(lft_export(&dump, routing->lft), 0);
     assert_int_equal(dump.lid_count, 14);
     for (uint32_t s = 0; s < 2; s++) {
@@ -170,7 +170,7 @@ static void test_lmc(void **state)
     assert_non_null(strstr(report.problem, "LID 11"));
     lft_dump_free(&dump);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A table read for a fabric whose file does not tell the LMC. */
@@ -183,8 +183,8 @@ static void test_table_has_more_lids(void **state)
     struct lines source;
     struct lft_dump dump;
     struct check_report report;
-    world_parse(&fixture,
-                LST_END("CA", "11", "a", "0008", "01") LST_END("SW", "01", "s", "0001", "01") "\n");
+    fixture_parse(&fixture, LST_END("CA", "11", "a", "0008", "01")
+                                LST_END("SW", "01", "s", "0001", "01") "\n");
     assert_int_equal(lines_from(&source, "t", table, strlen(table)), 0);
     assert_int_equal(lft_dump_parse(&dump, fixture.fabric, &source), 0);
     lines_close(&source);
@@ -193,7 +193,7 @@ static void test_table_has_more_lids(void **state)
     assert_int_equal(report.lids_unknown, 2);
     assert_int_equal(report.lid_unknown, 9);
     lft_dump_free(&dump);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_lmc_in_files(void **state)
@@ -203,7 +203,7 @@ static void test_lmc_in_files(void **state)
     struct fabric *again;
     char *text = NULL;
     size_t length = 0;
-    world_parse(&fixture, lmc_text);
+    fixture_parse(&fixture, lmc_text);
     FILE *out = open_memstream(&text, &length);
     assert_int_equal(formats_guid2lid_write(fixture.fabric, out), 0);
     fclose(out);
@@ -217,7 +217,7 @@ static void test_lmc_in_files(void **state)
     assert_int_equal(again->nodes[host].ports[1].lmc, 2);
     fabric_destroy(again);
     free(text);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* LIDs that are given to ports without one keep clear of those that an LMC takes. */

@@ -41,8 +41,8 @@ static void kind_check(const char *kind, const struct generate_options *options,
 {
     struct fixture fixture;
     struct check_report report;
-    world_generate(&fixture, kind, options);
-    struct routing *routing = world_route(&fixture, algorithm);
+    fixture_generate(&fixture, kind, options);
+    struct routing *routing = fixture_route(&fixture, algorithm);
     char *text = paths_text(routing);
     assert_int_equal(
         text_check(&fixture, text, (enum check_lanes)routing->algorithm->lanes, &report), 0);
@@ -52,7 +52,7 @@ static void kind_check(const char *kind, const struct generate_options *options,
     assert_int_equal(report.witness[0] == '\0', loop_free);
     free(text);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_good(void **state)
@@ -74,8 +74,8 @@ static void test_spoilt(void **state)
     struct generate_options ring = {.switches = 4, .hosts = 1};
     struct fixture fixture;
     struct check_report report;
-    world_generate(&fixture, "ring", &ring);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "ring", &ring);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     char *text = paths_text(routing), *second = strchr(text, '\n') + 1;
     /* a path is missing */
     assert_int_equal(text_check(&fixture, second, CHECK_ONE_LANE, &report), 0);
@@ -91,7 +91,7 @@ static void test_spoilt(void **state)
     assert_int_equal(text_check(&fixture, line, CHECK_ONE_LANE, &report), -EINVAL);
     free(text);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 int main(void)

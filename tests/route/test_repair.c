@@ -192,8 +192,8 @@ static void every_cable(const char *kind, const struct generate_options *options
     struct fixture fixture;
     struct in_use old = {0};
     uint32_t gentle = 0, tried = 0;
-    world_generate(&fixture, kind, options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, kind, options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
     assert_int_equal(lft_export(&old.table, routing->lft), 0);
     for (uint32_t c = 0; c < fixture.net->channel_count; c++) {
@@ -214,7 +214,7 @@ static void every_cable(const char *kind, const struct generate_options *options
     lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_fat_tree(void **state)
@@ -245,8 +245,8 @@ static void test_little_changes(void **state)
     struct fixture fixture;
     struct in_use old = {0};
     struct repair_result result;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
     assert_int_equal(lft_export(&old.table, routing->lft), 0);
     struct fabric_end cable = {fabric_node_find(fixture.fabric, "T0.m(0,1)"), 5}; /* to a top */
@@ -258,7 +258,7 @@ static void test_little_changes(void **state)
     lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A switch goes with all its cables, and comes back. */
@@ -270,8 +270,8 @@ static void test_switch_gone_and_back(void **state)
     struct in_use old = {0}, mended = {.memo = NULL};
     struct repair_result result;
     struct fabric_port cables[8];
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     uint32_t node = fabric_node_find(fixture.fabric, "T0.m(0,1)");
     uint16_t ports = fixture.fabric->nodes[node].port_count;
     memo_take(&old, routing->lft, routing->turns, routing->load, NULL);
@@ -294,7 +294,7 @@ static void test_switch_gone_and_back(void **state)
     lft_dump_free(&mended.table);
     free(mended.memo);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_nothing_broken_nothing_changed(void **state)
@@ -304,15 +304,15 @@ static void test_nothing_broken_nothing_changed(void **state)
     struct fixture fixture;
     struct in_use old = {.memo = NULL};
     struct repair_result result;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     assert_int_equal(lft_export(&old.table, routing->lft), 0);
     assert_true(mend_and_check(&fixture, &old, &result, NULL));
     assert_true(result.entries_changed <= 200); /* only ways between switches without hosts */
     lft_dump_free(&old.table);
     free(old.memo);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* Others' tables may lead packets round in a circle: two switches that point at each other. */
@@ -323,9 +323,9 @@ static void test_circle_of_others(void **state)
     struct fixture fixture;
     struct in_use old = {.memo = NULL, .circles = true};
     struct repair_result result;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
-    uint32_t down = world_channel(&fixture, "T0.m(0,0)", "T0.b(0,1)");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
+    uint32_t down = fixture_channel(&fixture, "T0.m(0,0)", "T0.b(0,1)");
     uint8_t *next = lft_tree(routing->lft, 0); /* a host of T0.b(0,0) */
     next[fixture.net->tail[down]] = (uint8_t)net_slot_out(fixture.net, down);
     next[fixture.net->head[down]] = (uint8_t)net_slot_in(fixture.net, down);
@@ -334,7 +334,7 @@ static void test_circle_of_others(void **state)
     assert_true(result.entries_changed >= 2);
     lft_dump_free(&old.table);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A memo whose ranks leave no room for turns that the table uses, such as one that was written for
@@ -348,8 +348,8 @@ static void test_ranks_that_do_not_fit(void **state)
     struct repair_room room;
     struct memo *memo;
     struct dead_list dead = {.complete = true};
-    world_generate(&fixture, "ring", &options);
-    struct routing *ours = world_route(&fixture, "turn-addition"), *other = NULL;
+    fixture_generate(&fixture, "ring", &options);
+    struct routing *ours = fixture_route(&fixture, "turn-addition"), *other = NULL;
     uint32_t unfit = 0;
     for (uint32_t root = 0; root < fixture.net->switch_count; root++) {
         struct routing_options up = {.algorithm = {.roots = &root, .root_count = 1}};
@@ -368,7 +368,7 @@ static void test_ranks_that_do_not_fit(void **state)
     }
     assert_true(unfit > 0); /* else this test says nothing */
     routing_destroy(ours);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -38,14 +38,14 @@ static void test_every_algorithm_everywhere(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         struct fixture fixture;
-        world_generate(&fixture, shapes[i].kind, &shapes[i].options);
+        fixture_generate(&fixture, shapes[i].kind, &shapes[i].options);
         for (const struct algorithm *at = algorithms; at->name; at++) {
             struct routing *routing;
             int result = routing_create(&routing, fixture.traffic, at, NULL);
             if (result == -ENETUNREACH && strcmp(at->name, "fat-tree") == 0)
                 continue; /* says so itself where the shape is no tree */
             assert_int_equal(result, 0);
-            struct check_report report = world_check(routing);
+            struct check_report report = fixture_check(routing);
             assert_true(report.pairs == report.pairs_connected);
             assert_true(report.entries_missing == 0);
             if (report.lanes_used > routing->lane_count)
@@ -58,7 +58,7 @@ static void test_every_algorithm_everywhere(void **state)
             }
             routing_destroy(routing);
         }
-        world_close(&fixture);
+        fixture_close(&fixture);
     }
 }
 
@@ -67,26 +67,26 @@ static void test_deadlock_is_seen(void **state)
     (void)state;
     struct generate_options options = {.switches = 5};
     struct fixture fixture;
-    world_generate(&fixture, "ring", &options);
-    struct routing *routing = world_route(&fixture, "shortest");
-    struct check_report report = world_check(routing);
+    fixture_generate(&fixture, "ring", &options);
+    struct routing *routing = fixture_route(&fixture, "shortest");
+    struct check_report report = fixture_check(routing);
     assert_false(report.loop_free);
     assert_non_null(strstr(report.witness, "5 buffers in a circle"));
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void joined_reach(uint32_t ports, double inside, double between)
 {
     struct generate_options options = {.ports = ports, .join = GENERATE_MIDDLE};
     struct fixture fixture;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     double got_inside = load_throughput(routing->load, 0);
     double got_between = load_throughput(routing->load, 1);
     if (got_inside < inside || got_between < between)
         fail_msg("k = %u: %.4f inside, %.4f between", ports, got_inside, got_between);
-    struct check_report report = world_check(routing);
+    struct check_report report = fixture_check(routing);
     assert_true(check_passed(&report));
     struct load *again; /* the load kept up while building is the load of the table */
     assert_int_equal(load_create(&again, fixture.traffic), 0);
@@ -97,7 +97,7 @@ static void joined_reach(uint32_t ports, double inside, double between)
     }
     load_destroy(again);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_joined_trees_in_balance(void **state)
@@ -119,8 +119,8 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
     struct demand *demand;
     struct load *load;
     struct grow *grow;
-    world_generate(&cut, "fat-tree", &options);
-    world_cut(&cut, from, to);
+    fixture_generate(&cut, "fat-tree", &options);
+    fixture_cut(&cut, from, to);
     assert_int_equal(demand_create(&demand, cut.traffic), 0);
     assert_int_equal(turns_create(&turns, cut.net), 0);
     assert_int_equal(algorithm_turn_addition(turns, &reach, demand, NULL), 0);
@@ -140,7 +140,7 @@ static uint32_t crowded_count(uint32_t ports, const char *from, const char *to)
     load_destroy(load);
     turns_destroy(turns);
     demand_destroy(demand);
-    world_close(&cut);
+    fixture_close(&cut);
     return crowded;
 }
 
@@ -160,11 +160,11 @@ static void test_random_in_balance(void **state)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct generate_options options = {.switches = 100, .ports = 10, .hosts = 10, .seed = seed};
         struct fixture fixture;
-        world_generate(&fixture, "random", &options);
-        struct routing *routing = world_route(&fixture, "turn-addition");
+        fixture_generate(&fixture, "random", &options);
+        struct routing *routing = fixture_route(&fixture, "turn-addition");
         sum += load_throughput(routing->load, 0) / 3;
         routing_destroy(routing);
-        world_close(&fixture);
+        fixture_close(&fixture);
     }
     if (sum < 0.33)
         fail_msg("%.4f", sum);
@@ -195,12 +195,12 @@ static void test_random_networks(void **state)
             continue;
         assert_int_equal(net_create(&fixture.net, fixture.fabric), 0);
         assert_int_equal(traffic_uniform(&fixture.traffic, fixture.net), 0);
-        routing = world_route(&fixture, "turn-addition");
-        struct check_report report = world_check(routing);
+        routing = fixture_route(&fixture, "turn-addition");
+        struct check_report report = fixture_check(routing);
         if (!check_passed(&report) || !report.loop_free_strict)
             fail_msg("seed %lu: %s %s", (unsigned long)seed, report.problem, report.witness);
         routing_destroy(routing);
-        world_close(&fixture);
+        fixture_close(&fixture);
     }
 }
 
@@ -210,16 +210,16 @@ static void test_threads_change_nothing(void **state)
     struct generate_options options = {.ports = 16, .join = GENERATE_MIDDLE};
     struct fixture fixture;
     struct routing *routing[2];
-    world_generate(&fixture, "joined", &options);
+    fixture_generate(&fixture, "joined", &options);
     for (uint32_t i = 0; i < 2; i++) {
         parallel_threads_set(i + 1);
-        routing[i] = world_route(&fixture, "turn-addition");
+        routing[i] = fixture_route(&fixture, "turn-addition");
     }
     parallel_threads_set(0);
     assert_true(lft_difference(routing[0]->lft, routing[1]->lft) == 0);
     for (uint32_t i = 0; i < 2; i++)
         routing_destroy(routing[i]);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_paths(void **state)
@@ -228,15 +228,15 @@ static void test_paths(void **state)
     struct generate_options options = {.ports = 8, .join = GENERATE_MIDDLE};
     struct fixture fixture;
     struct load *load;
-    world_generate(&fixture, "joined", &options);
-    struct routing *routing = world_route(&fixture, "turn-addition");
+    fixture_generate(&fixture, "joined", &options);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
     assert_int_equal(load_create(&load, fixture.traffic), 0);
     assert_int_equal(paths_route(routing, load, NULL), 0);
     assert_true(load_throughput(load, 0) > 0.999);
     assert_true(load_throughput(load, 1) > 0.9);
     load_destroy(load);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -19,10 +19,10 @@
 static void lead(struct lft *lft, const struct fixture *fixture, const char *host_at,
                  const char *from, const char *to)
 {
-    uint32_t target = fixture->net->host_first[world_switch(fixture, host_at)];
-    uint32_t channel = world_channel(fixture, from, to);
-    lft_tree(lft, target)[world_switch(fixture, from)] = (uint8_t)net_slot_out(fixture->net,
-                                                                               channel);
+    uint32_t target = fixture->net->host_first[fixture_switch(fixture, host_at)];
+    uint32_t channel = fixture_channel(fixture, from, to);
+    lft_tree(lft, target)[fixture_switch(fixture, from)] = (uint8_t)net_slot_out(fixture->net,
+                                                                                 channel);
 }
 
 static struct lft *empty_table(const struct fixture *fixture)
@@ -56,7 +56,7 @@ static void test_circle_in_between(void **state)
 {
     (void)state;
     struct fixture fixture;
-    world_parse(&fixture, "a b\nb r\na r\nhosts a 1\nhosts b 1\nhosts r 1\n");
+    fixture_parse(&fixture, "a b\nb r\na r\nhosts a 1\nhosts b 1\nhosts r 1\n");
     struct lft *old = empty_table(&fixture), *new = empty_table(&fixture);
     lead(old, &fixture, "r", "a", "b");
     lead(old, &fixture, "r", "b", "r");
@@ -75,7 +75,7 @@ static void test_circle_in_between(void **state)
     assert_true(transition_safe(&report));
     lft_destroy(old);
     lft_destroy(new);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A ring of four: the old table turns right at two switches, the new one at the other two. */
@@ -103,7 +103,7 @@ static void test_ring_deadlock_in_between(void **state)
     (void)state;
     struct fixture fixture;
     struct lft *old, *new;
-    world_parse(&fixture, ring_text);
+    fixture_parse(&fixture, ring_text);
     ring_tables(&fixture, &old, &new);
     struct transition_report report = transition(&fixture, old, old);
     assert_true(transition_safe(&report));
@@ -132,7 +132,7 @@ static void test_ring_deadlock_in_between(void **state)
     stages_free(&stages);
     lft_destroy(old);
     lft_destroy(new);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* Brute force. */
@@ -251,7 +251,7 @@ static void fabric_make(struct fixture *fixture)
         if (i == 0 || any(4) > 0)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "hosts s%u 1\n", i);
     }
-    world_parse(fixture, text);
+    fixture_parse(fixture, text);
 }
 
 /* A random tree to a target: switches join in random order wherever a neighbour has joined. */
@@ -333,7 +333,7 @@ static void test_agrees_with_brute_force(void **state)
         lft_destroy(old);
         lft_destroy(new);
         free(brute);
-        world_close(&fixture);
+        fixture_close(&fixture);
     }
     /* all kinds were among them */
     assert_true(tally.safe > 20 && tally.circles > 20 && tally.deadlocks > 20);

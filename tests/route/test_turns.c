@@ -42,10 +42,11 @@ static void test_worked_example(void **state)
     struct turn_pair pairs[COUNT_OF(order)];
     bool accepted[COUNT_OF(order)];
     struct turns *turns;
-    world_parse(&fixture, figure_16);
+    fixture_parse(&fixture, figure_16);
     for (size_t i = 0; i < COUNT_OF(order); i++) {
         char a[2] = {order[i][0], 0}, b[2] = {order[i][1], 0}, c[2] = {order[i][2], 0};
-        pairs[i] = (struct turn_pair){world_channel(&fixture, a, b), world_channel(&fixture, b, c)};
+        pairs[i] = (struct turn_pair){fixture_channel(&fixture, a, b),
+                                      fixture_channel(&fixture, b, c)};
     }
     assert_int_equal(turns_create(&turns, fixture.net), 0);
     add_in_order(turns, pairs, COUNT_OF(order), accepted);
@@ -54,7 +55,7 @@ static void test_worked_example(void **state)
             fail_msg("turn %s was %s", order[i], accepted[i] ? "allowed" : "prohibited");
     }
     turns_destroy(turns);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 /* Two triangles joined by one cable. With all turns of both triangles that touch the joint allowed,
@@ -69,19 +70,19 @@ static void test_dumbbell_both_directions(void **state)
     struct fixture fixture;
     struct turns *turns;
     bool accepted[8];
-    world_parse(&fixture, dumbbell);
+    fixture_parse(&fixture, dumbbell);
     const struct turn_pair pairs[] = {
         /* each triangle: two turns around it, so that what leaves y comes back to y */
-        {world_channel(&fixture, "x", "a"), world_channel(&fixture, "a", "b")},
-        {world_channel(&fixture, "a", "b"), world_channel(&fixture, "b", "x")},
-        {world_channel(&fixture, "y", "c"), world_channel(&fixture, "c", "d")},
-        {world_channel(&fixture, "c", "d"), world_channel(&fixture, "d", "y")},
+        {fixture_channel(&fixture, "x", "a"), fixture_channel(&fixture, "a", "b")},
+        {fixture_channel(&fixture, "a", "b"), fixture_channel(&fixture, "b", "x")},
+        {fixture_channel(&fixture, "y", "c"), fixture_channel(&fixture, "c", "d")},
+        {fixture_channel(&fixture, "c", "d"), fixture_channel(&fixture, "d", "y")},
         /* in and out of the left one */
-        {world_channel(&fixture, "y", "x"), world_channel(&fixture, "x", "a")},
-        {world_channel(&fixture, "b", "x"), world_channel(&fixture, "x", "y")},
+        {fixture_channel(&fixture, "y", "x"), fixture_channel(&fixture, "x", "a")},
+        {fixture_channel(&fixture, "b", "x"), fixture_channel(&fixture, "x", "y")},
         /* in and out of the right one: the second closes the big loop */
-        {world_channel(&fixture, "x", "y"), world_channel(&fixture, "y", "c")},
-        {world_channel(&fixture, "d", "y"), world_channel(&fixture, "y", "x")},
+        {fixture_channel(&fixture, "x", "y"), fixture_channel(&fixture, "y", "c")},
+        {fixture_channel(&fixture, "d", "y"), fixture_channel(&fixture, "y", "x")},
     };
     assert_int_equal(turns_create(&turns, fixture.net), 0);
     add_in_order(turns, pairs, COUNT_OF(pairs), accepted);
@@ -92,20 +93,20 @@ static void test_dumbbell_both_directions(void **state)
     uint32_t order[64];
     assert_int_equal(reach_order(turns, order), 0); /* what was accepted has no loop */
     turns_destroy(turns);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static void test_dumbbell_connected(void **state)
 {
     (void)state;
     struct fixture fixture;
-    world_parse(&fixture, dumbbell);
-    struct routing *routing = world_route(&fixture, "turn-addition");
-    struct check_report report = world_check(routing);
+    fixture_parse(&fixture, dumbbell);
+    struct routing *routing = fixture_route(&fixture, "turn-addition");
+    struct check_report report = fixture_check(routing);
     assert_true(check_passed(&report));
     assert_true(report.loop_free_strict);
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 static double joining_prohibited(uint32_t ports)
@@ -114,7 +115,7 @@ static double joining_prohibited(uint32_t ports)
     struct routing_options turns_only = {.no_tables = true};
     struct fixture fixture;
     struct routing *routing;
-    world_generate(&fixture, "joined", &options);
+    fixture_generate(&fixture, "joined", &options);
     assert_int_equal(
         routing_create(&routing, fixture.traffic, algorithm_find("turn-addition"), &turns_only), 0);
     uint32_t prohibited = 0;
@@ -125,7 +126,7 @@ static double joining_prohibited(uint32_t ports)
             prohibited += ports - turns_in_count(routing->turns, c);
     }
     routing_destroy(routing);
-    world_close(&fixture);
+    fixture_close(&fixture);
     return prohibited;
 }
 
@@ -145,19 +146,19 @@ static void test_unreached(void **state)
     struct turns *turns;
     struct reach *reach;
     uint32_t from = 9, to = 9;
-    world_parse(&fixture, "a b\nb c\nhosts a 1\nhosts b 1\nhosts c 1\n");
+    fixture_parse(&fixture, "a b\nb c\nhosts a 1\nhosts b 1\nhosts c 1\n");
     assert_int_equal(turns_create(&turns, fixture.net), 0);
     assert_int_equal(reach_create(&reach, turns), 0);
     assert_false(reach_complete(reach, &from, &to));
-    assert_int_equal(from, world_switch(&fixture, "a"));
-    assert_int_equal(to, world_switch(&fixture, "c"));
+    assert_int_equal(from, fixture_switch(&fixture, "a"));
+    assert_int_equal(to, fixture_switch(&fixture, "c"));
     reach_destroy(reach);
-    turns_allow(turns, world_channel(&fixture, "a", "b"), world_channel(&fixture, "b", "c"));
+    turns_allow(turns, fixture_channel(&fixture, "a", "b"), fixture_channel(&fixture, "b", "c"));
     assert_int_equal(reach_create(&reach, turns), 0);
     assert_true(reach_complete(reach, &from, &to));
     reach_destroy(reach);
     turns_destroy(turns);
-    world_close(&fixture);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #define BASE_DESCRIPTOR_H
 
 #include <stddef.h>
+#include <unistd.h>
 
 #define DESCRIPTORS_MAX 2
 
@@ -22,5 +23,13 @@ struct descriptor_message {
  * and -EBADMSG for a message of another shape, of which nothing is kept. */
 int descriptor_send(int socket, const struct descriptor_message *message, int flags);
 int descriptor_receive(int socket, struct descriptor_message *message, int flags);
+
+/* If it is open; it is -1 then. */
+static inline void descriptor_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 #endif

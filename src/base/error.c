@@ -25,6 +25,16 @@ int error_set(int code, int rank, const char *format, ...)
     return code;
 }
 
+int error_no_memory(const char *format, ...)
+{
+    char what[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %s", what);
+}
+
 void error_save(struct error_state *state)
 {
     *state = last;

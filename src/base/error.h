@@ -15,6 +15,10 @@
  * returns code, so that `return error_set(...)` reads well. */
 int error_set(int code, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same for what there is no memory for: RH_ENOSPACE, "no memory for " and what the format
+ * says. */
+int error_no_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The calling thread's last failure, as a whole: for those that let others run in their thread. */
 struct error_state {
     char text[512];

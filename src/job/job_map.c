@@ -74,6 +74,11 @@ int job_map_node_of(const struct job_map *map, int seat)
     return coordinator < 0 || seat <= coordinator ? seat - 1 : seat;
 }
 
+bool job_map_is_here(const struct job_map *map, int rank)
+{
+    return !map || job_map_seat_of(map, map->node_of[rank]) == map->seat;
+}
+
 const char *job_map_host_name(const struct job_map *map, int seat)
 {
     int node = job_map_node_of(map, seat);

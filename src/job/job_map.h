@@ -44,6 +44,9 @@ int job_map_seat_count(const struct job_map *map);
 int job_map_seat_of(const struct job_map *map, int node);
 int job_map_node_of(const struct job_map *map, int seat); /* -1: no rank runs there */
 
+/* Whether the rank runs where we do; without a map all do. */
+bool job_map_is_here(const struct job_map *map, int rank);
+
 /* What people call the host of a seat. */
 const char *job_map_host_name(const struct job_map *map, int seat);
 

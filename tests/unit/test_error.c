@@ -39,6 +39,14 @@ static void test_set(void **state)
     assert_int_equal(rh_error_rank(), 0);
 }
 
+static void test_no_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(error_no_memory("%d things", 5), RH_ENOSPACE);
+    assert_string_equal(rh_error_text(), "no memory for 5 things");
+    assert_int_equal(rh_error_rank(), -1);
+}
+
 static void test_long_text_is_cut(void **state)
 {
     (void)state;
@@ -82,7 +90,7 @@ static void test_names_of_other_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_set), cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_thread_local),
         cmocka_unit_test(test_long_text_is_cut),
         cmocka_unit_test(test_names),

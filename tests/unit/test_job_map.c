@@ -10,6 +10,7 @@
 #include "job/mesh/mesh.h"
 #include "unit.h"
 
+#include <limits.h>
 #include <rhinet/error.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,22 +137,31 @@ static void test_ports(void **state)
 static const char *words[] = {"program", "an argument", "", "x=y;z\n", NULL};
 static const char *variables[] = {"A=b", "RHINET_SPIN=1us", "EMPTY=", NULL};
 
-static void make_orders(struct orders *orders)
+struct sent {
+    struct launch_options launch;
+    struct job_map map;
+    struct address_list coordinator;
+    struct launch_hosts hosts;
+};
+
+static void make_orders(struct sent *sent)
 {
-    *orders = (struct orders){.survive = true,
-                              .bind = LAUNCH_BIND_NONE,
-                              .nic = "shm",
-                              .folder = "/some where",
-                              .argv = (char **)words,
-                              .variables = (char **)variables};
-    assert_int_equal(job_map_open(&orders->map, 5, 3), 0);
-    orders->map.coordinator_node = 1;
-    assert_int_equal(job_identity_make(&orders->map.job_id, orders->map.secret), 0);
+    *sent = (struct sent){.launch = {.survive = true,
+                                     .bind = LAUNCH_BIND_NONE,
+                                     .nic = "shm",
+                                     .argv = (char **)words,
+                                     .hosts = &sent->hosts,
+                                     .map = &sent->map,
+                                     .coordinator = &sent->coordinator},
+                          .hosts = {.variables = (char **)variables}};
+    assert_int_equal(job_map_open(&sent->map, 5, 3), 0);
+    sent->map.coordinator_node = 1;
+    assert_int_equal(job_identity_make(&sent->map.job_id, sent->map.secret), 0);
     for (int rank = 0; rank < 5; rank++)
-        orders->map.node_of[rank] = rank % 3;
+        sent->map.node_of[rank] = rank % 3;
     for (int node = 0; node < 3; node++)
-        snprintf(orders->map.host[node], sizeof(orders->map.host[0]), "host-%d", node);
-    assert_true(address_list_parse(&orders->coordinator, "4711 10.0.0.1 fd00::7"));
+        snprintf(sent->map.host[node], sizeof(sent->map.host[0]), "host-%d", node);
+    assert_true(address_list_parse(&sent->coordinator, "4711 10.0.0.1 fd00::7"));
 }
 
 static int read_bytes(struct orders *orders, const char *bytes, size_t length)
@@ -168,8 +178,9 @@ static int read_bytes(struct orders *orders, const char *bytes, size_t length)
     return result;
 }
 
-static void check_same(const struct orders *got, const struct orders *sent)
+static void check_same(const struct orders *got, const struct sent *sent)
 {
+    char folder[PATH_MAX];
     const struct job_map *a = &got->map, *b = &sent->map;
     assert_int_equal(a->seat, 2);
     assert_int_equal(a->coordinator_node, b->coordinator_node);
@@ -178,25 +189,29 @@ static void check_same(const struct orders *got, const struct orders *sent)
     assert_memory_equal(a->node_of, b->node_of, 5 * sizeof(int));
     for (int node = 0; node < 3; node++)
         assert_string_equal(a->host[node], b->host[node]);
-    assert_true(got->survive);
-    assert_false(got->label);
-    assert_int_equal(got->bind, LAUNCH_BIND_NONE);
-    assert_string_equal(got->folder, sent->folder);
+    assert_int_equal(got->launch.size, 5);
+    assert_true(got->launch.survive);
+    assert_false(got->launch.label);
+    assert_int_equal(got->launch.bind, LAUNCH_BIND_NONE);
+    assert_string_equal(got->launch.nic, "shm");
+    assert_ptr_equal(got->launch.map, a);
+    assert_ptr_equal(got->launch.coordinator, &got->coordinator);
+    assert_string_equal(got->folder, getcwd(folder, sizeof(folder)));
     assert_int_equal(got->coordinator.port, 4711);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) - 1; i++)
-        assert_string_equal(got->argv[i], words[i]);
-    assert_null(got->argv[4]);
+        assert_string_equal(got->launch.argv[i], words[i]);
+    assert_null(got->launch.argv[4]);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(got->variables[i], variables[i]);
     assert_null(got->variables[3]);
 }
 
 /* Orders as they are sent, with something that follows them. */
-static char *make_bytes(struct orders *sent, size_t *length)
+static char *make_bytes(struct sent *sent, size_t *length)
 {
     char *bytes;
     make_orders(sent);
-    assert_int_equal(orders_write(sent, 2, &bytes, length), 0);
+    assert_int_equal(orders_write(&sent->launch, 2, &bytes, length), 0);
     bytes = realloc(bytes, *length + 4);
     assert_non_null(bytes);
     memcpy(bytes + *length, "rest", 4);
@@ -206,7 +221,8 @@ static char *make_bytes(struct orders *sent, size_t *length)
 static void test_orders(void **state)
 {
     (void)state;
-    struct orders sent, got;
+    struct sent sent;
+    struct orders got;
     size_t length;
     char *bytes = make_bytes(&sent, &length);
     assert_int_equal(read_bytes(&got, bytes, length + 4), 0);
@@ -220,7 +236,8 @@ static void test_orders(void **state)
 static void test_broken_orders(void **state)
 {
     (void)state;
-    struct orders sent, got;
+    struct sent sent;
+    struct orders got;
     size_t length;
     char *bytes = make_bytes(&sent, &length);
     for (size_t cut = 0; cut < length; cut++)

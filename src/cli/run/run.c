@@ -19,7 +19,7 @@
 
 #define BIND_UNSAID (-1)
 
-static struct launch_options launch = {.timeout_ns = LAUNCH_TIMEOUT_NONE};
+static struct launch_options launch = {.name = "rhinet run", .timeout_ns = LAUNCH_TIMEOUT_NONE};
 static struct run_hosts hosts;
 static int bind = BIND_UNSAID, map;
 

@@ -54,7 +54,8 @@ static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
         fprintf(stderr, "rhinet bench: %s\n", program ? rh_error_text() : "where is /proc?");
         return LAUNCH_STATUS_FAILED;
     }
-    struct launch_options options = {.size = rank_count,
+    struct launch_options options = {.name = "rhinet run",
+                                     .size = rank_count,
                                      .nic = setting_text(&settings, SETTING_NIC),
                                      .timeout_ns = LAUNCH_TIMEOUT_NONE,
                                      .bind = LAUNCH_BIND_NONE, /* they choose themselves */

@@ -5,6 +5,7 @@
 #include "job/launch/launch.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "job/job_map.h"
 #include "job/launch/parts.h"
 
@@ -13,7 +14,6 @@
 #include <limits.h>
 #include <rhinet/error.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -46,113 +46,66 @@ static void raise_descriptor_limit(struct rlimit *before)
     setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* A copy of the environment with a free first slot, and one at *end. */
-static char **copy_environment(char *const *environment, size_t *end)
-{
-    size_t count = 0;
-    while (environment[count])
-        count++;
-    char **copy = calloc(count + 3, sizeof(copy[0]));
-    *end = count + 1;
-    if (copy)
-        memcpy(copy + 1, environment, (count + 1) * sizeof(copy[0]));
-    return copy;
-}
-
-/* What a person would call the job: the command line, cut where there is no room. */
-static void join_words(char *text, size_t text_size, char *const *words)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; words[i] && used + 1 < text_size; i++)
-        used += (size_t)snprintf(text + used, text_size - used, i ? " %s" : "%s", words[i]);
-}
-
 static int create_manager(struct launcher *launcher)
 {
     const struct launch_options *options = launcher->options;
-    char command[sizeof(((struct roster *)0)->command)];
-    join_words(command, sizeof(command), options->argv);
+    char command[sizeof(((struct roster *)0)->command)] = "";
     struct manager_options manager_options = {
         .size = options->size,
         .nic = options->nic,
         .command = command,
         .survive = options->survive,
-        .map = launcher->map,
-        .coordinator = launcher->coordinator,
+        .map = options->map,
+        .coordinator = options->coordinator,
         .settings = options->settings,
     };
+    /* What a person would call the job: the command line, cut where there is no room. */
+    size_t used = 0;
+    for (int i = 0; options->argv[i] && used + 1 < sizeof(command); i++)
+        used += (size_t)snprintf(command + used, sizeof(command) - used, i ? " %s" : "%s",
+                                 options->argv[i]);
     int result = manager_create(&launcher->manager, &manager_options);
     if (result)
         launch_say(launcher, "%s", rh_error_text());
     return result;
 }
 
-static bool is_ours(const struct launcher *launcher, int rank)
+/* What is as long as there are ranks, other hosts, variables. */
+static int make_lists(struct launcher *launcher)
 {
-    const struct job_map *map = launcher->map;
-    return !map || job_map_seat_of(map, map->node_of[rank]) == map->seat;
-}
-
-static void count_processes(struct launcher *launcher)
-{
-    for (int rank = 0; rank < launcher->options->size; rank++)
-        launcher->local_count += is_ours(launcher, rank);
-    if (launcher->map && !launch_is_node(launcher))
-        launcher->shell_count = launcher->map->node_count - (launcher->map->coordinator_node >= 0);
-}
-
-static int allocate_lists(struct launcher *launcher)
-{
-    count_processes(launcher);
-    int process_count = launcher->local_count + launcher->shell_count;
-    int fd_max = FD_FIXED_COUNT + 1 + launcher->shell_count + launch_output_poll_max(process_count);
-    launcher->fds = calloc((size_t)fd_max, sizeof(launcher->fds[0]));
-    launcher->ranks = calloc((size_t)launcher->local_count + 1, sizeof(launcher->ranks[0]));
-    launcher->shells = calloc((size_t)launcher->shell_count + 1, sizeof(launcher->shells[0]));
-    if (!launcher->fds || !launcher->ranks || !launcher->shells)
+    const struct launch_options *options = launcher->options;
+    const struct job_map *map = options->map;
+    struct arena *memory = &launcher->memory;
+    size_t variables = 0;
+    while (options->environ[variables])
+        variables++;
+    if (map && !launch_is_node(launcher))
+        launcher->shell_count = map->node_count - (map->coordinator_node >= 0);
+    int process_max = options->size + launcher->shell_count;
+    ARENA_TAKE(memory, launcher->ranks, options->size);
+    ARENA_TAKE(memory, launcher->shells, launcher->shell_count);
+    ARENA_TAKE(memory, launcher->plan.environment, variables + 3);
+    ARENA_TAKE(memory, launcher->fds,
+               FD_FIXED_COUNT + 1 + launcher->shell_count + launch_output_poll_max(process_max));
+    if (memory->is_short)
         return -ENOMEM;
     for (int i = 0; i < launcher->shell_count; i++)
         launcher->shells[i] = (struct launch_shell){.fd = -1, .is_ended = true, .node = -1};
-    int which = 0;
-    for (int rank = 0; rank < launcher->options->size; rank++) {
-        if (is_ours(launcher, rank))
-            launcher->ranks[which++].rank = rank;
+    for (int rank = 0; rank < options->size; rank++) {
+        if (job_map_is_here(map, rank))
+            launcher->ranks[launcher->local_count++].rank = rank;
     }
+    /* The first slot and the last stay free: see spawn.c. */
+    memcpy(launcher->plan.environment + 1, options->environ, variables * sizeof(char *));
+    launcher->plan.environment_end = variables + 1;
     return 0;
 }
 
-/* What needs memory or descriptors; says what failed. */
-static int allocate(struct launcher *launcher)
-{
-    const struct launch_options *options = launcher->options;
-    int result = allocate_lists(launcher);
-    launcher->plan.environment = copy_environment(options->environ,
-                                                  &launcher->plan.environment_end);
-    if (result == 0 && !launcher->plan.environment)
-        result = -ENOMEM;
-    if (result == 0)
-        result = launch_signals_open(&launcher->signals);
-    if (result == 0)
-        result = launch_cores_find(&launcher->cores, options->bind,
-                                   launcher->local_count + launch_server_is_wanted(options));
-    if (result == 0 && options->label)
-        result = launch_output_create(&launcher->output,
-                                      launcher->local_count + launcher->shell_count);
-    if (result)
-        launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
-                   launch_advice(result));
-    return result ? result : create_manager(launcher);
-}
-
-static int set_up(struct launcher *launcher, const struct launch_options *options,
-                  const struct launch_role *role)
+static int set_up(struct launcher *launcher, const struct launch_options *options)
 {
     *launcher = (struct launcher){
-        .name = role->name,
         .options = options,
-        .map = role->map,
-        .coordinator = role->coordinator,
+        .map = options->map,
         .signals.fd = -1,
         .guard.fd = -1,
         .input.fd = -1,
@@ -167,7 +120,19 @@ static int set_up(struct launcher *launcher, const struct launch_options *option
     }
     raise_descriptor_limit(&launcher->plan.descriptors);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return allocate(launcher);
+    int result = make_lists(launcher);
+    if (result == 0)
+        result = launch_signals_open(&launcher->signals);
+    if (result == 0)
+        result = launch_cores_find(&launcher->cores, options->bind,
+                                   launcher->local_count + launch_server_is_wanted(options));
+    if (result == 0 && options->label)
+        result = launch_output_create(&launcher->output,
+                                      launcher->local_count + launcher->shell_count);
+    if (result)
+        launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
+                   launch_advice(result));
+    return result ? result : create_manager(launcher);
 }
 
 static void tear_down(struct launcher *launcher)
@@ -180,12 +145,8 @@ static void tear_down(struct launcher *launcher)
     launch_output_destroy(launcher->output);
     launch_cores_free(&launcher->cores);
     launch_signals_close(&launcher->signals);
-    free(launcher->plan.environment);
-    free(launcher->ranks);
-    free(launcher->shells);
-    free(launcher->fds);
-    if (launcher->plan.null_fd >= 0)
-        close(launcher->plan.null_fd);
+    arena_free(&launcher->memory);
+    descriptor_close(&launcher->plan.null_fd);
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */
@@ -325,59 +286,38 @@ static void run_until_over(struct launcher *launcher)
     }
 }
 
-/* With several hosts, the ranks are started when all are there. */
-static void begin(struct launcher *launcher)
+/* The launcher of another host tells the first one, which must have been reached for that. */
+static bool refuses_at_once(const struct job_map *map)
 {
-    launch_guard_start(&launcher->guard, launcher->local_count + launcher->shell_count);
-    if (launcher->map) {
-        launch_shells_start(launcher);
-        return;
-    }
-    launcher->has_begun = true;
-    if (launch_server_start(launcher) < 0)
-        launch_ranks_end(launcher, SIGKILL, LAUNCH_STATUS_FAILED);
-    else
-        launch_ranks_start(launcher);
-}
-
-int launch_run_as(const struct launch_options *options, const struct launch_role *role)
-{
-    struct launcher launcher;
-    char path[PATH_MAX] = "";
-    int result = launch_path_find(options->argv[0], path, sizeof(path));
-    /* The launcher of another host tells the first one, which must have been reached for that. */
-    if (result && (!role->map || role->map->seat == 0) &&
-        (!role->map || role->map->coordinator_node >= 0))
-        return launch_path_refuse(role->name, options->argv[0], result);
-    if (set_up(&launcher, options, role) == 0) {
-        launcher.plan.path = result ? options->argv[0] : path;
-        launcher.plan.path_error = result;
-        begin(&launcher);
-        run_until_over(&launcher);
-    } else {
-        launcher.status = LAUNCH_STATUS_FAILED;
-    }
-    tear_down(&launcher);
-    return launcher.status;
+    return !map || (map->seat == 0 && map->coordinator_node >= 0);
 }
 
 int launch_run(const struct launch_options *options)
 {
     struct launch_options own = *options;
-    struct launch_role role = {.name = "rhinet run"};
     struct job_map map = {0};
-    bool is_needed = false;
-    if (options->hosts) {
-        int status = launch_place(options, &map, &is_needed);
-        if (status)
-            return status;
-        own.size = map.size;
+    struct launcher launcher;
+    char path[PATH_MAX] = "";
+    int status = own.hosts ? launch_place(&own, &map) : 0;
+    int error = status ? 0 : launch_path_find(own.argv[0], path, sizeof(path));
+    if (error && refuses_at_once(own.map))
+        status = launch_path_refuse(own.name, own.argv[0], error);
+    if (status == 0) {
+        if (set_up(&launcher, &own) == 0) {
+            launcher.plan.path = error ? own.argv[0] : path;
+            launcher.plan.path_error = error;
+            launch_guard_start(&launcher.guard, launcher.local_count + launcher.shell_count);
+            if (own.map)
+                launch_shells_start(&launcher); /* the ranks are started when all hosts are there */
+            else
+                launch_ranks_start(&launcher);
+            run_until_over(&launcher);
+        } else {
+            launcher.status = LAUNCH_STATUS_FAILED;
+        }
+        tear_down(&launcher);
+        status = launcher.status;
     }
-    if (is_needed) {
-        role.map = &map;
-        own.nic = nic_choice(options->settings, (uint32_t)map.node_count);
-    }
-    int status = launch_run_as(&own, &role);
     job_map_close(&map);
     return status;
 }

@@ -24,6 +24,8 @@ enum launch_status {
     LAUNCH_STATUS_SIGNAL = 128 /* plus the signal */
 };
 
+struct address_list;
+struct job_map;
 struct settings;
 
 /* A host and how many ranks it takes; 0: the user has not said. */
@@ -68,6 +70,7 @@ struct launch_server {
 };
 
 struct launch_options {
+    const char *name;   /* for messages: "rhinet run" */
     int size;           /* number of ranks; 0 with hosts: as many as these take */
     const char *nic;    /* for the roster; the ranks read RHINET_NIC */
     int64_t timeout_ns; /* the job is ended after that, or LAUNCH_TIMEOUT_NONE */
@@ -79,6 +82,9 @@ struct launch_options {
     const struct launch_hosts *hosts; /* NULL: this machine only */
     const struct settings *settings;
     const struct launch_server *server; /* NULL: no NIC of this job can need one */
+    /* For the launcher of another host, as the first one orders it. */
+    const struct job_map *map;              /* else NULL */
+    const struct address_list *coordinator; /* the first one's task manager; NULL: it is ours */
 };
 
 /* Run a job to its end and return its exit status: 0, or that of the first rank that failed (128 +

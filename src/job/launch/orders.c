@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See orders.h. One line of text, "rhinet-orders VERSION MESH-VERSION LENGTH", which every version
+ * See orders.h: how orders are written and read, and being the launcher that takes them: `rhinet
+ * node`, which the first launcher starts through a remote shell.
+ *
+ * One line of text, "rhinet-orders VERSION MESH-VERSION LENGTH", which every version
  * understands, then that many bytes: "key=value" texts, each with its NUL.
  */
 #include "job/launch/orders.h"
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/text.h"
-#include "job/launch/launch.h"
 #include "job/mesh/mesh.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+extern char **environ;
 
 #define LENGTH_MAX (64u << 20)
 #define HEAD_MAX   120
@@ -53,36 +59,36 @@ static void add_map(FILE *out, const struct job_map *map, int seat)
         add(out, "at=%d", map->node_of[rank]);
 }
 
-static void add_rest(FILE *out, const struct orders *orders)
+static void add_rest(FILE *out, const struct launch_options *options)
 {
-    char coordinator[ADDRESSES_MAX * ADDRESS_TEXT + 16];
-    address_list_print(&orders->coordinator, coordinator, sizeof(coordinator));
-    add(out, "coordinator=%s", coordinator);
-    add(out, "survive=%d", orders->survive);
-    add(out, "label=%d", orders->label);
-    add(out, "bind=%d", orders->bind);
-    add(out, "nic=%s", orders->nic);
-    add(out, "folder=%s", orders->folder);
-    for (char **word = orders->argv; *word; word++)
+    char text[PATH_MAX];
+    address_list_print(options->coordinator, text, sizeof(text));
+    add(out, "coordinator=%s", text);
+    add(out, "survive=%d", options->survive);
+    add(out, "label=%d", options->label);
+    add(out, "bind=%d", options->bind);
+    add(out, "nic=%s", options->nic);
+    add(out, "folder=%s", getcwd(text, sizeof(text)) ? text : "/");
+    for (char *const *word = options->argv; *word; word++)
         add(out, "word=%s", *word);
-    for (char **variable = orders->variables; *variable; variable++)
+    for (char *const *variable = options->hosts->variables; *variable; variable++)
         add(out, "variable=%s", *variable);
 }
 
-int orders_write(const struct orders *orders, int seat, char **bytes, size_t *length)
+int orders_write(const struct launch_options *options, int seat, char **bytes, size_t *length)
 {
     char *body = NULL, *made = NULL;
     size_t body_length = 0;
     FILE *out = open_memstream(&body, &body_length);
-    if (!out)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the orders of a host");
-    add_map(out, &orders->map, seat);
-    add_rest(out, orders);
-    if (fclose(out) == 0)
+    if (out) {
+        add_map(out, options->map, seat);
+        add_rest(out, options);
+    }
+    if (out && fclose(out) == 0)
         made = malloc(HEAD_MAX + body_length);
     if (!made) {
         free(body);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the orders of a host");
+        return error_no_memory("the orders of a host");
     }
     int head = snprintf(made, HEAD_MAX, "rhinet-orders %s %u %zu\n", RHINET_VERSION, MESH_VERSION,
                         body_length);
@@ -183,15 +189,16 @@ static bool find_number(struct entries entries, const char *key, uint64_t most, 
     return true;
 }
 
-/* All values of a key, ended by NULL. */
-static char **find_all(struct entries entries, const char *key)
+/* All values of a key, ended by NULL; NULL if there is no memory. */
+static char **find_all(struct arena *memory, struct entries entries, const char *key)
 {
     struct entries again = entries;
     size_t count = 0;
     const char *entry;
     while ((entry = next_entry(&again)))
         count += value_of(entry, key) != NULL;
-    char **list = calloc(count + 1, sizeof(list[0]));
+    char **list;
+    ARENA_TAKE(memory, list, count + 1);
     count = 0;
     while (list && (entry = next_entry(&entries))) {
         if (value_of(entry, key))
@@ -249,42 +256,50 @@ static int read_map(struct job_map *map, struct entries entries)
 
 static int read_body(struct orders *orders, struct entries entries)
 {
+    struct launch_options *launch = &orders->launch;
     int survive, label, bind;
     int result = read_map(&orders->map, entries);
     if (result < 0)
         return result;
     const char *coordinator = find(entries, "coordinator");
     orders->folder = find(entries, "folder");
-    orders->nic = find(entries, "nic");
+    const char *nic = find(entries, "nic");
     if (!coordinator || !address_list_parse(&orders->coordinator, coordinator) || !orders->folder ||
-        !orders->nic || !find_number(entries, "survive", 1, &survive) ||
+        !nic || !find_number(entries, "survive", 1, &survive) ||
         !find_number(entries, "label", 1, &label) ||
         !find_number(entries, "bind", LAUNCH_BIND_COUNT - 1, &bind))
         return nonsense("what to do");
-    orders->survive = survive;
-    orders->label = label;
-    orders->bind = bind;
-    orders->argv = find_all(entries, "word");
-    orders->variables = find_all(entries, "variable");
-    if (!orders->argv || !orders->variables)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the orders");
-    return orders->argv[0] ? 0 : nonsense("no program");
+    *launch = (struct launch_options){
+        .size = orders->map.size,
+        .nic = nic,
+        .timeout_ns = LAUNCH_TIMEOUT_NONE,
+        .bind = (enum launch_bind)bind,
+        .label = label,
+        .survive = survive,
+        .argv = find_all(&orders->memory, entries, "word"),
+        .map = &orders->map,
+        .coordinator = &orders->coordinator,
+    };
+    orders->variables = find_all(&orders->memory, entries, "variable");
+    if (orders->memory.is_short)
+        return error_no_memory("the orders");
+    return launch->argv[0] ? 0 : nonsense("no program");
 }
 
 int orders_read(struct orders *orders, int fd)
 {
     size_t length = 0;
+    char *body;
     *orders = (struct orders){0};
     int result = read_head(fd, &length);
     if (result < 0)
         return result;
-    orders->body = malloc(length);
-    if (!orders->body)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the orders");
-    if (!read_all(fd, orders->body, length) || orders->body[length - 1] != '\0')
+    if (!ARENA_TAKE(&orders->memory, body, length))
+        result = error_no_memory("the orders");
+    else if (!read_all(fd, body, length) || body[length - 1] != '\0')
         result = nonsense("cut off");
     else
-        result = read_body(orders, (struct entries){orders->body, orders->body + length});
+        result = read_body(orders, (struct entries){body, body + length});
     if (result < 0)
         orders_free(orders);
     return result;
@@ -293,8 +308,41 @@ int orders_read(struct orders *orders, int fd)
 void orders_free(struct orders *orders)
 {
     job_map_close(&orders->map);
-    free(orders->argv);
-    free(orders->variables);
-    free(orders->body);
-    *orders = (struct orders){0};
+    arena_free(&orders->memory);
+}
+
+/* ---- Obeying -------------------------------------------------------------------------------- */
+
+int launch_node(void)
+{
+    struct orders orders;
+    struct settings settings;
+    char name[128] = "";
+    int status = LAUNCH_STATUS_FAILED;
+    unsetenv("RHINET_MANAGER_FD");
+    if (orders_read(&orders, STDIN_FILENO) < 0) {
+        gethostname(name, sizeof(name) - 1);
+        fprintf(stderr, "rhinet node (host %s): %s\n", name, rh_error_text());
+        return status;
+    }
+    snprintf(name, sizeof(name), "rhinet run (host %s)",
+             job_map_host_name(&orders.map, orders.map.seat));
+    int error = 0;
+    for (char **variable = orders.variables; *variable && error == 0; variable++)
+        error = putenv(*variable); /* lies in the orders, which outlive the ranks */
+    if (error != 0) {
+        fprintf(stderr, "%s: no memory for the variables of the ranks\n", name);
+    } else if (chdir(orders.folder) != 0) {
+        fprintf(stderr, "%s: cannot work in %s, where `rhinet run` was called: %s\n", name,
+                orders.folder, strerror(errno));
+    } else if (settings_load(&settings, environ) < 0) {
+        fprintf(stderr, "%s: %s\n", name, rh_error_text());
+    } else {
+        orders.launch.name = name;
+        orders.launch.environ = environ;
+        orders.launch.settings = &settings;
+        status = launch_run(&orders.launch);
+    }
+    orders_free(&orders);
+    return status;
 }

@@ -7,23 +7,24 @@
 #ifndef JOB_LAUNCH_ORDERS_H
 #define JOB_LAUNCH_ORDERS_H
 
+#include "base/arena.h"
 #include "job/address.h"
 #include "job/job_map.h"
+#include "job/launch/launch.h"
 
 struct orders {
-    struct job_map map;
-    struct address_list coordinator; /* where the first task manager listens */
-    bool survive, label;
-    int bind; /* enum launch_bind */
-    const char *nic;
-    const char *folder; /* to run in */
-    char **argv;        /* ends with NULL */
-    char **variables;   /* NAME=VALUE, to be added to the environment; ends with NULL */
-    char *body;         /* ours: the texts lie in there */
+    struct launch_options
+        launch;         /* but for name, environment and settings, which are that host's */
+    struct job_map map; /* its map */
+    struct address_list coordinator;
+    const char *folder;  /* to run in */
+    char **variables;    /* NAME=VALUE, to be added to the environment; ends with NULL */
+    struct arena memory; /* the texts lie in there */
 };
 
-/* As bytes for one host, that of the seat; *bytes is the caller's to free(). 0 or RH_ENOSPACE. */
-int orders_write(const struct orders *orders, int seat, char **bytes, size_t *length);
+/* As bytes for one host, that of the seat, to be run in this folder; *bytes is the caller's to
+ * free(). 0 or RH_ENOSPACE. */
+int orders_write(const struct launch_options *options, int seat, char **bytes, size_t *length);
 
 /* Read from fd exactly what the orders are. Errors: RH_EREFUSED (another version, no orders),
  * RH_ECORRUPT, RH_ENOSPACE. */

@@ -5,8 +5,7 @@
  *   launch.c     set-up, the event loop, tear-down
  *   say.c        what it says
  *   ranks.c      starting ranks, noticing how they end, ending them
- *   spawn.c      one process: from clone to exec
- *   path.c       which file a program's name means
+ *   spawn.c      one process: which file its name means, from clone to exec
  *   bind.c       which core a rank gets
  *   signals.c    signals as a descriptor
  *   output.c     labelled output
@@ -15,13 +14,13 @@
  *   sweep.c      what the ranks left running
  *   server.c     the server that a NIC may need
  *   place.c      which rank runs on which host
- *   shells.c     the remote shells that start launchers on other hosts
- *   hosts.c      what the other hosts tell, and what that means
- *   node.c       being the launcher of such a host
+ *   hosts.c      the other hosts: the remote shells that start launchers there, what they tell
+ *   orders.c     what such a launcher is told, and being one
  */
 #ifndef JOB_LAUNCH_PARTS_H
 #define JOB_LAUNCH_PARTS_H
 
+#include "base/arena.h"
 #include "job/job_map.h"
 #include "job/launch/launch.h"
 #include "job/launch/orders.h"
@@ -32,15 +31,6 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>
-
-/* ---- path.c ---------------------------------------------------------------------------------- */
-
-/* Find the file that `program` means, as a shell would, into path. 0, or a negative errno. */
-int launch_path_find(const char *program, char *path, size_t path_size);
-
-/* Say that the program cannot be executed, and return the exit status that this means. `who` says
- * it: "rhinet run". */
-int launch_path_refuse(const char *who, const char *program, int error);
 
 /* ---- bind.c ---------------------------------------------------------------------------------- */
 
@@ -89,6 +79,13 @@ void launch_signals_close(struct launch_signals *signals);
 int launch_signals_next(struct launch_signals *signals, int *pid);
 
 /* ---- spawn.c --------------------------------------------------------------------------------- */
+
+/* Find the file that `program` means, as a shell would, into path. 0, or a negative errno. */
+int launch_path_find(const char *program, char *path, size_t path_size);
+
+/* Say that the program cannot be executed, and return the exit status that this means. `who` says
+ * it: "rhinet run". */
+int launch_path_refuse(const char *who, const char *program, int error);
 
 /* What all ranks have in common. */
 struct launch_plan {
@@ -173,9 +170,10 @@ void launch_sweep(void);
 
 /* ---- place.c --------------------------------------------------------------------------------- */
 
-/* Which rank runs where. *is_needed is false if all run here, and the map is not filled. On
- * failure it has been said; returns an exit status. */
-int launch_place(const struct launch_options *options, struct job_map *map, bool *is_needed);
+/* Which rank runs where: fills the map, which is the caller's to close, and the options' size. They
+ * get the map, and a NIC that reaches all, unless all ranks run here. 0, or an exit status after it
+ * has said what is wrong. */
+int launch_place(struct launch_options *options, struct job_map *map);
 
 /* ---- server.c -------------------------------------------------------------------------------- */
 
@@ -189,13 +187,12 @@ struct launcher;
 bool launch_server_is_wanted(const struct launch_options *options);
 /* Starts it if it is wanted. 0, or a negative errno that has been said. */
 int launch_server_start(struct launcher *launcher);
-/* The socket that a rank is to inherit, 0 if there is none; then: it has it. */
-int launch_server_end_of(const struct launcher *launcher, int rank);
+/* The rank has inherited its socket. */
 void launch_server_given(struct launcher *launcher, int rank);
 /* All ranks have ended: waits for its end. */
 void launch_server_stop(struct launcher *launcher);
 
-/* ---- shells.c -------------------------------------------------------------------------------- */
+/* ---- hosts.c --------------------------------------------------------------------------------- */
 
 /* The remote shell that starts a launcher on a host, and what it still has to be told. */
 struct launch_shell {
@@ -219,11 +216,8 @@ void launch_shells_notice(struct launcher *launcher);
 
 /* Nothing more is to be expected of them. */
 bool launch_shells_are_over(const struct launcher *launcher);
-struct launch_shell *launch_shell_of(struct launcher *launcher, int node);
 bool launch_is_shell(const struct launcher *launcher, int pid);
 void launch_shells_free(struct launcher *launcher);
-
-/* ---- hosts.c --------------------------------------------------------------------------------- */
 
 /* Act on what the other hosts have told our task manager. */
 void launch_hosts_serve(struct launcher *launcher);
@@ -237,10 +231,9 @@ struct launch_rank {
 };
 
 struct launcher {
-    const char *name; /* for messages: "rhinet run" */
     const struct launch_options *options;
-    const struct job_map *map;              /* NULL: one host */
-    const struct address_list *coordinator; /* of the first launcher; NULL: that is us */
+    const struct job_map *map; /* NULL: one host */
+    struct arena memory;       /* for the arrays */
     struct launch_shell *shells;
     int shell_count;
     int local_count; /* ranks of ours */
@@ -266,14 +259,6 @@ struct launcher {
     int64_t hosts_end_ns;  /* when ending: other hosts are not waited for any more */
 };
 
-/* The launcher's work, for a job of one host, as the first of several, or as another of them. */
-struct launch_role {
-    const char *name;
-    const struct job_map *map;
-    const struct address_list *coordinator;
-};
-int launch_run_as(const struct launch_options *options, const struct launch_role *role);
-
 /* True for the launcher of another host than the first: that one speaks and decides. */
 static inline bool launch_is_node(const struct launcher *launcher)
 {
@@ -287,7 +272,8 @@ struct launch_failure {
 };
 void launch_rank_failed(struct launcher *launcher, const struct launch_failure *failure);
 
-/* Start all ranks. On failure it has been said, launcher->status is set and the job is ending. */
+/* Start all ranks of this host. On failure it has been said, launcher->status is set and the job is
+ * ending. */
 void launch_ranks_start(struct launcher *launcher);
 
 /* Look which ranks have ended since, tell the manager and decide what that means for the job. */

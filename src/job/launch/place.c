@@ -59,17 +59,6 @@ static void deal(struct job_map *map, bool cyclic, int *share)
     }
 }
 
-static void name_hosts(struct job_map *map, const struct launch_hosts *hosts)
-{
-    for (int node = 0; node < map->node_count; node++) {
-        char *name = map->host[node];
-        snprintf(name, sizeof(map->host[0]), "%s", hosts->host[node].name);
-        if (map->coordinator_node < 0 && launch_is_this_host(name))
-            map->coordinator_node = node;
-    }
-    gethostname(map->coordinator_host, sizeof(map->coordinator_host) - 1);
-}
-
 static int refuse(const char *text)
 {
     fprintf(stderr, "rhinet run: %s\n", text);
@@ -84,30 +73,39 @@ static int used_count(const int *share, int count)
     return count;
 }
 
-int launch_place(const struct launch_options *options, struct job_map *map, bool *is_needed)
+int launch_place(struct launch_options *options, struct job_map *map)
 {
     const struct launch_hosts *hosts = options->hosts;
-    int size = options->size > 0 ? options->size : places_of(hosts);
-    int *share = calloc((size_t)hosts->count, sizeof(share[0]));
     char text[160];
+    if (options->size == 0)
+        options->size = places_of(hosts);
+    int *share = calloc((size_t)hosts->count, sizeof(share[0]));
     if (!share)
         return refuse("no memory for the list of hosts");
-    if (!share_out(hosts, size, share)) {
+    if (!share_out(hosts, options->size, share)) {
         free(share);
         snprintf(text, sizeof(text),
-                 "%d processes, but the hosts take %d; write HOST:COUNT for more on a host", size,
-                 places_of(hosts));
+                 "%d processes, but the hosts take %d; write HOST:COUNT for more on a host",
+                 options->size, places_of(hosts));
         return refuse(text);
     }
-    int result = job_map_open(map, size, used_count(share, hosts->count));
+    int result = job_map_open(map, options->size, used_count(share, hosts->count));
     if (result == 0) {
         deal(map, hosts->cyclic, share);
-        name_hosts(map, hosts);
         result = job_identity_make(&map->job_id, map->secret);
     }
     free(share);
     if (result < 0)
         return refuse(rh_error_text());
-    *is_needed = map->node_count > 1 || map->coordinator_node < 0;
+    for (int node = 0; node < map->node_count; node++) {
+        snprintf(map->host[node], sizeof(map->host[0]), "%s", hosts->host[node].name);
+        if (map->coordinator_node < 0 && launch_is_this_host(map->host[node]))
+            map->coordinator_node = node;
+    }
+    gethostname(map->coordinator_host, sizeof(map->coordinator_host) - 1);
+    if (map->node_count == 1 && map->coordinator_node == 0)
+        return 0;
+    options->map = map;
+    options->nic = nic_choice(options->settings, (uint32_t)map->node_count);
     return 0;
 }

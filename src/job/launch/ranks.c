@@ -6,82 +6,75 @@
  * number (cross-memory attach), so that number must not be given to somebody else meanwhile.
  */
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/settings.h"
 #include "job/job_layer.h"
 #include "job/launch/parts.h"
 
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* When ranks have been killed: so that, with the usual grace, all are gone within a second. */
 #define OUTPUT_AFTER_NS (300 * NS_PER_MS)
 #define HOSTS_AFTER_NS  (600 * NS_PER_MS)
 
-static void close_if_open(int fd)
-{
-    if (fd >= 0)
-        close(fd);
-}
-
-static int open_stdio(struct launcher *launcher, int which, int stdio[3])
-{
-    int rank = launcher->ranks[which].rank;
-    stdio[0] = stdio[1] = stdio[2] = -1;
-    int result = rank == 0 ? launch_input_open(&launcher->input, &stdio[0]) : 0;
-    if (result == 0 && launcher->output)
-        result = launch_output_open(launcher->output, which, rank, &stdio[1]);
-    return result;
-}
-
-static int start_rank(struct launcher *launcher, int which, bool *is_exec_error)
+/* 0, or the exit status that this means, after it has said what is wrong. */
+static int start_rank(struct launcher *launcher, int which)
 {
     struct launch_rank *one = &launcher->ranks[which];
-    int rank = one->rank;
+    int rank = one->rank, stdio[3] = {-1, -1, -1};
     struct launch_child child = {
         .manager_fd = manager_member_fd(launcher->manager, rank),
-        .server_fd = launch_server_end_of(launcher, rank),
-        .server_variable = launcher->options->server ? launcher->options->server->variable : NULL,
         .guard_fd = launcher->guard.fd,
         .core = launch_core_of(&launcher->cores, which),
     };
-    *is_exec_error = false;
-    int own_stdio[3];
-    int result = open_stdio(launcher, which, own_stdio);
+    if (launcher->server.ends) {
+        child.server_fd = launcher->server.ends[rank];
+        child.server_variable = launcher->options->server->variable;
+    }
+    bool is_exec_error = false;
+    int result = rank == 0 ? launch_input_open(&launcher->input, &stdio[0]) : 0;
+    if (result == 0 && launcher->output)
+        result = launch_output_open(launcher->output, which, rank, &stdio[1]);
     if (result == 0) {
-        memcpy(child.stdio, own_stdio, sizeof(child.stdio));
+        memcpy(child.stdio, stdio, sizeof(child.stdio));
         if (rank > 0)
             child.stdio[0] = launcher->plan.null_fd;
-        result = launch_spawn(&launcher->plan, &child, &one->pid, is_exec_error);
+        result = launch_spawn(&launcher->plan, &child, &one->pid, &is_exec_error);
     }
     for (int i = 0; i < 3; i++)
-        close_if_open(own_stdio[i]);
-    if (result)
-        return result;
+        descriptor_close(&stdio[i]);
+    if (result && is_exec_error)
+        return launch_path_refuse(launcher->options->name, launcher->plan.path, result);
+    if (result) {
+        launch_say(launcher, "cannot start rank %d: %s%s", rank, strerror(-result),
+                   launch_advice(result));
+        return LAUNCH_STATUS_FAILED;
+    }
     launcher->started_count++;
     launcher->live_count++;
     manager_member_started(launcher->manager, rank, one->pid);
-    launch_server_given(launcher, rank);
+    if (launcher->server.ends)
+        launch_server_given(launcher, rank);
     return 0;
 }
 
 void launch_ranks_start(struct launcher *launcher)
 {
-    for (int which = 0; which < launcher->local_count; which++) {
-        bool is_exec_error;
-        int result = start_rank(launcher, which, &is_exec_error);
-        if (result) {
-            int status = LAUNCH_STATUS_FAILED;
-            if (is_exec_error)
-                status = launch_path_refuse(launcher->name, launcher->plan.path, result);
-            else
-                launch_say(launcher, "cannot start rank %d: %s%s", launcher->ranks[which].rank,
-                           strerror(-result), launch_advice(result));
-            launch_ranks_end(launcher, SIGKILL, status);
-            return;
-        }
+    int status = 0;
+    if (launcher->is_ending)
+        return;
+    launcher->has_begun = true;
+    if (!launcher->map && launch_server_start(launcher) < 0)
+        status = LAUNCH_STATUS_FAILED;
+    for (int which = 0; which < launcher->local_count && status == 0; which++) {
+        status = start_rank(launcher, which);
         manager_serve(launcher->manager); /* the first ones join while the last ones start */
     }
+    if (status == 0)
+        return;
+    launcher->has_begun = !launch_is_node(launcher); /* the first launcher is to learn the status */
+    launch_ranks_end(launcher, SIGKILL, status);
 }
 
 void launch_rank_failed(struct launcher *launcher, const struct launch_failure *failure)

@@ -12,7 +12,7 @@
 void launch_say(struct launcher *launcher, const char *format, ...)
 {
     char line[1024];
-    int used = snprintf(line, sizeof(line), "%s: ", launcher->name);
+    int used = snprintf(line, sizeof(line), "%s: ", launcher->options->name);
     va_list arguments;
     va_start(arguments, format);
     int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments);

@@ -85,16 +85,10 @@ int launch_server_start(struct launcher *launcher)
     return result;
 }
 
-int launch_server_end_of(const struct launcher *launcher, int rank)
-{
-    return launcher->server.ends ? launcher->server.ends[rank] : 0;
-}
-
 void launch_server_given(struct launcher *launcher, int rank)
 {
-    if (!launcher->server.ends || launcher->server.ends[rank] <= 0)
-        return;
-    close(launcher->server.ends[rank]);
+    if (launcher->server.ends[rank] > 0)
+        close(launcher->server.ends[rank]);
     launcher->server.ends[rank] = 0;
 }
 

@@ -54,20 +54,6 @@ static inline bool write_at_once(struct rh_dsm *dsm, rh_dsm_variable variable)
 
 /* ---- Acquire -------------------------------------------------------------------------------- */
 
-static rare_path int read_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
-{
-    struct dsm_patience patience = {.purpose = "read",
-                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
-    return dsm_read_slow(dsm, variable, &patience);
-}
-
-static rare_path int write_later(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
-{
-    struct dsm_patience patience = {.purpose = "write",
-                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
-    return dsm_write_slow(dsm, variable, &patience);
-}
-
 static rare_path int write_alone(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     struct dsm_patience patience = {.purpose = "write",
@@ -81,13 +67,13 @@ static inline int acquire_to_read(struct rh_dsm *dsm, rh_dsm_variable variable, 
         dsm_stat_add(&dsm->own[variable].stat.read_hits, 1);
         return 0;
     }
-    return read_later(dsm, variable, timeout_ns);
+    return dsm_read_slow(dsm, variable, timeout_ns);
 }
 
 static inline int acquire_to_write(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
     if (unlikely(!write_at_once(dsm, variable)))
-        return write_later(dsm, variable, timeout_ns);
+        return dsm_write_slow(dsm, variable, timeout_ns);
     struct dsm_own *own = &dsm->own[variable];
     dsm_stat_add(&own->stat.write_hits, 1);
     if (unlikely((dsm_own_word(dsm, variable) & WORD_COPIES) != 0 || own->has_begin_work))

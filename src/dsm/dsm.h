@@ -208,8 +208,8 @@ void dsm_write_end(struct rh_dsm *dsm, rh_dsm_variable variable);
 
 /* ---- read.c, write.c ------------------------------------------------------------------------ */
 
-int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
-int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);
+int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns);
+int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns);
 /* Say in the own word that a thread is on its way to own the variable, once no other is at it; and
  * that it has not become the owner after all. */
 int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience);

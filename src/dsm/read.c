@@ -3,6 +3,7 @@
  * Acquiring for reading when there is no valid copy, or somebody stands in the way.
  */
 #include "dsm/step.h"
+#include "rma/inside.h"
 
 /* Change the own word, whatever else changes in it meanwhile, as long as `needed` is set. Returns
  * the word as it was; if needed was not set, nothing has changed. If somebody wanted the own copy,
@@ -164,8 +165,10 @@ static int enter_wanted(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t w
     return 0;
 }
 
-int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
+int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
+    struct dsm_patience patience = {.purpose = "read",
+                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     dsm_settle(dsm);
     for (int result = 0;;) {
         uint64_t word = dsm_own_word(dsm, variable);
@@ -176,13 +179,13 @@ int dsm_read_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
                 return 0;
             }
         } else if (word & WORD_BUSY) {
-            result = wait_for_threads(dsm, variable, word, patience);
+            result = wait_for_threads(dsm, variable, word, &patience);
         } else if (word & WORD_OWNER) {
-            result = wait_at_home(dsm, variable, word, patience);
+            result = wait_at_home(dsm, variable, word, &patience);
         } else if (word & WORD_VALID) {
-            result = enter_wanted(dsm, variable, word, patience);
+            result = enter_wanted(dsm, variable, word, &patience);
         } else if (dsm_own_swap_if(dsm, variable, &word, word | WORD_FETCHING)) {
-            return fetch_from_owner(dsm, variable, patience);
+            return fetch_from_owner(dsm, variable, &patience);
         }
         if (result != 0)
             return result < 0 ? result : 0;

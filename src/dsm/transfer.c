@@ -6,25 +6,6 @@
 
 #include "base/deadline.h"
 
-/* The list itself is not cleared: it is long, and moving one word must not cost that. Nor is the
- * clock asked where data is copied at once. */
-static void batch_begin(struct dsm_batch *batch, struct rh_dsm *dsm, dsm_mover move, int rank,
-                        struct dsm_patience *patience)
-{
-    bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
-    batch->dsm = dsm;
-    batch->move = move;
-    batch->rank = rank;
-    batch->count = 0;
-    batch->length = 0;
-    if (likely(is_near))
-        batch->deadline_ns = DEADLINE_NEVER;
-    else if (patience->timeout_ns == 0) /* without waiting: that takes as long as it takes */
-        batch->deadline_ns = rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT);
-    else
-        batch->deadline_ns = dsm_deadline_ns(dsm, patience);
-}
-
 int dsm_batch_flush(struct dsm_batch *batch)
 {
     ASSERT(batch->count <= DSM_BATCH);
@@ -61,45 +42,56 @@ static int batch_add_region(struct dsm_batch *batch, const struct rh_dsm_region 
     return result;
 }
 
-/* One plain region, which is the usual case, needs no list. */
-static int move_regions(struct dsm_batch *batch, const struct dsm_binding *binding)
+/* Data that is copied at once needs no clock; who does not wait takes as long as it takes. */
+static rare_path int64_t far_deadline_ns(struct rh_dsm *dsm, struct dsm_patience *patience)
 {
+    return patience->timeout_ns == 0 ? rma_deadline_ns(dsm->job, RH_TIMEOUT_DEFAULT)
+                                     : dsm_deadline_ns(dsm, patience);
+}
+
+static int data_move(struct rh_dsm *dsm, rh_dsm_variable variable, int rank, bool is_push,
+                     struct dsm_patience *patience)
+{
+    const struct dsm_binding *binding = &dsm->bindings[variable];
+    const struct rh_dsm_region *region = binding->region;
+    bool is_near = dsm->peers[rank].heap != NULL && dsm->bulk == &dsm_bulk_rdma;
     int result = 0;
-    if (likely(binding->region_count == 1 && binding->region[0].block_count <= 1)) {
-        struct dsm_piece piece = {binding->region[0].offset, binding->region[0].length};
-        ASSERT(piece.offset <= batch->dsm->heap_length);
-        ASSERT(piece.length <= batch->dsm->heap_length - piece.offset);
-        batch->length = piece.length;
-        struct dsm_move move = {batch->dsm, batch->rank, &piece, 1, batch->deadline_ns};
-        return batch->move(&move);
+    struct dsm_batch batch; /* the list is not cleared: it is long, and a word must not cost that */
+    batch.dsm = dsm;
+    batch.move = is_push ? dsm->bulk->push : dsm->bulk->pull;
+    batch.rank = rank;
+    batch.count = 0;
+    batch.length = 0;
+    batch.deadline_ns = likely(is_near) ? DEADLINE_NEVER : far_deadline_ns(dsm, patience);
+    if (binding->stamps != 0) {
+        result = is_push ? dsm_diff_push(&batch, variable) : dsm_diff_pull(&batch, variable);
+    } else if (likely(binding->region_count == 1 && region->block_count <= 1)) { /* no list */
+        struct dsm_piece piece = {region->offset, region->length};
+        ASSERT(piece.offset <= dsm->heap_length);
+        ASSERT(piece.length <= dsm->heap_length - piece.offset);
+        batch.length = piece.length;
+        struct dsm_move move = {dsm, rank, &piece, 1, batch.deadline_ns};
+        result = batch.move(&move);
+    } else {
+        for (uint32_t i = 0; i < binding->region_count && result == 0; i++)
+            result = batch_add_region(&batch, &region[i]);
+        result = result < 0 ? result : dsm_batch_flush(&batch);
     }
-    for (uint32_t i = 0; i < binding->region_count && result == 0; i++)
-        result = batch_add_region(batch, &binding->region[i]);
-    return result < 0 ? result : dsm_batch_flush(batch);
+    if (likely(result == 0) && is_push)
+        dsm_count(dsm, variable, pushed_bytes, COUNTER_DSM_BYTES, batch.length);
+    else if (likely(result == 0))
+        dsm_count(dsm, variable, fetched_bytes, COUNTER_DSM_BYTES, batch.length);
+    return result;
 }
 
 int dsm_data_pull(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
                   struct dsm_patience *patience)
 {
-    const struct dsm_binding *binding = &dsm->bindings[variable];
-    struct dsm_batch batch;
-    batch_begin(&batch, dsm, dsm->bulk->pull, rank, patience);
-    int result = binding->stamps != 0 ? dsm_diff_pull(&batch, variable)
-                                      : move_regions(&batch, binding);
-    if (likely(result == 0))
-        dsm_count(dsm, variable, fetched_bytes, COUNTER_DSM_BYTES, batch.length);
-    return result;
+    return data_move(dsm, variable, rank, false, patience);
 }
 
 int dsm_data_push(struct rh_dsm *dsm, rh_dsm_variable variable, int rank,
                   struct dsm_patience *patience)
 {
-    const struct dsm_binding *binding = &dsm->bindings[variable];
-    struct dsm_batch batch;
-    batch_begin(&batch, dsm, dsm->bulk->push, rank, patience);
-    int result = binding->stamps != 0 ? dsm_diff_push(&batch, variable)
-                                      : move_regions(&batch, binding);
-    if (likely(result == 0))
-        dsm_count(dsm, variable, pushed_bytes, COUNTER_DSM_BYTES, batch.length);
-    return result;
+    return data_move(dsm, variable, rank, true, patience);
 }

@@ -323,14 +323,16 @@ int dsm_own_begin(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patie
     }
 }
 
-int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_patience *patience)
+int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns)
 {
+    struct dsm_patience patience = {.purpose = "write",
+                                    .timeout_ns = rma_timeout_ns(dsm->job, timeout_ns)};
     struct dsm_step step = {0};
     dsm_settle(dsm);
-    int result = dsm_own_begin(dsm, variable, patience);
+    int result = dsm_own_begin(dsm, variable, &patience);
     if (result < 0)
         return result;
-    result = take(dsm, variable, patience, &step);
+    result = take(dsm, variable, &patience, &step);
     if (result < 0 && step.ticket.is_open) {
         dsm_step_keep(dsm, variable, DSM_STEP_TAKE, &step);
         return result;
@@ -340,5 +342,5 @@ int dsm_write_slow(struct rh_dsm *dsm, rh_dsm_variable variable, struct dsm_pati
         return result;
     }
     rh_wake(dsm->job, dsm->rank); /* threads that waited for us may be served next */
-    return begin(dsm, variable, patience);
+    return begin(dsm, variable, &patience);
 }

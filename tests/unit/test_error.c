@@ -90,11 +90,9 @@ static void test_names_of_other_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_thread_local),
-        cmocka_unit_test(test_long_text_is_cut),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_of_other_codes),
+        cmocka_unit_test(test_set),          cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_thread_local), cmocka_unit_test(test_long_text_is_cut),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_names_of_other_codes),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

@@ -183,7 +183,8 @@ static int begin(void **state)
     talk->manager = ends[0];
     talk->job.timeout_ns = LONG_NS;
     line_open(&talk->job.line, ends[1]);
-    job_broker_fill(&talk->job);
+    talk->job.broker = job_broker;
+    talk->job.broker.context = &talk->job;
     *state = talk;
     return 0;
 }

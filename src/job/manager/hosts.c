@@ -22,12 +22,6 @@
 
 _Static_assert(PROTOCOL_CARD_MAX <= MESH_DATA_MAX, "a card fits a frame");
 
-bool manager_is_local(const struct manager *manager, int rank)
-{
-    const struct job_map *map = manager->map;
-    return !map || job_map_seat_of(map, map->node_of[rank]) == map->seat;
-}
-
 /* ---- Events --------------------------------------------------------------------------------- */
 
 static struct manager_event *add_event(struct manager *manager, enum manager_event_kind kind)

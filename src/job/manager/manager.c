@@ -5,6 +5,7 @@
 #include "job/manager/manager.h"
 
 #include "base/assert.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "job/job_map.h"
@@ -24,13 +25,6 @@
 #define RANKS_MAX  65536
 #define LAST_WORDS 64
 
-static void close_once(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* The member's process is known by what the kernel says, not by what it says itself. Asked for only
  * while its first request is awaited: a socket with this option gets an abstract name when it
  * sends. */
@@ -45,7 +39,7 @@ static void stop_watching(struct manager *manager, int *fd)
 {
     if (*fd >= 0)
         epoll_ctl(manager->poll_fd, EPOLL_CTL_DEL, *fd, NULL);
-    close_once(fd);
+    descriptor_close(fd);
 }
 
 void manager_member_watch(struct manager *manager, int rank, int pid)
@@ -57,7 +51,7 @@ void manager_member_watch(struct manager *manager, int rank, int pid)
     member->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (member->process_fd >= 0 &&
         epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->process_fd, &event) < 0)
-        close_once(&member->process_fd);
+        descriptor_close(&member->process_fd);
 }
 
 static int member_watch(struct manager *manager, int rank)
@@ -118,41 +112,11 @@ void manager_refused_count(struct manager *manager)
     atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
 }
 
-/* Several hosts agree on it beforehand. */
-static int take_identity(struct manager *manager, uint64_t *job_id)
-{
-    const struct job_map *map = manager->map;
-    if (!map)
-        return job_identity_make(job_id, manager->secret);
-    *job_id = map->job_id;
-    job_member_secret(map->secret, manager->secret);
-    return 0;
-}
-
-static int populate(struct manager *manager, const struct manager_options *options)
-{
-    uint64_t job_id = 0;
-    int result = take_identity(manager, &job_id);
-    if (result < 0)
-        return result;
-    result = job_memory_create(&manager->memory, (uint32_t)options->size, job_id);
-    if (result < 0)
-        return result;
-    struct roster *roster = manager->memory.roster;
-    roster->survive = options->survive;
-    snprintf(roster->nic, sizeof(roster->nic), "%s", options->nic ? options->nic : "");
-    snprintf(roster->command, sizeof(roster->command), "%s",
-             options->command ? options->command : "");
-    result = manager_hosts_open(manager, options);
-    for (int rank = 0; rank < options->size && result == 0; rank++) {
-        if (!options->adopts && manager_is_local(manager, rank))
-            result = member_open(manager, rank);
-    }
-    return result;
-}
-
 int manager_create(struct manager **manager, const struct manager_options *options)
 {
+    const struct job_map *map = options->map;
+    uint64_t job_id = map ? map->job_id : 0;
+    int result = 0;
     if (options->size < 1 || options->size > RANKS_MAX)
         return error_set(RH_EINVALID, ERROR_NO_RANK, "a job has 1 to %d processes, not %d",
                          RANKS_MAX, options->size);
@@ -161,22 +125,39 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     if (!made || !members) {
         free(made);
         free(members);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %d", options->size);
+        return error_no_memory("a job of %d", options->size);
     }
-    made->size = options->size;
-    made->members = members;
-    made->map = options->map;
-    made->adopts = options->adopts;
-    made->common_fd = -1;
-    made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
+    *made = (struct manager){.size = options->size,
+                             .members = members,
+                             .map = map,
+                             .adopts = options->adopts,
+                             .common_fd = -1,
+                             .memory = {.roster_fd = -1, .board_fd = -1},
+                             .poll_fd = epoll_create1(EPOLL_CLOEXEC)};
     for (int rank = 0; rank < options->size; rank++)
         members[rank] = (struct member){
             .fd = -1, .child_fd = -1, .service_fd = -1, .process_fd = -1};
-    made->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    int result = made->poll_fd < 0
-                     ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                                 "no descriptor left for the task manager: %s", strerror(errno))
-                     : populate(made, options);
+    if (made->poll_fd < 0)
+        result = error_set(RH_ENOSPACE, ERROR_NO_RANK,
+                           "no descriptor left for the task manager: %s", strerror(errno));
+    else if (map) /* several hosts have agreed on it beforehand */
+        job_member_secret(map->secret, made->secret);
+    else
+        result = job_identity_make(&job_id, made->secret);
+    if (result == 0)
+        result = job_memory_create(&made->memory, (uint32_t)options->size, job_id);
+    if (result == 0) {
+        struct roster *roster = made->memory.roster;
+        roster->survive = options->survive;
+        snprintf(roster->nic, sizeof(roster->nic), "%s", options->nic ? options->nic : "");
+        snprintf(roster->command, sizeof(roster->command), "%s",
+                 options->command ? options->command : "");
+        result = manager_hosts_open(made, options);
+    }
+    for (int rank = 0; rank < options->size && result == 0; rank++) {
+        if (!options->adopts && job_map_is_here(map, rank))
+            result = member_open(made, rank);
+    }
     if (result < 0) {
         manager_destroy(made);
         return result;
@@ -194,15 +175,15 @@ void manager_destroy(struct manager *manager)
         manager_offers_drop(member);
         free(member->offers);
         free(member->card);
-        close_once(&member->fd);
-        close_once(&member->child_fd);
-        close_once(&member->process_fd);
+        descriptor_close(&member->fd);
+        descriptor_close(&member->child_fd);
+        descriptor_close(&member->process_fd);
     }
     manager_hosts_close(manager);
     free(manager->members);
     job_memory_release(&manager->memory);
-    close_once(&manager->common_fd);
-    close_once(&manager->poll_fd);
+    descriptor_close(&manager->common_fd);
+    descriptor_close(&manager->poll_fd);
     explicit_bzero(manager->secret, sizeof(manager->secret));
     free(manager);
 }
@@ -220,7 +201,7 @@ void manager_member_started(struct manager *manager, int rank, int pid)
     member->started_pid = pid;
     atomic_store_explicit(&manager->memory.roster->peer[rank].pid, pid, memory_order_relaxed);
     if (pid != getpid())
-        close_once(&member->child_fd);
+        descriptor_close(&member->child_fd);
     else
         member->child_fd = -1; /* a rank that is a thread of ours: the socket is now its own */
 }

@@ -78,8 +78,9 @@ static void set_up(struct manager_process *process, int report_fd)
     if (!process->pidfds || !process->came || manager_create(&process->manager, &options) < 0)
         fail(report_fd);
     for (int rank = 0; rank < map->size; rank++) {
-        bool is_local = map->node_of[rank] == job_map_node_of(map, map->seat);
-        process->pidfds[rank] = is_local ? (int)syscall(SYS_pidfd_open, plan->pids[rank], 0) : -1;
+        process->pidfds[rank] = job_map_is_here(map, rank)
+                                    ? (int)syscall(SYS_pidfd_open, plan->pids[rank], 0)
+                                    : -1;
     }
     report(process, report_fd);
 }
@@ -91,7 +92,7 @@ static int check_claim(const struct manager_process *process, const struct reque
     const struct job_map *map = process->plan->map;
     uint8_t proof[MANAGER_PROCESS_PROOF_BYTES];
     if (claim->kind != REQUEST_CLAIM || claim->rank < 0 || claim->rank >= map->size ||
-        job_map_seat_of(map, map->node_of[claim->rank]) != map->seat)
+        !job_map_is_here(map, claim->rank))
         return -EPERM;
     manager_process_proof(map, claim->rank, proof);
     return sodium_memcmp(proof, claim->card, sizeof(proof)) == 0 ? 0 : -EPERM;

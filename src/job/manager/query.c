@@ -105,7 +105,7 @@ static void tell_of(struct manager *manager, int seat, int32_t round, int rank)
 void manager_query_answer(struct manager *manager, int seat, int32_t round)
 {
     for (int rank = 0; rank < manager->size; rank++) {
-        if (manager_is_local(manager, rank) &&
+        if (job_map_is_here(manager->map, rank) &&
             roster_state(manager->memory.roster, rank) == RH_PEER_JOINED)
             tell_of(manager, seat, round, rank);
     }

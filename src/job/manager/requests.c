@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/memory_room.h"
+#include "job/job_map.h"
 #include "job/manager/state.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ static void fetch(struct manager *manager, const struct request *request, struct
     if (!rank_is_valid(manager, request, answer))
         return;
     struct offer *offer = find_offer(&manager->members[request->rank], request->sid);
-    if (!offer && !manager_is_local(manager, request->rank)) {
+    if (!offer && !job_map_is_here(manager->map, request->rank)) {
         refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
                request->rank);
         return;

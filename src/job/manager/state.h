@@ -91,7 +91,6 @@ void manager_end_set(struct manager *manager, int rank, struct rank_end end);
 
 /* ---- hosts.c: the other hosts. All do nothing in a job of one. ----------------------- */
 
-bool manager_is_local(const struct manager *manager, int rank);
 int manager_hosts_open(struct manager *manager, const struct manager_options *options);
 void manager_hosts_close(struct manager *manager);
 void manager_state_tell(struct manager *manager, int rank);

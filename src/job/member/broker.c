@@ -270,10 +270,7 @@ static int broker_card_get(void *context, int rank, void *card, size_t *length)
     return 0;
 }
 
-void job_broker_fill(struct rh_job *job)
-{
-    job->broker = (struct nic_broker){.context = job,
-                                      .card_put = broker_card_put,
+const struct nic_broker job_broker = {.card_put = broker_card_put,
                                       .card_get = broker_card_get,
                                       .common = broker_common,
                                       .publish = broker_publish,
@@ -281,4 +278,3 @@ void job_broker_fill(struct rh_job *job)
                                       .fetch = broker_fetch,
                                       .service_line = broker_service_line,
                                       .service_connect = broker_service_connect};
-}

@@ -23,7 +23,7 @@ struct exchange {
 };
 int job_exchange(struct rh_job *job, struct exchange *exchange);
 
-/* Fills job->broker with operations that ask the task manager. */
-void job_broker_fill(struct rh_job *job);
+/* Operations that ask the task manager; the context is the job. */
+extern const struct nic_broker job_broker;
 
 #endif

@@ -36,7 +36,7 @@ static int join_alone(struct rh_job *job)
     return 0;
 }
 
-static int check_manager_socket(int fd)
+static int join_manager(struct rh_job *job, int fd)
 {
     int type = 0;
     socklen_t length = sizeof(type);
@@ -48,17 +48,9 @@ static int check_manager_socket(int fd)
             "alone",
             fd, type ? "other kind" : strerror(errno));
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* what this program starts is not a member */
-    return 0;
-}
-
-static int join_manager(struct rh_job *job, int fd)
-{
-    int result = check_manager_socket(fd);
-    if (result < 0)
-        return result;
     job->line.fd = fd;
     struct exchange hello = {.request = {.kind = REQUEST_HELLO}, .send_fd = -1, .fd_count = 2};
-    result = job_exchange(job, &hello);
+    int result = job_exchange(job, &hello);
     if (result < 0)
         return result;
     const struct reply *reply = &hello.reply;
@@ -75,7 +67,8 @@ static int join_manager(struct rh_job *job, int fd)
     job->nic_job.rank = reply->rank;
     job->nic_job.size = reply->size;
     memcpy(job->nic_job.secret, reply->secret, sizeof(job->nic_job.secret));
-    job_broker_fill(job);
+    job->broker = job_broker;
+    job->broker.context = job;
     job->nic_job.broker = &job->broker;
     /* Where Yama restricts ptrace, this lets the launcher's other children reach attached memory;
      * elsewhere it has no effect. */
@@ -118,31 +111,6 @@ static void watch_job(struct rh_job *job, struct board_rank *boards)
     nic_job->counters = job->counters;
 }
 
-static int settle(struct rh_job *job, const struct rh_join_options *options)
-{
-    int result = settings_load(&job->settings, environ);
-    if (result < 0)
-        return result;
-    job->timeout_ns = (int64_t)setting_number(&job->settings, SETTING_TIMEOUT);
-    int fd = options && options->manager_fd > 0
-                 ? options->manager_fd
-                 : (int)setting_number(&job->settings, SETTING_MANAGER_FD);
-    result = fd > 0 ? join_manager(job, fd) : join_otherwise(job);
-    if (result < 0)
-        return result;
-    if (job->nic_job.rank == 0 && setting_number(&job->settings, SETTING_MANAGER_FD) == 0)
-        settings_warn(environ);
-    job->nic_job.roster = job->memory.roster;
-    job->nic_job.job_id = job->memory.roster->job_id;
-    job->nic_job.settings = &job->settings;
-    watch_job(job, job->memory.board);
-    const char *nic = options && options->nic
-                          ? options->nic
-                          : nic_choice(&job->settings, job->memory.roster->node_count);
-    snprintf(job->nic_name, sizeof(job->nic_name), "%s", nic);
-    return nic_open(&job->nic, nic, &job->nic_job);
-}
-
 static void say_goodbye(struct rh_job *job)
 {
     struct exchange leave = {.request = {.kind = REQUEST_LEAVE}, .send_fd = -1};
@@ -160,22 +128,43 @@ static void job_free(struct rh_job *job)
 
 int rh_join(struct rh_job **job, const struct rh_join_options *options)
 {
+    static const struct rh_join_options usual;
     if (!job || (options && options->struct_size < sizeof(*options)))
         return error_set(RH_EINVALID, ERROR_NO_RANK,
                          "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
+    const struct rh_join_options *wanted = options ? options : &usual;
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job");
+        return error_no_memory("a job");
     line_open(&made->line, -1);
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
-    int result = settle(made, options);
-    if (result < 0) {
-        starter_release(&made->starter, true);
-        job_free(made);
-        return result;
-    }
+    int result = settings_load(&made->settings, environ);
+    if (result < 0)
+        goto free_job;
+    made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
+    int given_fd = (int)setting_number(&made->settings, SETTING_MANAGER_FD);
+    int fd = wanted->manager_fd > 0 ? wanted->manager_fd : given_fd;
+    result = fd > 0 ? join_manager(made, fd) : join_otherwise(made);
+    if (result < 0)
+        goto free_job;
+    const struct roster *roster = made->memory.roster;
+    if (made->nic_job.rank == 0 && given_fd == 0)
+        settings_warn(environ);
+    made->nic_job.roster = roster;
+    made->nic_job.job_id = roster->job_id;
+    made->nic_job.settings = &made->settings;
+    watch_job(made, made->memory.board);
+    const char *nic = wanted->nic ? wanted->nic : nic_choice(&made->settings, roster->node_count);
+    snprintf(made->nic_name, sizeof(made->nic_name), "%s", nic);
+    result = nic_open(&made->nic, nic, &made->nic_job);
+    if (result < 0)
+        goto free_job;
     *job = made;
     return 0;
+free_job:
+    starter_release(&made->starter, true);
+    job_free(made);
+    return result;
 }
 
 int job_place_take(struct rh_job **job, const struct job_place *place)

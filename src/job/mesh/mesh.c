@@ -4,6 +4,7 @@
  */
 #include "job/mesh/mesh.h"
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "job/mesh/state.h"
 
@@ -43,25 +44,6 @@ static int open_descriptors(struct mesh *mesh)
     return 0;
 }
 
-static int populate(struct mesh *mesh, const struct mesh_options *options)
-{
-    int result = seal_open();
-    if (result == 0)
-        result = address_own(&mesh->own, options->interface);
-    if (result < 0)
-        return result;
-    mesh->listen_fd = address_listen(&mesh->own, options->interface, options->ports);
-    if (mesh->listen_fd < 0)
-        return mesh->listen_fd;
-    mesh->seats[mesh->seat].addresses = mesh->own;
-    mesh->seats[mesh->seat].is_known = true;
-    if (options->coordinator) {
-        mesh->seats[0].addresses = *options->coordinator;
-        mesh->seats[0].is_known = true;
-    }
-    return open_descriptors(mesh);
-}
-
 int mesh_create(struct mesh **mesh, const struct mesh_options *options)
 {
     struct mesh *made = calloc(1, sizeof(*made));
@@ -69,7 +51,7 @@ int mesh_create(struct mesh **mesh, const struct mesh_options *options)
     if (!made || !seats) {
         free(made);
         free(seats);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %d hosts", options->seat_count);
+        return error_no_memory("%d hosts", options->seat_count);
     }
     *made = (struct mesh){
         .poll_fd = -1,
@@ -85,7 +67,21 @@ int mesh_create(struct mesh **mesh, const struct mesh_options *options)
         .seats = seats,
     };
     memcpy(made->secret, options->secret, sizeof(made->secret));
-    int result = populate(made, options);
+    int result = seal_open();
+    if (result == 0)
+        result = address_own(&made->own, options->interface);
+    if (result == 0) {
+        made->listen_fd = address_listen(&made->own, options->interface, options->ports);
+        result = made->listen_fd;
+    }
+    if (result >= 0)
+        result = open_descriptors(made);
+    seats[made->seat].addresses = made->own;
+    seats[made->seat].is_known = true;
+    if (options->coordinator) {
+        seats[0].addresses = *options->coordinator;
+        seats[0].is_known = true;
+    }
     if (result < 0) {
         mesh_destroy(made);
         return result;
@@ -113,11 +109,9 @@ void mesh_destroy(struct mesh *mesh)
     if (!mesh)
         return;
     sweep(mesh, true);
-    int fds[] = {mesh->poll_fd, mesh->listen_fd, mesh->timer_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-        if (fds[i] >= 0)
-            close(fds[i]);
-    }
+    descriptor_close(&mesh->poll_fd);
+    descriptor_close(&mesh->listen_fd);
+    descriptor_close(&mesh->timer_fd);
     free(mesh->seats);
     free(mesh->suspicions.one);
     explicit_bzero(mesh, sizeof(*mesh));

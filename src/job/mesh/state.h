@@ -4,8 +4,7 @@
  *
  *   mesh.c         life cycle, serving, ticks
  *   link.c         one link: bytes, handshake, frames
- *   dial.c         making links: listening, connecting
- *   wireup.c       how all get to know each other
+ *   wireup.c       making links, and how all get to know each other
  *   coordinator.c  who is out
  *   suspicion.c    who is out of those that the coordinator hears
  *   probe.c        hearing each other while a link is stuck
@@ -153,7 +152,7 @@ void link_finish(struct mesh *mesh, struct mesh_link *link);
 void link_close(struct mesh *mesh, struct mesh_link *link, const char *why);
 void link_free(struct mesh_link *link);
 
-/* ---- dial.c ---------------------------------------------------------------------------------- */
+/* ---- wireup.c -------------------------------------------------------------------------------- */
 
 void dial_accept(struct mesh *mesh);
 void dial_tick(struct mesh *mesh, int64_t now_ns); /* begin and repeat what is to be dialled */
@@ -164,8 +163,6 @@ bool dial_is_skewed(struct mesh *mesh, const struct mesh_link *link);
 
 /* Somebody who is none of us, or says wrong things. */
 void dial_refuse(struct mesh *mesh, struct mesh_link *link, const char *why);
-
-/* ---- wireup.c -------------------------------------------------------------------------------- */
 
 void wireup_link_is_up(struct mesh *mesh, struct mesh_link *link);
 void wireup_tick(struct mesh *mesh, int64_t now_ns);

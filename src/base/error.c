@@ -13,26 +13,40 @@
 
 static _Thread_local struct error_state last;
 
+static void keep(int rank, const char *before, const char *format, va_list arguments)
+{
+    int used = snprintf(last.text, sizeof(last.text), "%s", before);
+    vsnprintf(last.text + used, sizeof(last.text) - (size_t)used, format, arguments);
+    last.rank = rank;
+    last.was_set = true;
+    log_debug("%s", last.text);
+}
+
 int error_set(int code, int rank, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(last.text, sizeof(last.text), format, arguments);
+    keep(rank, "", format, arguments);
     va_end(arguments);
-    last.rank = rank;
-    last.was_set = true;
-    log_debug("%s", last.text);
+    return code;
+}
+
+int error_fail(int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    keep(ERROR_NO_RANK, "", format, arguments);
+    va_end(arguments);
     return code;
 }
 
 int error_no_memory(const char *format, ...)
 {
-    char what[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof(what), format, arguments);
+    keep(ERROR_NO_RANK, "no memory for ", format, arguments);
     va_end(arguments);
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %s", what);
+    return RH_ENOSPACE;
 }
 
 void error_save(struct error_state *state)

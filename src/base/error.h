@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The one way to report a failure: the function that first decides that something is an error calls
- * error_set() with the values and the user's next step; its callers pass the code up silently.
+ * error_fail(), or error_set() if it is about a rank, with the values and the user's next step; its
+ * callers pass the code up silently.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -11,12 +12,14 @@
 
 #define ERROR_NO_RANK (-1)
 
-/* Keeps the sentence and the rank it is about (ERROR_NO_RANK: none) for the calling thread, and
- * returns code, so that `return error_set(...)` reads well. */
+/* Keeps the sentence for the calling thread and returns code, so that `return error_fail(...)`
+ * reads well. */
+int error_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, and the rank it is about (ERROR_NO_RANK: none). */
 int error_set(int code, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same for what there is no memory for: RH_ENOSPACE, "no memory for " and what the format
- * says. */
+/* The same for what there is no memory for: RH_ENOSPACE, "no memory for " and what format says. */
 int error_no_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The calling thread's last failure, as a whole: for those that let others run in their thread. */

@@ -46,15 +46,14 @@ int lines_open(struct lines *lines, const char *path)
     if (result == 0)
         return 0;
     lines_close(lines);
-    return error_set(result, ERROR_NO_RANK, "cannot read %s: %s", lines->place.path,
-                     strerror(-result));
+    return error_fail(result, "cannot read %s: %s", lines->place.path, strerror(-result));
 }
 
 int lines_from(struct lines *lines, const char *name, const void *bytes, size_t length)
 {
     *lines = (struct lines){.place.path = name, .length = length, .text = malloc(length + 1)};
     if (!lines->text)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu bytes", length);
+        return error_fail(-ENOMEM, "no memory for %zu bytes", length);
     memcpy(lines->text, bytes, length);
     return 0;
 }
@@ -83,7 +82,7 @@ int lines_next(struct lines *lines)
     size_t length = end ? (size_t)(end - start) : left;
     lines->at += length + (end != NULL);
     if (length >= lines->room && !array_grow(&lines->line, &lines->room, length + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a line of %s", lines->place.path);
+        return error_fail(-ENOMEM, "no memory for a line of %s", lines->place.path);
     memcpy(lines->line, start, length);
     lines->line[length] = '\0';
     if (strlen(lines->line) != length)
@@ -116,6 +115,5 @@ int lines_read(const char *path, void *context,
 
 int lines_wrong(const struct lines_place *place, const char *what, const char *word)
 {
-    return error_set(-EINVAL, ERROR_NO_RANK, "%s:%u: %s '%s'", place->path, place->line, what,
-                     word ? word : "");
+    return error_fail(-EINVAL, "%s:%u: %s '%s'", place->path, place->line, what, word ? word : "");
 }

@@ -106,8 +106,8 @@ uint64_t memory_room(const char **limit)
 
 static int no_room(const struct memory_shape *shape, uint64_t room, const char *limit)
 {
-    return error_set(
-        RH_ENOSPACE, ERROR_NO_RANK,
+    return error_fail(
+        RH_ENOSPACE,
         "%s needs %llu KiB of memory, but %s leaves %llu KiB; free some or ask for less",
         shape->name, (unsigned long long)shape->length / 1024, limit,
         (unsigned long long)room / 1024);
@@ -122,20 +122,20 @@ static int reserve(int fd, const struct memory_shape *shape)
     if (!shape->huge_pages && length > room - room / 32) /* leave the system some air */
         return no_room(shape, room, limit);
     if (ftruncate(fd, (off_t)length) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "%s: cannot size memory to %llu bytes: %s",
-                         shape->name, (unsigned long long)length, strerror(errno));
+        return error_fail(RH_ENOSPACE, "%s: cannot size memory to %llu bytes: %s", shape->name,
+                          (unsigned long long)length, strerror(errno));
     int result;
     do
         result = fallocate(fd, 0, 0, (off_t)length);
     while (result < 0 && errno == EINTR);
     if (result < 0 && errno == ENOSPC && shape->huge_pages)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "%s: not enough free huge pages for %llu bytes; raise vm.nr_hugepages",
-                         shape->name, (unsigned long long)length);
+        return error_fail(RH_ENOSPACE,
+                          "%s: not enough free huge pages for %llu bytes; raise vm.nr_hugepages",
+                          shape->name, (unsigned long long)length);
     if (result < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "%s: cannot reserve %llu KiB of memory: %s; free some or ask for less",
-                         shape->name, (unsigned long long)length / 1024, strerror(errno));
+        return error_fail(RH_ENOSPACE,
+                          "%s: cannot reserve %llu KiB of memory: %s; free some or ask for less",
+                          shape->name, (unsigned long long)length / 1024, strerror(errno));
     return 0;
 }
 
@@ -144,14 +144,13 @@ int memory_create(const struct memory_shape *shape)
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (shape->huge_pages ? MFD_HUGETLB : 0);
     int fd = memfd_create(shape->name, flags);
     if (fd < 0)
-        return error_set(errno == EMFILE || errno == ENFILE ? RH_ENOSPACE : RH_EREFUSED,
-                         ERROR_NO_RANK, "%s: cannot make shared memory: %s", shape->name,
-                         strerror(errno));
+        return error_fail(errno == EMFILE || errno == ENFILE ? RH_ENOSPACE : RH_EREFUSED,
+                          "%s: cannot make shared memory: %s", shape->name, strerror(errno));
     int result = shape->length > INT64_MAX / 2 ? no_room(shape, 0, "the address space")
                                                : reserve(fd, shape);
     if (result == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-        result = error_set(RH_EREFUSED, ERROR_NO_RANK, "%s: cannot seal shared memory: %s",
-                           shape->name, strerror(errno));
+        result = error_fail(RH_EREFUSED, "%s: cannot seal shared memory: %s", shape->name,
+                            strerror(errno));
     if (result < 0) {
         close(fd);
         return result;

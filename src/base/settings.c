@@ -68,9 +68,8 @@ static int choice_find(const struct setting_spec *spec, const char *text)
 
 static int bad_value(const struct setting_spec *spec, const char *text, const char *allowed)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "%s=%s: expected %s; unset it for the default (%s)", spec->name, text, allowed,
-                     spec->initial);
+    return error_fail(RH_EINVALID, "%s=%s: expected %s; unset it for the default (%s)", spec->name,
+                      text, allowed, spec->initial);
 }
 
 static int parse_value(const struct setting_spec *spec, const char *text, uint64_t *number)
@@ -112,8 +111,7 @@ static int set_value(struct settings *settings, size_t place, const char *text, 
     struct setting_value *value = &settings->value[place];
     size_t room = sizeof(value->text);
     if (strlen(text) >= room)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%s is longer than %zu characters", spec->name,
-                         room - 1);
+        return error_fail(RH_EINVALID, "%s is longer than %zu characters", spec->name, room - 1);
     uint64_t number = 0;
     int result = parse_value(spec, text, &number);
     if (result < 0)

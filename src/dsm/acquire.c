@@ -14,21 +14,21 @@
 
 static rare_path int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "there is no variable %u; they go from 0 to %u (RHINET_DSM_VARIABLES)",
-                     variable, dsm->variable_count - 1);
+    return error_fail(RH_EINVALID,
+                      "there is no variable %u; they go from 0 to %u (RHINET_DSM_VARIABLES)",
+                      variable, dsm->variable_count - 1);
 }
 
 static rare_path int refuse_access(rh_dsm_variable variable, int access)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "variable %u: access %d; acquire with RH_DSM_READ or RH_DSM_WRITE", variable,
-                     access);
+    return error_fail(RH_EINVALID,
+                      "variable %u: access %d; acquire with RH_DSM_READ or RH_DSM_WRITE", variable,
+                      access);
 }
 
 static rare_path int refuse_release(rh_dsm_variable variable)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held", variable);
+    return error_fail(RH_EINVALID, "variable %u is not held", variable);
 }
 
 static inline bool read_at_once(struct rh_dsm *dsm, rh_dsm_variable variable)

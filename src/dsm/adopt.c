@@ -111,8 +111,7 @@ static int choose(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_we
         return result;
     int source = find_source(dsm, variable, is_stale_welcome, is_stale);
     if (source < 0)
-        return error_set(RH_ENOSEG, ERROR_NO_RANK,
-                         "nobody has a valid copy of variable %u any more", variable);
+        return error_fail(RH_ENOSEG, "nobody has a valid copy of variable %u any more", variable);
     return source == dsm->rank ? 0 : dsm_data_pull(dsm, variable, source, patience);
 }
 
@@ -150,7 +149,7 @@ int rh_dsm_adopt(struct rh_dsm *dsm, rh_dsm_variable variable, bool is_stale_wel
     struct dsm_patience patience = {.purpose = "adopt",
                                     .timeout_ns = rma_timeout_ns(dsm->job, RH_TIMEOUT_DEFAULT)};
     if (variable >= dsm->variable_count)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u", variable);
+        return error_fail(RH_EINVALID, "there is no variable %u", variable);
     int registry = lowest_living(dsm);
     int result = enter(dsm, variable, registry);
     if (result < 0)

@@ -12,7 +12,7 @@
 
 static int refuse(rh_dsm_variable variable, const char *why)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u: %s", variable, why);
+    return error_fail(RH_EINVALID, "variable %u: %s", variable, why);
 }
 
 static int check_held(const struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t holds)
@@ -71,8 +71,8 @@ static int bind_regions(struct rh_dsm *dsm, rh_dsm_variable variable,
     for (size_t i = 0; i < count; i++) {
         uint64_t length = region_length(dsm, &regions[i]);
         if (length == 0)
-            return error_set(
-                RH_EINVALID, ERROR_NO_RANK,
+            return error_fail(
+                RH_EINVALID,
                 "variable %u: region %zu (offset %llu, length %llu) is empty, overlaps "
                 "itself or does not lie in the heap of %llu bytes",
                 variable, i, (unsigned long long)regions[i].offset,

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -162,8 +161,8 @@ static int protect(struct rh_dsm *dsm)
     void *alias = mremap(dsm->heap, 0, dsm->heap_length, MREMAP_MAYMOVE);
     if (!check || !check->pages || !check->variables || alias == MAP_FAILED) {
         atomic_store(&checked, NULL);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "RHINET_DSM_CHECK: no memory for a second view of the shared memory");
+        return error_fail(RH_ENOSPACE,
+                          "RHINET_DSM_CHECK: no memory for a second view of the shared memory");
     }
     pthread_mutex_init(&check->lock, NULL);
     dsm->check = check;

@@ -14,7 +14,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LOOK_SECONDS 10 /* for a look at memory of others out of the signal handler */

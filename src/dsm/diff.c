@@ -121,15 +121,13 @@ void dsm_diff_begin(struct rh_dsm *dsm, rh_dsm_variable variable)
 int rh_dsm_wrote(struct rh_dsm *dsm, rh_dsm_variable variable, const void *start, uint64_t length)
 {
     if (variable >= dsm->variable_count || !(dsm_own_word(dsm, variable) & WORD_WRITER))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held for writing",
-                         variable);
+        return error_fail(RH_EINVALID, "variable %u is not held for writing", variable);
     struct dsm_own *own = &dsm->own[variable];
     struct walk walk = WALK(&dsm->bindings[variable]);
     uint64_t first = rh_dsm_offset(dsm, start);
     if (first > dsm->heap_length || length > dsm->heap_length - first)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "variable %u: %llu bytes at %p do not lie in shared memory", variable,
-                         (unsigned long long)length, start);
+        return error_fail(RH_EINVALID, "variable %u: %llu bytes at %p do not lie in shared memory",
+                          variable, (unsigned long long)length, start);
     if (dsm->bindings[variable].stamps == 0 || !own->has_map)
         return 0; /* all travels anyway */
     while (walk_next(&walk)) {

@@ -26,7 +26,7 @@ int dsm_doubts_open(struct rh_dsm *dsm)
 {
     dsm->doubts = calloc(1, sizeof(*dsm->doubts));
     if (!dsm->doubts)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for shared memory");
+        return error_no_memory("shared memory");
     pthread_mutex_init(&dsm->doubts->lock, NULL);
     return 0;
 }

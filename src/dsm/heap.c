@@ -8,8 +8,6 @@
  */
 #include "dsm/reach.h"
 
-#include <string.h>
-
 #define GRAIN     64
 #define NAMES_MAX 1024
 
@@ -134,11 +132,11 @@ static int take_run(struct open_heap *open, uint64_t length, uint64_t *offset)
             first = end;
     }
     if (first == end)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "no %llu bytes of shared memory in one piece are free; give "
-                         "RHINET_DSM_HEAP more than %llu MiB",
-                         (unsigned long long)length,
-                         (unsigned long long)(open->dsm->heap_length >> 20));
+        return error_fail(RH_ENOSPACE,
+                          "no %llu bytes of shared memory in one piece are free; give "
+                          "RHINET_DSM_HEAP more than %llu MiB",
+                          (unsigned long long)length,
+                          (unsigned long long)(open->dsm->heap_length >> 20));
     set_run(open->used, first, count, true);
     set_run(open->starts, first, 1, true);
     open->heap->cursor = first + count;
@@ -151,9 +149,8 @@ static int give_back(struct open_heap *open, uint64_t offset)
     uint64_t first = (offset - open->first_offset) / GRAIN, end = open->grain_count;
     if (offset < open->first_offset || offset % GRAIN != 0 || first >= end ||
         !is_set(open->starts, first))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "nothing is allocated at offset %llu of the shared memory",
-                         (unsigned long long)offset);
+        return error_fail(RH_EINVALID, "nothing is allocated at offset %llu of the shared memory",
+                          (unsigned long long)offset);
     uint64_t last = find_bit(open->starts, first + 1, end, true);
     last = find_bit(open->used, first, last, false);
     set_run(open->used, first, last - first, false);
@@ -181,13 +178,11 @@ static int take_named(struct open_heap *open, uint32_t name, uint64_t length, ui
 {
     struct heap_name *entry = find_name(open, name);
     if (!entry)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "there are %d names in use, and no more",
-                         NAMES_MAX);
+        return error_fail(RH_ENOSPACE, "there are %d names in use, and no more", NAMES_MAX);
     bool is_new = entry->key != (uint64_t)name + 1;
     if (!is_new && entry->length != length)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "name %u was allocated with %llu bytes, not %llu", name,
-                         (unsigned long long)entry->length, (unsigned long long)length);
+        return error_fail(RH_EINVALID, "name %u was allocated with %llu bytes, not %llu", name,
+                          (unsigned long long)entry->length, (unsigned long long)length);
     if (is_new) {
         int result = take_run(open, length, &entry->offset);
         if (result < 0)
@@ -232,7 +227,7 @@ static int allocate(struct rh_dsm *dsm, const uint32_t *name, uint64_t length, u
     struct open_heap open;
     uint64_t found = 0;
     if (length == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "0 bytes of shared memory are none");
+        return error_fail(RH_EINVALID, "0 bytes of shared memory are none");
     int result = open_heap(dsm, &open);
     if (result < 0)
         return result;

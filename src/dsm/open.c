@@ -22,21 +22,19 @@
 static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
 {
     if (options && options->struct_size != sizeof(*options))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "struct_size of the options is %zu, not %zu; set it to sizeof",
-                         options->struct_size, sizeof(*options));
+        return error_fail(RH_EINVALID,
+                          "struct_size of the options is %zu, not %zu; set it to sizeof",
+                          options->struct_size, sizeof(*options));
     if (options && options->heap_length > HEAP_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "a heap of %llu bytes is more than the %llu that there can be",
-                         (unsigned long long)options->heap_length, (unsigned long long)HEAP_MAX);
+        return error_fail(RH_EINVALID,
+                          "a heap of %llu bytes is more than the %llu that there can be",
+                          (unsigned long long)options->heap_length, (unsigned long long)HEAP_MAX);
     if (options && options->variable_count > VARIABLES_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "%u variables are more than the %u that there can be",
-                         options->variable_count, VARIABLES_MAX);
+        return error_fail(RH_EINVALID, "%u variables are more than the %u that there can be",
+                          options->variable_count, VARIABLES_MAX);
     if (rh_size(job) > WORD_RANKS_MAX)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK,
-                         "shared memory is for up to %d ranks; this job has %d", WORD_RANKS_MAX,
-                         rh_size(job));
+        return error_fail(RH_EUNSUP, "shared memory is for up to %d ranks; this job has %d",
+                          WORD_RANKS_MAX, rh_size(job));
     return 0;
 }
 
@@ -86,12 +84,11 @@ static int make_memory(struct rh_dsm *dsm)
         memset(dsm->own, 0, dsm->entry_count * sizeof(*dsm->own));
     dsm->peers = calloc((size_t)dsm->size, sizeof(*dsm->peers));
     if (!dsm->own || !dsm->peers)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u variables",
-                         dsm->entry_count);
+        return error_no_memory("%u variables", dsm->entry_count);
     int result = rh_segment_alloc(dsm->job, DSM_SID_HEAP, dsm->heap_length, &heap);
     if (result == RH_EEXIST)
-        return error_set(RH_EEXIST, ERROR_NO_RANK,
-                         "this job's shared memory is open already; there is one per job");
+        return error_fail(RH_EEXIST,
+                          "this job's shared memory is open already; there is one per job");
     if (result < 0)
         return result;
     result = rh_segment_alloc(dsm->job, DSM_SID_CONTROL, length, &control);
@@ -278,7 +275,7 @@ int rh_dsm_open(struct rh_dsm **dsm, struct rh_job *job, const struct rh_dsm_opt
         return result;
     struct rh_dsm *made = aligned_alloc(64, (sizeof(*made) + 63) & ~63ULL);
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the shared memory's handle");
+        return error_no_memory("the shared memory's handle");
     memset(made, 0, sizeof(*made));
     pthread_mutex_init(&made->conditions, NULL);
     pthread_mutex_init(&made->adopting, NULL);

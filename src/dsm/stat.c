@@ -4,12 +4,10 @@
  */
 #include "dsm/reach.h"
 
-#include <string.h>
-
 int rh_dsm_owner(struct rh_dsm *dsm, rh_dsm_variable variable)
 {
     if (variable >= dsm->variable_count)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u", variable);
+        return error_fail(RH_EINVALID, "there is no variable %u", variable);
     uint64_t word = dsm_own_word(dsm, variable);
     return word & WORD_OWNER ? dsm->rank : word_hint(word);
 }
@@ -32,9 +30,8 @@ int rh_dsm_stat(struct rh_dsm *dsm, rh_dsm_variable variable, struct rh_dsm_stat
 {
     struct rh_dsm_stat sum = {.struct_size = sizeof(sum)};
     if (stat->struct_size != sizeof(sum))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "struct_size is %zu, not %zu; set it to sizeof", stat->struct_size,
-                         sizeof(sum));
+        return error_fail(RH_EINVALID, "struct_size is %zu, not %zu; set it to sizeof",
+                          stat->struct_size, sizeof(sum));
     if (variable < dsm->variable_count)
         add(&sum, &dsm->own[variable].stat);
     else

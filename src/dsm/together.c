@@ -12,8 +12,8 @@
 
 static int refuse_number(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no variable %u; they go from 0 to %u",
-                     variable, dsm->variable_count - 1);
+    return error_fail(RH_EINVALID, "there is no variable %u; they go from 0 to %u", variable,
+                      dsm->variable_count - 1);
 }
 
 /* ---- Barrier and prefetch ------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ int rh_dsm_wait(struct rh_dsm *dsm, rh_dsm_variable variable, int64_t timeout_ns
     uint64_t seen = __atomic_load_n(&dsm->entries[variable].event, __ATOMIC_SEQ_CST);
     uint64_t held = dsm_own_word(dsm, variable) & (WORD_WRITER | WORD_READERS);
     if (held == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "variable %u is not held", variable);
+        return error_fail(RH_EINVALID, "variable %u is not held", variable);
     dsm_settle(dsm);
     int listed = enlist(dsm, variable);
     int result = rh_dsm_release(dsm, variable); /* held no more, whatever happens */

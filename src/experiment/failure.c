@@ -21,7 +21,7 @@ void failure_note_pm(struct failure *failure, int result)
     if (result >= 0 || failure->code < 0)
         return;
     snprintf(text, sizeof(text), "%s", pmErrorText()); /* it may be the very text that is set */
-    failure_note(failure, error_set(result, ERROR_NO_RANK, "%s", text));
+    failure_note(failure, error_fail(result, "%s", text));
 }
 
 int failure_result(const struct failure *failure, int result)

@@ -14,7 +14,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -122,9 +121,9 @@ static int none_wanted(const struct ifaddrs *all, const char *wanted)
             used += (size_t)snprintf(have + used, sizeof(have) - used, "%s%s %s",
                                      used > 0 ? ", " : "", one->ifa_name, text);
     }
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "RHINET_INTERFACE=%s: no such interface or subnet here; there is: %s", wanted,
-                     have);
+    return error_fail(RH_EINVALID,
+                      "RHINET_INTERFACE=%s: no such interface or subnet here; there is: %s", wanted,
+                      have);
 }
 
 int address_own(struct address_list *list, const char *wanted)
@@ -132,8 +131,7 @@ int address_own(struct address_list *list, const char *wanted)
     struct ifaddrs *all = NULL;
     *list = (struct address_list){0};
     if (getifaddrs(&all) != 0)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "cannot list the network interfaces: %s",
-                         strerror(errno));
+        return error_fail(RH_EREFUSED, "cannot list the network interfaces: %s", strerror(errno));
     for (int value = 3; value > 0; value--) {
         for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
             if (worth(one) == value && is_wanted(one, wanted) && list->count < ADDRESSES_MAX)
@@ -200,16 +198,16 @@ int address_listen(struct address_list *list, const char *wanted, const char *po
 {
     uint16_t first, last;
     if (!parse_ports(ports, &first, &last))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "RHINET_PORTS=%s: a range such as 7000-7100 is expected", ports);
+        return error_fail(RH_EINVALID, "RHINET_PORTS=%s: a range such as 7000-7100 is expected",
+                          ports);
     int fd = -EADDRINUSE;
     for (unsigned port = first; port <= last && fd < 0; port++)
         fd = listen_on_port(list, wanted, (uint16_t)port);
     if (fd < 0)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                         "the task manager cannot listen on port %u to %u: %s; set RHINET_PORTS to "
-                         "others",
-                         first, last, strerror(-fd));
+        return error_fail(
+            RH_EREFUSED,
+            "the task manager cannot listen on port %u to %u: %s; set RHINET_PORTS to others",
+            first, last, strerror(-fd));
     union socket_name name;
     socklen_t length = sizeof(name);
     getsockname(fd, &name.any, &length);

@@ -19,15 +19,14 @@
 int job_map_open(struct job_map *map, int size, int node_count)
 {
     if (node_count < 1 || node_count > JOB_NODES_MAX || node_count > size)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%d processes cannot run on %d hosts", size,
-                         node_count);
+        return error_fail(RH_EINVALID, "%d processes cannot run on %d hosts", size, node_count);
     *map = (struct job_map){.size = size, .node_count = node_count, .coordinator_node = -1};
     map->host = calloc((size_t)node_count, sizeof(map->host[0]));
     map->node_of = calloc((size_t)size, sizeof(map->node_of[0]));
     if (map->host && map->node_of)
         return 0;
     job_map_close(map);
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %d", size);
+    return error_no_memory("a job of %d", size);
 }
 
 void job_map_close(struct job_map *map)
@@ -41,8 +40,7 @@ int job_identity_make(uint64_t *job_id, uint8_t secret[32])
 {
     uint32_t number = 0;
     if (getrandom(secret, 32, 0) != 32 || getrandom(&number, sizeof(number), 0) != sizeof(number))
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "the system gives no random numbers: %s",
-                         strerror(errno));
+        return error_fail(RH_EREFUSED, "the system gives no random numbers: %s", strerror(errno));
     *job_id = number | 0x10000000u; /* eight digits for people to type */
     return 0;
 }

@@ -33,8 +33,8 @@ static void *map(int fd, size_t length, int protection)
     void *address = mmap(NULL, length, protection, MAP_SHARED, fd, 0);
     if (address != MAP_FAILED)
         return address;
-    error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map %zu bytes of the job's memory: %s", length,
-              strerror(errno));
+    error_fail(RH_ENOSPACE, "cannot map %zu bytes of the job's memory: %s", length,
+               strerror(errno));
     return NULL;
 }
 
@@ -83,8 +83,8 @@ int job_memory_map(struct job_memory *memory, int roster_fd, int board_fd, uint3
     if (!memory_is_sealed(roster_fd, &roster_length) ||
         !memory_is_sealed(board_fd, &board_length) || roster_length < roster_bytes(size) ||
         board_length < board_bytes(size))
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK,
-                         "the task manager sent something that is not a job's memory");
+        return error_fail(RH_ECORRUPT,
+                          "the task manager sent something that is not a job's memory");
     memory->roster = map(roster_fd, roster_bytes(size), PROT_READ);
     memory->board = map(board_fd, board_bytes(size), PROT_READ | PROT_WRITE);
     if (!memory->roster || !memory->board) {

@@ -45,7 +45,7 @@ int mail_open(struct rh_msg *msg)
     if (!mail || !peer) {
         free(mail);
         free(peer);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+        return error_no_memory("a mailbox");
     }
     turn_init(&mail->turn);
     mail->msg = msg;
@@ -113,7 +113,7 @@ int mailbox_open(struct rh_msg **msg, struct rh_job *job)
 {
     struct rh_msg *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+        return error_no_memory("a mailbox");
     made->job = job;
     int result = locks_open(made);
     if (result < 0)
@@ -140,7 +140,7 @@ int rh_msg_open(struct rh_msg **msg, struct rh_job *job)
 {
     struct rh_msg *kept = rma_mailbox(job);
     if (kept && kept->is_lent)
-        return error_set(RH_EEXIST, ERROR_NO_RANK, "the mailbox of this job is open already");
+        return error_fail(RH_EEXIST, "the mailbox of this job is open already");
     int result = kept ? 0 : mailbox_open(&kept, job);
     if (result < 0)
         return result;

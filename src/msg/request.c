@@ -14,17 +14,16 @@
 
 int call_send_refuse(const struct mail *mail, int rank, int tag)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "send to rank %d with tag %d: ranks are 0 to %d, tags 0 or more", rank, tag,
-                     mail->size - 1);
+    return error_fail(RH_EINVALID, "send to rank %d with tag %d: ranks are 0 to %d, tags 0 or more",
+                      rank, tag, mail->size - 1);
 }
 
 int call_receive_refuse(const struct mail *mail, int rank, int tag)
 {
-    return error_set(
-        RH_EINVALID, ERROR_NO_RANK,
-        "receive from rank %d with tag %d: ranks are 0 to %d or RH_ANY_RANK, tags 0 or "
-        "more or RH_ANY_TAG",
+    return error_fail(
+        RH_EINVALID,
+        "receive from rank %d with tag %d: ranks are 0 to %d or RH_ANY_RANK, tags 0 or more or "
+        "RH_ANY_TAG",
         rank, tag, mail->size - 1);
 }
 
@@ -195,7 +194,7 @@ static struct rh_request *make_request(const struct rh_request *like)
 {
     struct rh_request *made = malloc(sizeof(*made));
     if (!made)
-        error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a request");
+        error_no_memory("a request");
     else
         *made = *like;
     return made;
@@ -287,8 +286,7 @@ int rh_wait_any(struct rh_request **requests, size_t count, size_t *index, struc
     for (size_t i = 0; i < count && !waiting.mail; i++)
         waiting.mail = requests[i] ? requests[i]->msg->mail : NULL;
     if (!waiting.mail)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "none of %zu requests is there to wait for",
-                         count);
+        return error_fail(RH_EINVALID, "none of %zu requests is there to wait for", count);
     int result = wait_from(&waiting, awaited_of(&waiting), timeout_ns);
     if (result < 0)
         return result;

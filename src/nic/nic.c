@@ -26,9 +26,9 @@ static int unknown_name(const char *name)
     for (size_t i = 0; nic_list[i]; i++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
                                  nic_list[i]->name);
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "there is no NIC \"%s\"; choose one of: %s (a wrapping one as fault(shm))",
-                     name, list);
+    return error_fail(RH_EINVALID,
+                      "there is no NIC \"%s\"; choose one of: %s (a wrapping one as fault(shm))",
+                      name, list);
 }
 
 static int open_and_complete(struct nic **nic, const struct nic_ops *ops, struct nic_job *job,

@@ -9,7 +9,7 @@
 
 static int refuse(struct nic *nic, const char *what)
 {
-    return error_set(RH_EUNSUP, ERROR_NO_RANK, "NIC %s has no %s", nic->ops->name, what);
+    return error_fail(RH_EUNSUP, "NIC %s has no %s", nic->ops->name, what);
 }
 
 static int default_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,

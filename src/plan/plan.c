@@ -12,7 +12,7 @@
 
 static int no_memory(void)
 {
-    return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the simulated network's plan");
+    return error_fail(-ENOMEM, "no memory for the simulated network's plan");
 }
 
 /* Each cable between switches once, then those of the hosts. */
@@ -69,9 +69,9 @@ static int lanes_fill(struct sim_plan *plan, const struct lft *lft, enum algorit
         plan->raises[i] = lanes_raise(net, lanes, i);
     int result = lanes_count(lft, lanes, net->host_count, &plan->plan.lane_count);
     if (result == 0 && plan->plan.lane_count > NETWORK_LANES_MAX)
-        result = error_set(-EINVAL, ERROR_NO_RANK,
-                           "these tables need %u virtual channels, a switch has at most %u",
-                           plan->plan.lane_count, NETWORK_LANES_MAX);
+        result = error_fail(-EINVAL,
+                            "these tables need %u virtual channels, a switch has at most %u",
+                            plan->plan.lane_count, NETWORK_LANES_MAX);
     return result;
 }
 

@@ -71,10 +71,9 @@ static int ways_check(const struct sim_plan_files *files, const struct sim_plan_
     for (uint32_t a = 0; a < wish->hosts; a++) {
         for (uint32_t b = 0; b < wish->hosts; b++) {
             if (a != b && !has_way(files, a, b))
-                return error_set(-EINVAL, ERROR_NO_RANK,
-                                 "%s, routing %s: there is no way from %s to %s", wish->topology,
-                                 wish->routing ? wish->routing : SIM_PLAN_ROUTING, names[a],
-                                 names[b]);
+                return error_fail(-EINVAL, "%s, routing %s: there is no way from %s to %s",
+                                  wish->topology, wish->routing ? wish->routing : SIM_PLAN_ROUTING,
+                                  names[a], names[b]);
         }
     }
     return 0;
@@ -87,8 +86,8 @@ int sim_plan_open(struct sim_plan_files *files, const struct sim_plan_wish *wish
     if (result == 0)
         result = net_create(&files->net, files->fabric);
     if (result == 0 && files->net->host_count < wish->hosts)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s has %u hosts, which is less than %u ranks",
-                           wish->topology, files->net->host_count, wish->hosts);
+        result = error_fail(-EINVAL, "%s has %u hosts, which is less than %u ranks", wish->topology,
+                            files->net->host_count, wish->hosts);
     if (result == 0)
         result = traffic_uniform(&files->traffic, files->net);
     if (result == 0) {

@@ -24,7 +24,7 @@ static int step_push(struct paths *paths, struct network_step step)
 {
     struct network_plan *plan = &paths->plan->plan;
     if (!array_grow(&paths->plan->steps, &paths->capacity, (size_t)plan->step_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u steps", plan->step_count + 1);
+        return error_fail(-ENOMEM, "no memory for %u steps", plan->step_count + 1);
     plan->steps = paths->plan->steps;
     paths->plan->steps[plan->step_count++] = step;
     if (step.lane >= plan->lane_count)
@@ -110,7 +110,7 @@ int sim_plan_by_paths(struct sim_plan *plan, const struct net *net, const char *
     if (result == 0) {
         plan->path_to = malloc((pairs + 1) * sizeof(*plan->path_to));
         if (!plan->path_to)
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu paths", pairs);
+            result = error_fail(-ENOMEM, "no memory for %zu paths", pairs);
     }
     if (result == 0) {
         memset(plan->path_to, 0xff, pairs * sizeof(*plan->path_to));
@@ -118,7 +118,7 @@ int sim_plan_by_paths(struct sim_plan *plan, const struct net *net, const char *
         result = lines_read(path, &paths, path_take);
     }
     if (result == 0 && plan->plan.step_count == 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s has no paths", path);
+        result = error_fail(-EINVAL, "%s has no paths", path);
     if (result == 0)
         result = short_paths_add(&paths);
     if (result < 0)

@@ -49,13 +49,12 @@ static int stride_span(const struct rh_stride *stride, uint64_t step, uint64_t *
     if (stride->block_count == 0)
         return 0;
     if (stride->block_length > step && stride->block_count > 1)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "a stride of %llu bytes is shorter than its blocks of %llu",
-                         (unsigned long long)step, (unsigned long long)stride->block_length);
+        return error_fail(RH_EINVALID, "a stride of %llu bytes is shorter than its blocks of %llu",
+                          (unsigned long long)step, (unsigned long long)stride->block_length);
     if (__builtin_mul_overflow(stride->block_count - 1, step, &last) ||
         __builtin_add_overflow(last, stride->block_length, span))
-        return error_set(RH_EBOUNDS, ERROR_NO_RANK, "%llu blocks %llu bytes apart span too much",
-                         (unsigned long long)stride->block_count, (unsigned long long)step);
+        return error_fail(RH_EBOUNDS, "%llu blocks %llu bytes apart span too much",
+                          (unsigned long long)stride->block_count, (unsigned long long)step);
     return 0;
 }
 

@@ -16,12 +16,11 @@ int rh_queue_create(struct rh_job *job, rh_sid sid, struct rh_queue_shape shape,
                     struct rh_queue **queue)
 {
     if (shape.slot_count == 0 || shape.slot_length == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "queue %u: %u messages of %u bytes; both must be at least 1", sid,
-                         shape.slot_count, shape.slot_length);
+        return error_fail(RH_EINVALID, "queue %u: %u messages of %u bytes; both must be at least 1",
+                          sid, shape.slot_count, shape.slot_length);
     struct rh_queue *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for queue %u", sid);
+        return error_no_memory("queue %u", sid);
     struct nic_segment request = {
         .sid = sid, .kind = NIC_SEGMENT_QUEUE, .rights = RH_WRITE, .shape = shape};
     int result = job->nic->ops->segment_add(job->nic, &request);

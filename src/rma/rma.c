@@ -10,9 +10,8 @@
 
 int rma_refuse_rank(const struct rh_job *job, int rank)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "rank %d is outside the job, which has ranks 0 to %d", rank,
-                     job->nic_job.size - 1);
+    return error_fail(RH_EINVALID, "rank %d is outside the job, which has ranks 0 to %d", rank,
+                      job->nic_job.size - 1);
 }
 
 /* ---- Push and pull -------------------------------------------------------------------------- */
@@ -301,10 +300,10 @@ int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_w
         return rma_refuse_rank(job, wait->from);
     if (unlikely(!wait->word || (uintptr_t)wait->word % 8 != 0 ||
                  (unsigned)wait->when > RH_AT_LEAST))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "wait for the word at %p: it must be 8-byte aligned, the condition "
-                         "RH_EQUAL, RH_NOT_EQUAL or RH_AT_LEAST",
-                         (const void *)wait->word);
+        return error_fail(RH_EINVALID,
+                          "wait for the word at %p: it must be 8-byte aligned, the condition "
+                          "RH_EQUAL, RH_NOT_EQUAL or RH_AT_LEAST",
+                          (const void *)wait->word);
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
@@ -394,6 +393,6 @@ int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)
             return 0;
         }
     }
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "there is no counter \"%s\"; `rhinet info --counters` lists them", name);
+    return error_fail(RH_EINVALID,
+                      "there is no counter \"%s\"; `rhinet info --counters` lists them", name);
 }

@@ -8,23 +8,21 @@
 static int check_segment(const struct rh_segment *segment)
 {
     if (segment->struct_size < sizeof(*segment))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "set segment.struct_size to sizeof(struct rh_segment)");
+        return error_fail(RH_EINVALID, "set segment.struct_size to sizeof(struct rh_segment)");
     if (segment->length == 0 || segment->length > INT64_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "segment %u: a length of %llu makes no sense",
-                         segment->sid, (unsigned long long)segment->length);
+        return error_fail(RH_EINVALID, "segment %u: a length of %llu makes no sense", segment->sid,
+                          (unsigned long long)segment->length);
     if (segment->rights == 0 || (segment->rights & ~RH_ALL))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "segment %u: rights %#x; combine RH_READ, RH_WRITE and RH_ATOMIC",
-                         segment->sid, segment->rights);
+        return error_fail(RH_EINVALID,
+                          "segment %u: rights %#x; combine RH_READ, RH_WRITE and RH_ATOMIC",
+                          segment->sid, segment->rights);
     if ((segment->flags & ~RH_HUGE_PAGES) || (segment->base && segment->flags))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "segment %u: flags %#x; RH_HUGE_PAGES is for allocated memory only",
-                         segment->sid, segment->flags);
+        return error_fail(RH_EINVALID,
+                          "segment %u: flags %#x; RH_HUGE_PAGES is for allocated memory only",
+                          segment->sid, segment->flags);
     if (segment->base && (uintptr_t)segment->base + segment->length < (uintptr_t)segment->base)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "segment %u: %p + %llu is beyond the address space", segment->sid,
-                         segment->base, (unsigned long long)segment->length);
+        return error_fail(RH_EINVALID, "segment %u: %p + %llu is beyond the address space",
+                          segment->sid, segment->base, (unsigned long long)segment->length);
     return 0;
 }
 
@@ -72,7 +70,7 @@ int rh_segment_attach(struct rh_job *job, rh_sid sid, void *base, uint64_t lengt
                                  .length = length,
                                  .rights = RH_ALL};
     if (!base)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "segment %u: no memory to attach (NULL)", sid);
+        return error_fail(RH_EINVALID, "segment %u: no memory to attach (NULL)", sid);
     return rh_segment_create(job, &segment);
 }
 
@@ -84,8 +82,8 @@ static int look(struct rh_job *job, int rank, rh_sid sid, struct nic_view *view)
 
 static int refuse_queue(rh_sid sid)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "%u is a queue, which has no length and is closed by rh_queue_destroy()", sid);
+    return error_fail(
+        RH_EINVALID, "%u is a queue, which has no length and is closed by rh_queue_destroy()", sid);
 }
 
 int rh_segment_detach(struct rh_job *job, rh_sid sid)

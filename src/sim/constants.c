@@ -46,10 +46,10 @@ int sim_constants_set(struct sim_constants *constants, const char *text)
     uint64_t value;
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof(name))
-        return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is not of the form NAME=VALUE", text);
+        return error_fail(-EINVAL, "'%s' is not of the form NAME=VALUE", text);
     snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
     if (!text_to_u64(equals + 1, &value) || value > INT64_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%s: '%s' is no whole number", name, equals + 1);
+        return error_fail(-EINVAL, "%s: '%s' is no whole number", name, equals + 1);
     const char *names[CONSTANT_COUNT];
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         names[i] = sim_constant_list[i].name;
@@ -59,6 +59,6 @@ int sim_constants_set(struct sim_constants *constants, const char *text)
         return 0;
     }
     const char *near = text_nearest(name, names, CONSTANT_COUNT);
-    return error_set(-EINVAL, ERROR_NO_RANK, "there is no constant '%s'%s%s%s", name,
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return error_fail(-EINVAL, "there is no constant '%s'%s%s%s", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -36,7 +36,7 @@ int flag_take(struct station *station, uint32_t *flag)
         flag_words(station, at)[0] = 0;
         return 0;
     }
-    return error_set(RH_EAGAIN, ERROR_NO_RANK, "%d transfers are under way or lost", STATION_FLAGS);
+    return error_fail(RH_EAGAIN, "%d transfers are under way or lost", STATION_FLAGS);
 }
 
 void flag_give(struct station *station, uint32_t flag, bool is_lost)

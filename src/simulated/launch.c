@@ -22,7 +22,7 @@ static int prepare(void **state, const struct launch_options *options)
 {
     struct wanted *wanted = calloc(1, sizeof(*wanted));
     if (!wanted)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a simulation");
+        return error_no_memory("a simulation");
     wanted->size = (uint32_t)options->size;
     wanted->timeout_ns = (int64_t)setting_number(options->settings, SETTING_TIMEOUT);
     int result = martini_settings_read(&wanted->settings,

@@ -29,8 +29,7 @@ static int lanes_read(const char *text, enum algorithm_lanes *lanes)
             return 0;
         }
     }
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "RHINET_MARTINI: lanes=%s; it is one, hop or branch", text);
+    return error_fail(RH_EINVALID, "RHINET_MARTINI: lanes=%s; it is one, hop or branch", text);
 }
 
 /* Says which setting it was, before what the reader said of the file. */
@@ -38,8 +37,7 @@ static int refuse(int result)
 {
     char reason[512];
     snprintf(reason, sizeof(reason), "%s", rh_error_text());
-    return error_set(result == -ENOMEM ? RH_ENOSPACE : RH_EINVALID, ERROR_NO_RANK,
-                     "RHINET_MARTINI: %s", reason);
+    return error_fail(result == -ENOMEM ? RH_ENOSPACE : RH_EINVALID, "RHINET_MARTINI: %s", reason);
 }
 
 int martini_network_open(struct martini_network *network, const struct martini_settings *settings,
@@ -50,8 +48,8 @@ int martini_network_open(struct martini_network *network, const struct martini_s
     memset(network, 0, sizeof(*network));
     if (!settings->topology[0]) {
         const char *alone = settings->routing[0] ? "routing" : settings->lanes[0] ? "lanes" : NULL;
-        return alone ? error_set(RH_EINVALID, ERROR_NO_RANK,
-                                 "RHINET_MARTINI: %s goes with topology=FILE only", alone)
+        return alone ? error_fail(RH_EINVALID, "RHINET_MARTINI: %s goes with topology=FILE only",
+                                  alone)
                      : 0;
     }
     int result = lanes_read(settings->lanes, &wish.lanes);

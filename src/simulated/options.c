@@ -13,8 +13,8 @@
 
 static int refuse(const char *item)
 {
-    return error_set(
-        RH_EINVALID, ERROR_NO_RANK,
+    return error_fail(
+        RH_EINVALID,
         "RHINET_MARTINI: \"%s\"; allowed are seed, network=rhinet2 or rhinet3, metres, "
         "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
         "lanes=one, hop or branch, and the constants that `rhinet sim "

@@ -31,7 +31,7 @@ static int making_begin(struct making *making, uint32_t switches, uint32_t hosts
         return 0;
     free(making->link);
     free(making->port_to);
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a network of %u hosts", hosts);
+    return error_no_memory("a network of %u hosts", hosts);
 }
 
 static void join(struct making *making, struct network_end a, struct network_end b, uint32_t mbps)

@@ -62,7 +62,7 @@ static int append_short(struct station *station, const struct martini_call *call
     if (result < 0)
         return result;
     if (call->length > 0 && process_lend(station->process, &loan, &local) < 0)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "too much memory is lent to the controller");
+        result = error_fail(RH_ENOSPACE, "too much memory is lent to the controller");
     struct process_request request = {.peer = station_of(station->world, call->rank)->process,
                                       .kick = call->length > 0 ? CHIP_PUSH : CHIP_BOTF,
                                       .type = CHIP_PACKET_PUSH,

@@ -37,8 +37,7 @@ static struct station_segment *segment_entry(struct station *station, rh_sid sid
 
 static int refuse_memory(uint64_t length)
 {
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to pin %llu bytes",
-                     (unsigned long long)length);
+    return error_fail(RH_ENOSPACE, "no memory to pin %llu bytes", (unsigned long long)length);
 }
 
 int segment_add(struct station *station, struct martini_call *call)

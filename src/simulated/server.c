@@ -83,10 +83,9 @@ static int call_check(const struct server *server, const struct martini_call *ca
 {
     bool is_any = call->operation == MARTINI_FLUSH && call->rank == RH_ANY_RANK;
     if (!is_any && (call->rank < 0 || (uint32_t)call->rank >= server->size))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no rank %d", call->rank);
+        return error_fail(RH_EINVALID, "there is no rank %d", call->rank);
     if (call->timeout_ns < 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "a wait of %lld ns",
-                         (long long)call->timeout_ns);
+        return error_fail(RH_EINVALID, "a wait of %lld ns", (long long)call->timeout_ns);
     return 0;
 }
 
@@ -285,7 +284,7 @@ static int outside_look(struct server *server, int timeout_ms)
         }
     }
     if (!is_complete)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to serve %u ranks", server->size);
+        return error_fail(RH_ENOSPACE, "no memory to serve %u ranks", server->size);
     if (poll(server->polled, count, timeout_ms) <= 0)
         return 0;
     for (uint32_t i = 0; i < server->size; i++) {
@@ -308,7 +307,7 @@ static int serve(struct server *server)
         if (end == SIM_IDLE && server->live_count > 0 && patience(server) == 0)
             result = outside_look(server, -1); /* only the outside can change anything */
         else if (end < 0)
-            result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "the simulation is out of memory");
+            result = error_fail(RH_ENOSPACE, "the simulation is out of memory");
     }
     return result;
 }
@@ -366,7 +365,7 @@ static int ranks_open(struct server *server)
 {
     server->ranks = calloc(server->size, sizeof(*server->ranks));
     if (!server->ranks)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to serve %u ranks", server->size);
+        return error_fail(RH_ENOSPACE, "no memory to serve %u ranks", server->size);
     for (uint32_t i = 0; i < server->size; i++) {
         struct server_rank *rank = &server->ranks[i];
         *rank = (struct server_rank){.server = server,

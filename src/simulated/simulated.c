@@ -193,7 +193,7 @@ static int memory_make(struct simulated *simulated, uint32_t size)
     simulated->boards = aligned_alloc(64, size * sizeof(struct board_rank));
     simulated->ranks = calloc(size, sizeof(*simulated->ranks));
     if (!simulated->roster || !simulated->boards || !simulated->ranks)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a job of %u ranks", size);
+        return error_no_memory("a job of %u ranks", size);
     memset(simulated->boards, 0, size * sizeof(struct board_rank));
     struct roster *roster = simulated->roster;
     roster->magic = ROSTER_MAGIC;
@@ -300,8 +300,8 @@ static int job_result(struct simulated *simulated, struct simulated_report *repo
     if (report->unfinished > 0)
         fiber_list_print(martini_sim(simulated->world), stderr);
     if (report->unfinished > 0)
-        result = error_set(RH_ETIMEOUT, ERROR_NO_RANK, "%d ranks have not ended after %.3g s",
-                           report->unfinished, (double)simulated_now_ns(simulated) / 1e9);
+        result = error_fail(RH_ETIMEOUT, "%d ranks have not ended after %.3g s", report->unfinished,
+                            (double)simulated_now_ns(simulated) / 1e9);
     return result;
 }
 

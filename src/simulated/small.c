@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "simulated/station.h"
 
-#include <string.h>
-
 int image_send(struct station *station, const struct image *image)
 {
     struct process_request request = {.peer = station_of(station->world, image->rank)->process,

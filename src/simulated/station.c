@@ -136,7 +136,7 @@ static int carry_out(struct station *station, struct martini_call *call)
     case MARTINI_OPERATIONS:
         break;
     }
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "there is no operation %u", call->operation);
+    return error_fail(RH_EINVALID, "there is no operation %u", call->operation);
 }
 
 void station_serve(struct station *station, struct martini_call *call)

@@ -24,8 +24,7 @@ int station_submit(struct station *station, const struct process_request *reques
     station->is_busy = false;
     sim_condition_signal(station->world->sim, &station->idle);
     station_sleep(station, 0);
-    return result < 0 ? error_set(RH_EREFUSED, ERROR_NO_RANK, "the controller refused a request")
-                      : 0;
+    return result < 0 ? error_fail(RH_EREFUSED, "the controller refused a request") : 0;
 }
 
 int station_finish(struct station *station)
@@ -37,8 +36,7 @@ int station_finish(struct station *station)
     station->is_busy = false;
     sim_condition_signal(station->world->sim, &station->idle);
     station_sleep(station, 0);
-    return result < 0 ? error_set(RH_EREFUSED, ERROR_NO_RANK, "the controller refused a request")
-                      : 0;
+    return result < 0 ? error_fail(RH_EREFUSED, "the controller refused a request") : 0;
 }
 
 /* What others fail with meanwhile is not ours. */
@@ -105,7 +103,7 @@ static int data_send(struct station *station, struct transfer *transfer, struct 
     int result = process_lend(station->process, &loan, &piece->loan);
     if (result < 0) {
         piece_end(station, piece, false);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "too much memory is lent to the controller");
+        return error_fail(RH_ENOSPACE, "too much memory is lent to the controller");
     }
     struct process_request request = {
         .peer = station_of(station->world, transfer->awaited.rank)->process,

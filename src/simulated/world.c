@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TIMEOUT_NS (60LL * 1000000000)
 
@@ -15,7 +14,7 @@
 
 static int out_of_memory(uint32_t size)
 {
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to simulate %u nodes", size);
+    return error_fail(RH_ENOSPACE, "no memory to simulate %u nodes", size);
 }
 
 static int port_call(void *context, struct martini_call *call);
@@ -65,8 +64,8 @@ static int cluster_make(struct martini_world *world)
 int martini_world_create(struct martini_world **world, const struct martini_spec *spec)
 {
     if (spec->size < 1 || spec->size > STATION_LIBRARY)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "a simulated cluster has 1 to %d nodes, not %u", UINT16_MAX, spec->size);
+        return error_fail(RH_EINVALID, "a simulated cluster has 1 to %d nodes, not %u", UINT16_MAX,
+                          spec->size);
     struct martini_world *made = calloc(1, sizeof(*made));
     if (!made)
         return out_of_memory(spec->size);

@@ -42,8 +42,7 @@ static int start_agent(struct keeper *keeper, const struct settings *settings)
     fflush(NULL);
     int pid = fork();
     if (pid < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the cache's agent: %s",
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot start the cache's agent: %s", strerror(errno));
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         prctl(PR_SET_NAME, "rhinet-cache");
@@ -116,8 +115,7 @@ static int start_program(struct keeper *keeper, char *const *argv, const char *p
 {
     int pid = fork();
     if (pid < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start %s: %s", argv[0],
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot start %s: %s", argv[0], strerror(errno));
     if (pid > 0) {
         keeper->program_pid = pid;
         return 0;

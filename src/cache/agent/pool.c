@@ -8,7 +8,6 @@
 #include "cache/raw.h"
 
 #include <signal.h>
-#include <string.h>
 
 #define SLEEP_NS         (100 * NS_PER_MS)
 #define KEPT_FOR_WAITERS 2

@@ -23,8 +23,8 @@
 
 static int bad(const struct settings *settings, unsigned which, const char *expected)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "%s=%s: expected %s", setting_spec(which)->name,
-                     setting_text(settings, which), expected);
+    return error_fail(RH_EINVALID, "%s=%s: expected %s", setting_spec(which)->name,
+                      setting_text(settings, which), expected);
 }
 
 static uint64_t auto_bytes(void)
@@ -102,8 +102,7 @@ static void *make_memory(const char *name, uint64_t length, int *fd)
     if (memory != MAP_FAILED)
         return memory;
     close(*fd);
-    *fd = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map the cache's control memory: %s",
-                    strerror(errno));
+    *fd = error_fail(RH_ENOSPACE, "cannot map the cache's control memory: %s", strerror(errno));
     return NULL;
 }
 

@@ -20,14 +20,13 @@ int agent_socket_open(struct agent *agent, const char *name)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(name);
     if (length > sizeof(address.sun_path) - 1)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "the socket's name %s is too long", name);
+        return error_fail(RH_EINVALID, "the socket's name %s is too long", name);
     memcpy(address.sun_path + 1, name, length);
     socklen_t used = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
     agent->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (agent->listen_fd < 0 || bind(agent->listen_fd, (struct sockaddr *)&address, used) < 0 ||
         listen(agent->listen_fd, BACKLOG) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "the cache's agent has no socket: %s",
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "the cache's agent has no socket: %s", strerror(errno));
     return 0;
 }
 

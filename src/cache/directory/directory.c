@@ -39,17 +39,17 @@ int directory_open(struct directory *directory, const struct directory_options *
                                     .is_simulated = options->is_simulated,
                                     .lease_ns = options->lease_ns};
     if (directory->size > CELL_RANKS_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "a cache has %d nodes at most, not %d",
-                         CELL_RANKS_MAX, directory->size);
+        return error_fail(RH_EINVALID, "a cache has %d nodes at most, not %d", CELL_RANKS_MAX,
+                          directory->size);
     directory->group = directory->rank % directory->group_count;
     lay_out(directory, options->shape);
     directory->shapes = calloc((size_t)directory->size, sizeof(*directory->shapes));
     directory->is_shape_known = calloc((size_t)directory->size, 1);
     void *memory = NULL;
-    int result =
-        !directory->shapes || !directory->is_shape_known
-            ? error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %d nodes", directory->size)
-            : rh_segment_alloc(options->job, CACHE_SID_DIRECTORY, directory->length, &memory);
+    int result = !directory->shapes || !directory->is_shape_known
+                     ? error_no_memory("%d nodes", directory->size)
+                     : rh_segment_alloc(options->job, CACHE_SID_DIRECTORY, directory->length,
+                                        &memory);
     if (result < 0) {
         free(directory->shapes);
         free((void *)directory->is_shape_known);

@@ -267,15 +267,14 @@ int mounts_path_add(struct mounts *mounts, const char *path)
 {
     char resolved[PATH_MAX];
     if (mounts->path_count == CACHE_PATHS_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "no more than %d paths can be cached",
-                         CACHE_PATHS_MAX);
+        return error_fail(RH_EINVALID, "no more than %d paths can be cached", CACHE_PATHS_MAX);
     if (!realpath(path, resolved))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "cannot cache %s: %s", path, strerror(errno));
+        return error_fail(RH_EINVALID, "cannot cache %s: %s", path, strerror(errno));
     size_t length = strlen(resolved);
     if (length >= CACHE_PATH_LENGTH)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "cannot cache %s: no more than %d characters; name a folder above it",
-                         path, CACHE_PATH_LENGTH - 1);
+        return error_fail(RH_EINVALID,
+                          "cannot cache %s: no more than %d characters; name a folder above it",
+                          path, CACHE_PATH_LENGTH - 1);
     struct cache_path *entry = &mounts->path[mounts->path_count++];
     memcpy(entry->text, resolved, length + 1);
     entry->length = (uint32_t)length;
@@ -298,7 +297,7 @@ int mounts_network_add(struct mounts *mounts)
         fclose(file);
     if (mounts->path_count > 0)
         return 0;
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "no file system that nodes can share is mounted here; say what to cache with "
-                     "--path");
+    return error_fail(
+        RH_EINVALID,
+        "no file system that nodes can share is mounted here; say what to cache with --path");
 }

@@ -13,7 +13,6 @@
 #include "cache/interposer/writers.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

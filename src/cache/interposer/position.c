@@ -9,7 +9,6 @@
 #include "cache/interposer/real.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 size_t position_length(const struct iovec *parts, int part_count)

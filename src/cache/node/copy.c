@@ -6,7 +6,6 @@
 #include "cache/node/node.h"
 
 #define XXH_INLINE_ALL
-#include <string.h>
 #include <xxhash.h>
 
 static struct rh_remote header_at(const struct cache_shape *shape, const struct cell_place *place)

@@ -36,8 +36,8 @@ int node_shape(const struct node_options *options, struct cache_shape *shape)
     if (bytes / options->block_length >= BLOCKS_MIN &&
         cache_shape_make(shape, bytes, options->block_length))
         return 0;
-    return error_set(
-        RH_EINVALID, ERROR_NO_RANK,
+    return error_fail(
+        RH_EINVALID,
         "a cache of %llu bytes in blocks of %u makes no sense: blocks are powers of two "
         "from 64K to 64M, at least %d of them",
         (unsigned long long)bytes, options->block_length, BLOCKS_MIN);

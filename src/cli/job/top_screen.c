@@ -11,7 +11,6 @@
 #include "rma/rma_layer.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #define FRAME_LINES 5 /* heading, blank, titles, total, and the line the cursor stands on */

@@ -39,13 +39,12 @@ static int roots_parse(const struct net *net, const char *text, struct algorithm
 {
     char *copy = strdup(text), *rest = copy;
     uint32_t *roots = malloc((strlen(text) + 1) * sizeof(*roots)), count = 0;
-    int result = copy && roots ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the roots");
+    int result = copy && roots ? 0 : error_fail(-ENOMEM, "no memory for the roots");
     for (char *name; result == 0 && (name = strsep(&rest, ",")) != NULL;) {
         uint32_t node = fabric_node_find(net->fabric, name);
         uint32_t at = node == FABRIC_NONE ? FABRIC_NONE : net->switch_index[node];
         if (at == FABRIC_NONE)
-            result = error_set(-EINVAL, ERROR_NO_RANK, "root '%s' is no switch of the fabric",
-                               name);
+            result = error_fail(-EINVAL, "root '%s' is no switch of the fabric", name);
         else
             roots[count++] = at;
     }

@@ -11,7 +11,6 @@
 #include "base/parallel.h"
 #include "cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "experiment/experiment.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,13 +61,13 @@ static int traffic_make(struct route_input *input, const char *text)
         return traffic_file_read(input, text + 9, traffic_counters_parse);
     if (strncmp(text, "groups:", 7) == 0) {
         if (!text_to_real(text + 7, &weight) || weight < 0)
-            return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is no weight for traffic between groups",
-                             text + 7);
+            return error_fail(-EINVAL, "'%s' is no weight for traffic between groups", text + 7);
     } else if (strcmp(text, "groups") != 0 && strcmp(text, "auto") != 0) {
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "traffic '%s' is unknown; it is auto, uniform, groups[:WEIGHT], "
-                         "matrix:FILE or counters:FILE",
-                         text);
+        return error_fail(
+            -EINVAL,
+            "traffic '%s' is unknown; it is auto, uniform, groups[:WEIGHT], matrix:FILE or "
+            "counters:FILE",
+            text);
     }
     return traffic_groups(&input->traffic, input->net, weight);
 }

@@ -9,8 +9,6 @@
 #include "cli/sim/sim.h"
 #include "plan/plan.h"
 
-#include <string.h>
-
 static struct sim_options wishes;
 static char progress_name[] = "simulation";
 

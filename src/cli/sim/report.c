@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const struct table_column columns[] = {
     {"load", true, 0},     {"accepted", true, 0},    {"mean us", true, 0},  {"median us", true, 1},

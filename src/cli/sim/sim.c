@@ -4,12 +4,9 @@
  */
 #include "cli/sim/sim.h"
 
-#include "base/error.h"
 #include "cli/json_put.h"
 #include "cli/table.h"
 #include "experiment/experiment.h"
-
-#include <string.h>
 
 int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants)
 {

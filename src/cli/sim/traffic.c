@@ -15,7 +15,7 @@
 static int load_add(struct sim_loads *loads, double value)
 {
     if (loads->count == SIM_LOADS_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK, "more than %d loads", SIM_LOADS_MAX);
+        return error_fail(-EINVAL, "more than %d loads", SIM_LOADS_MAX);
     loads->values[loads->count++] = value;
     return 0;
 }
@@ -24,8 +24,8 @@ static int range_add(struct sim_loads *loads, const double part[3])
 {
     int result = 0;
     if (part[2] <= 0 || part[1] < part[0])
-        return error_set(-EINVAL, ERROR_NO_RANK, "loads from %g to %g in steps of %g do not end",
-                         part[0], part[1], part[2]);
+        return error_fail(-EINVAL, "loads from %g to %g in steps of %g do not end", part[0],
+                          part[1], part[2]);
     /* half a step more, lest rounding lose the last */
     for (int i = 0; result == 0 && part[0] + i * part[2] <= part[1] + part[2] / 2; i++)
         result = load_add(loads, part[0] + i * part[2]);
@@ -44,9 +44,8 @@ static int numbers_read(struct sim_loads *loads, const char *text, const char *s
         length = strcspn(at, separator);
         snprintf(word, sizeof(word), "%.*s", (int)length, at);
         if (length >= sizeof(word) || !text_to_real(word, &value) || value <= 0 || value > 100)
-            return error_set(-EINVAL, ERROR_NO_RANK,
-                             "'%s' is no load: a number above 0, 1 is all that a link carries",
-                             word);
+            return error_fail(
+                -EINVAL, "'%s' is no load: a number above 0, 1 is all that a link carries", word);
         result = load_add(loads, value);
         if (at[length] == '\0')
             break;
@@ -61,7 +60,7 @@ int sim_loads_parse(struct sim_loads *loads, const char *text)
     if (result < 0 || !is_range)
         return result;
     if (loads->count != 3)
-        return error_set(-EINVAL, ERROR_NO_RANK, "'%s' is not of the form FROM:TO:STEP", text);
+        return error_fail(-EINVAL, "'%s' is not of the form FROM:TO:STEP", text);
     const double part[3] = {loads->values[0], loads->values[1], loads->values[2]};
     loads->count = 0;
     return range_add(loads, part);
@@ -81,8 +80,7 @@ int sim_host_find(const struct net *net, const char *text, uint32_t *host)
         *host = (uint32_t)number;
         return 0;
     }
-    return error_set(-EINVAL, ERROR_NO_RANK, "no host has the name or number '%s'",
-                     text ? text : "");
+    return error_fail(-EINVAL, "no host has the name or number '%s'", text ? text : "");
 }
 
 struct reading {
@@ -95,7 +93,7 @@ static int message_add(struct reading *reading, const struct workload_message *m
 {
     struct sim_trace *trace = reading->trace;
     if (!array_grow(&trace->messages, &reading->room, trace->count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu messages", trace->count + 1);
+        return error_fail(-ENOMEM, "no memory for %zu messages", trace->count + 1);
     trace->messages[trace->count++] = *message;
     return 0;
 }

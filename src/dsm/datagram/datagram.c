@@ -52,7 +52,7 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
                                    .slot_length = PACKET_LENGTH};
     struct datagram *datagram = calloc(1, sizeof(*datagram));
     if (!datagram)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
+        return error_no_memory("datagrams");
     datagram->dsm = dsm;
     pthread_mutex_init(&datagram->lock, NULL);
     pthread_mutex_init(&datagram->receiving, NULL);
@@ -61,9 +61,9 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
     datagram->answer = malloc(MESSAGE_MAX);
     int result = datagram->assemblies && datagram->message_ids && datagram->answer
                      ? rh_queue_create(dsm->job, DSM_SID_BULK, shape, &datagram->queue)
-                     : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for datagrams");
+                     : error_no_memory("datagrams");
     if (result == 0 && pthread_create(&datagram->thread, NULL, receive, datagram) != 0)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no thread for datagrams");
+        result = error_fail(RH_ENOSPACE, "no thread for datagrams");
     if (result < 0) {
         free_all(datagram);
         return result;

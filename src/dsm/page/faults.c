@@ -37,7 +37,7 @@ static int try_page(struct faults *faults)
         int runs = mechanism->harvest(faults, page, &found, 1);
         result = runs < 0 ? runs : 0;
         if (runs == 0)
-            result = error_set(RH_EUNSUP, ERROR_NO_RANK, "this kernel does not tell written pages");
+            result = error_fail(RH_EUNSUP, "this kernel does not tell written pages");
     }
     return result < 0 ? result : mechanism->set(faults, page, FAULTS_WRITE, FAULTS_NONE);
 }
@@ -48,13 +48,12 @@ int faults_probe(enum faults_kind kind)
     char *backing = mmap(NULL, FAULTS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                          0);
     if (backing == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to try page faults with");
+        return error_fail(RH_ENOSPACE, "no memory to try page faults with");
     *(volatile char *)backing = 0;
     faults.range.length = FAULTS_PAGE;
     faults.range.base = mremap(backing, 0, FAULTS_PAGE, MREMAP_MAYMOVE);
     int result = faults.range.base == MAP_FAILED
-                     ? error_set(RH_EUNSUP, ERROR_NO_RANK, "cannot map memory twice: %s",
-                                 strerror(errno))
+                     ? error_fail(RH_EUNSUP, "cannot map memory twice: %s", strerror(errno))
                      : faults.mechanism->start(&faults);
     if (result == 0) {
         result = try_page(&faults);
@@ -78,7 +77,7 @@ int faults_open(struct faults **faults, enum faults_kind kind, const struct faul
 {
     struct faults *made = malloc(sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to watch a range with");
+        return error_fail(RH_ENOSPACE, "no memory to watch a range with");
     *made = (struct faults){
         .mechanism = mechanisms[kind], .range = *range, .fd = -1, .pagemap = -1};
     int result = made->mechanism->start(made);

@@ -22,10 +22,10 @@ static int set(struct faults *faults, struct faults_run run, enum faults_access 
     (void)from;
     if (mprotect(faults_address(faults, run.first), run.count * FAULTS_PAGE, protection[to]) == 0)
         return 0;
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                     "cannot protect %zu pages: %s; many separate pieces need a larger "
-                     "vm.max_map_count",
-                     run.count, strerror(errno));
+    return error_fail(
+        RH_ENOSPACE,
+        "cannot protect %zu pages: %s; many separate pieces need a larger vm.max_map_count",
+        run.count, strerror(errno));
 }
 
 static int start(struct faults *faults)

@@ -157,8 +157,7 @@ static int install(struct handled *handled)
     struct sigaction before, ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     sigfillset(&ours.sa_mask);
     if (sigaction(handled->signal, NULL, &before) < 0)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "signal %d: %s", handled->signal,
-                         strerror(errno));
+        return error_fail(RH_EREFUSED, "signal %d: %s", handled->signal, strerror(errno));
     if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_signal)
         return 0; /* left in place below somebody else's, who is gone again */
     handled->before = before;
@@ -183,8 +182,7 @@ static int free_place(void)
     for (int i = 0; i < RANGES_MAX; i++)
         if (atomic_load_explicit(&table[i].end, memory_order_relaxed) == 0)
             return i;
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "%d ranges are watched already; free some",
-                     RANGES_MAX);
+    return error_fail(RH_ENOSPACE, "%d ranges are watched already; free some", RANGES_MAX);
 }
 
 int faults_signal_watch(struct faults *faults)

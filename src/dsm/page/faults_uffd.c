@@ -23,7 +23,7 @@
 
 static int unsupported(const char *what)
 {
-    return error_set(RH_EUNSUP, ERROR_NO_RANK, "%s: %s", what, strerror(errno));
+    return error_fail(RH_EUNSUP, "%s: %s", what, strerror(errno));
 }
 
 static uint64_t features(const struct faults *faults)
@@ -108,8 +108,8 @@ static int map_pages(struct faults *faults, struct faults_run run, enum faults_a
         int result = command(faults, UFFDIO_CONTINUE, &ask);
         size_t done = ask.mapped > 0 ? (size_t)ask.mapped / FAULTS_PAGE : 0;
         if (result < 0 && result != -EEXIST && done == 0)
-            return error_set(RH_EUNSUP, ERROR_NO_RANK, "UFFDIO_CONTINUE of %zu pages: %s",
-                             run.count, strerror(-result));
+            return error_fail(RH_EUNSUP, "UFFDIO_CONTINUE of %zu pages: %s", run.count,
+                              strerror(-result));
         done += result == -EEXIST;
         run.first += done;
         run.count -= done;
@@ -123,8 +123,8 @@ static int protect_pages(struct faults *faults, struct faults_run run, enum faul
                                       .mode = to == FAULTS_READ ? UFFDIO_WRITEPROTECT_MODE_WP : 0};
     int result = command(faults, UFFDIO_WRITEPROTECT, &ask);
     if (result < 0)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK, "UFFDIO_WRITEPROTECT of %zu pages: %s",
-                         run.count, strerror(-result));
+        return error_fail(RH_EUNSUP, "UFFDIO_WRITEPROTECT of %zu pages: %s", run.count,
+                          strerror(-result));
     return 0;
 }
 
@@ -137,8 +137,7 @@ static int set(struct faults *faults, struct faults_run run, enum faults_access 
         return protect_pages(faults, run, to);
     if (madvise(faults_address(faults, run.first), run.count * FAULTS_PAGE, MADV_DONTNEED) == 0)
         return 0;
-    return error_set(RH_EUNSUP, ERROR_NO_RANK, "madvise of %zu pages: %s", run.count,
-                     strerror(errno));
+    return error_fail(RH_EUNSUP, "madvise of %zu pages: %s", run.count, strerror(errno));
 }
 
 /* Asking for written pages alone makes the kernel count those without an entry, too: so a page

@@ -21,9 +21,9 @@ static int check(const struct rh_dsm_pages *pages, uint32_t lock)
 {
     if (lock < pages->options.lock_count)
         return 0;
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "lock %u is beyond the %u locks that these pages were opened with", lock,
-                     pages->options.lock_count);
+    return error_fail(RH_EINVALID,
+                      "lock %u is beyond the %u locks that these pages were opened with", lock,
+                      pages->options.lock_count);
 }
 
 /* Bind a vector to the variable of a lock, or nothing; the rank that owns it at first does so. */
@@ -139,7 +139,7 @@ int rh_dsm_pages_wait(struct rh_dsm_pages *pages, uint32_t lock, int64_t timeout
 {
     int result = check(pages, lock);
     if (result == 0 && !pages->is_writer[lock])
-        result = error_set(RH_EINVALID, ERROR_NO_RANK, "lock %u is not held for writing", lock);
+        result = error_fail(RH_EINVALID, "lock %u is not held for writing", lock);
     if (result < 0)
         return result;
     result = leave(pages, lock);

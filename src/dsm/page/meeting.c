@@ -10,8 +10,6 @@
 #include "dsm/page/pages.h"
 #include "rma/inside.h"
 
-#include <string.h>
-
 #define BLOCK_WORDS 58 /* fits an inline push */
 #define BLOCK_HEAD  2
 

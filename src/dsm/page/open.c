@@ -44,7 +44,7 @@ static int populate(void *backing, size_t length)
 {
     if (madvise(backing, length, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
         return 0; /* EINVAL: before Linux 5.14, which has nothing to lend either */
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %zu bytes of shared pages", length);
+    return error_no_memory("%zu bytes of shared pages", length);
 }
 
 /* The first free place for a space is the same on all ranks, since they open and close together. */
@@ -90,8 +90,7 @@ static int open_tables(struct rh_dsm_pages *pages)
     if (is_complete && pages->pages && pages->direct && pages->vector && pages->reached &&
         pages->scratch && pages->is_writer && pages->twins)
         return 0;
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the tables of %zu shared pages",
-                     pages->count);
+    return error_no_memory("the tables of %zu shared pages", pages->count);
 }
 
 /* Look at every peer's segments once, so that no fault has to ask the task manager. */
@@ -176,7 +175,7 @@ static int agree(struct rh_dsm_pages *pages)
                             [LOCK_COUNT] = options->lock_count};
     uint64_t *all = calloc((size_t)pages->size, sizeof(mine));
     if (!all)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for shared pages");
+        return error_no_memory("shared pages");
     int chosen = choose_homes(pages, &mine[HOMES]);
     mine[IS_WRONG] = chosen < 0;
     int result = rh_allgather(pages->set, mine, all, sizeof(mine));
@@ -259,8 +258,7 @@ static int open_view(struct rh_dsm_pages *pages)
     if (result == 0 && !pages->view)
         pages->view = map_view(pages, 0);
     if (result == 0 && !pages->view)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map %zu shared pages twice",
-                           pages->count);
+        result = error_fail(RH_ENOSPACE, "cannot map %zu shared pages twice", pages->count);
     return result;
 }
 

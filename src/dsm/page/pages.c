@@ -105,12 +105,12 @@ static int check_options(const struct rh_dsm_pages_options *options)
 {
     if (options->struct_size < sizeof(*options) || options->length == 0 ||
         options->length > (uint64_t)UINT32_MAX * FAULTS_PAGE)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "shared pages need struct_size set and a length of 1 byte or more, not "
-                         "%llu",
-                         (unsigned long long)options->length);
+        return error_fail(
+            RH_EINVALID,
+            "shared pages need struct_size set and a length of 1 byte or more, not %llu",
+            (unsigned long long)options->length);
     if (options->home == RH_DSM_HOME_GIVEN && !options->home_of)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "RH_DSM_HOME_GIVEN needs home_of");
+        return error_fail(RH_EINVALID, "RH_DSM_HOME_GIVEN needs home_of");
     return 0;
 }
 
@@ -122,7 +122,7 @@ int rh_dsm_pages_open(struct rh_dsm_pages **pages, struct rh_dsm *dsm,
         return result;
     struct rh_dsm_pages *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for shared pages");
+        return error_no_memory("shared pages");
     made->dsm = dsm;
     made->options = *options;
     made->count = (options->length + FAULTS_PAGE - 1) / FAULTS_PAGE;
@@ -189,7 +189,7 @@ int rh_dsm_pages_home(const struct rh_dsm_pages *pages, const void *address)
 int rh_dsm_pages_stat(const struct rh_dsm_pages *pages, struct rh_dsm_pages_stat *stat)
 {
     if (stat->struct_size < sizeof(*stat))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "struct_size is not set");
+        return error_fail(RH_EINVALID, "struct_size is not set");
     size_t size = stat->struct_size;
     *stat = pages->stat;
     stat->struct_size = size;
@@ -203,8 +203,8 @@ int rh_dsm_pages_touch(struct rh_dsm_pages *pages, void *start, uint64_t length,
     uint64_t most = pages->count * FAULTS_PAGE;
     int result = 0;
     if (offset > most || length > most - offset)
-        return error_set(RH_EBOUNDS, ERROR_NO_RANK, "%llu bytes at %p are not shared pages",
-                         (unsigned long long)length, start);
+        return error_fail(RH_EBOUNDS, "%llu bytes at %p are not shared pages",
+                          (unsigned long long)length, start);
     size_t end = (offset + length + FAULTS_PAGE - 1) / FAULTS_PAGE;
     enum faults_cause cause = access == RH_DSM_WRITE ? FAULTS_BY_WRITE : FAULTS_BY_READ;
     for (size_t page = offset / FAULTS_PAGE; page < end && result == 0; page++)

@@ -13,7 +13,7 @@ int sync_open(struct rh_dsm_pages *pages)
 {
     pthread_condattr_t monotonic;
     if (pthread_condattr_init(&monotonic) != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for shared pages");
+        return error_no_memory("shared pages");
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     int result = pthread_cond_init(&pages->sync.changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
@@ -23,7 +23,7 @@ int sync_open(struct rh_dsm_pages *pages)
     }
     if (result == 0)
         pthread_cond_destroy(&pages->sync.changed);
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for shared pages");
+    return error_no_memory("shared pages");
 }
 
 void sync_close(struct rh_dsm_pages *pages)
@@ -83,10 +83,10 @@ int sync_take(struct rh_dsm_pages *pages)
     if (is_mine)
         return 0;
     return is_lost ? refuse(pages)
-                   : error_set(RH_ETIMEOUT, ERROR_NO_RANK,
-                               "another thread of this rank has not ended its barrier or lock of "
-                               "these shared pages; call rh_dsm_pages_barrier() again if it ran "
-                               "out of time");
+                   : error_fail(RH_ETIMEOUT,
+                                "another thread of this rank has not ended its barrier or lock of "
+                                "these shared pages; call rh_dsm_pages_barrier() again if it ran "
+                                "out of time");
 }
 
 void sync_give(struct rh_dsm_pages *pages)
@@ -132,9 +132,10 @@ int sync_await_settled(struct rh_dsm_pages *pages, size_t page)
     pthread_mutex_unlock(&state->gate);
     if (is_moving && is_lost)
         return refuse(pages);
-    return is_moving ? error_set(RH_ETIMEOUT, ERROR_NO_RANK,
-                                 "page %zu is between two homes, and the barrier that moves it "
-                                 "does not end",
-                                 page)
-                     : 0;
+    return is_moving
+               ? error_fail(
+                     RH_ETIMEOUT,
+                     "page %zu is between two homes, and the barrier that moves it does not end",
+                     page)
+               : 0;
 }

@@ -274,8 +274,8 @@ static int rank_main(struct rh_job *job, void *context)
     struct cache_shape shape;
     if (!cache_shape_make(&shape, (uint64_t)trial->cache_blocks * trial->block_length,
                           trial->block_length))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%u blocks of %u bytes are no cache",
-                         trial->cache_blocks, trial->block_length);
+        return error_fail(RH_EINVALID, "%u blocks of %u bytes are no cache", trial->cache_blocks,
+                          trial->block_length);
     struct reader reader = {.run = run, .job = job, .rank = rh_rank(job)};
     uint64_t control_length = (shape.control_length + PAGE - 1) / PAGE * PAGE;
     reader.node = calloc(1, sizeof(*reader.node));

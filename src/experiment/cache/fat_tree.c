@@ -56,14 +56,14 @@ static uint32_t port_to(uint32_t at, uint32_t host)
 int fat_tree_make(struct network_plan *plan, uint32_t host_count, uint32_t mbps)
 {
     if (host_count > FAT_TREE_HOSTS)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%u hosts: the tree has room for %d",
-                         host_count, FAT_TREE_HOSTS);
+        return error_fail(RH_EINVALID, "%u hosts: the tree has room for %d", host_count,
+                          FAT_TREE_HOSTS);
     struct network_link *links = calloc(LINKS, sizeof(*links));
     uint8_t *ports = calloc((size_t)SWITCHES * host_count, 1);
     if (!links || !ports) {
         free(links);
         free(ports);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a tree of switches");
+        return error_no_memory("a tree of switches");
     }
     for (uint32_t at = 0; at < SWITCHES; at++) {
         for (uint32_t host = 0; host < host_count; host++)

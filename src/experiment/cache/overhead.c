@@ -15,7 +15,6 @@
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,8 +5,6 @@
 #include "cli/table.h"
 #include "experiment/cache/bench.h"
 
-#include <string.h>
-
 #define KIB 1024ull
 #define MIB (1024 * KIB)
 

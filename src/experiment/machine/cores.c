@@ -85,7 +85,7 @@ int bench_cores_take_of_pair(bool is_first)
 {
     const cpu_set_t *allowed = allowed_cores();
     if (CPU_COUNT(allowed) < 2)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK, "two cores are needed to measure between them");
+        return error_fail(RH_EUNSUP, "two cores are needed to measure between them");
     int core = is_first ? 0 : CPU_SETSIZE - 1;
     while (!CPU_ISSET(core, allowed))
         core += is_first ? 1 : -1;

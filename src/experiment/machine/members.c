@@ -95,7 +95,7 @@ int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start a process");
+        return error_fail(RH_ENOSPACE, "cannot start a process");
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         _exit(getppid() == parent ? launch(sheet, rank_count, sheet_fd) : LAUNCH_STATUS_FAILED);
@@ -112,7 +112,7 @@ static int open_memory(struct bench_run *run)
         return 0;
     run->block = aligned_alloc(4096, BENCH_BLOCK_LENGTH);
     if (!run->block)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory");
+        return error_fail(RH_ENOSPACE, "no memory");
     memset(run->block, 1, BENCH_BLOCK_LENGTH);
     int result = rh_segment_alloc(run->job, BENCH_SID, BENCH_MEMORY, &memory);
     if (result < 0)

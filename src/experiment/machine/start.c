@@ -29,16 +29,16 @@ int start_join_and_leave(void)
 static int start(const char *const *argv, pid_t *pid)
 {
     int code = posix_spawn(pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ);
-    return code == 0 ? 0 : error_set(-code, ERROR_NO_RANK, "%s: %s", argv[0], strerror(code));
+    return code == 0 ? 0 : error_fail(-code, "%s: %s", argv[0], strerror(code));
 }
 
 static int await_end(pid_t pid)
 {
     int status;
     if (waitpid(pid, &status, 0) < 0)
-        return error_set(-errno, ERROR_NO_RANK, "waitpid: %s", strerror(errno));
+        return error_fail(-errno, "waitpid: %s", strerror(errno));
     if (status != 0)
-        return error_set(-ECHILD, ERROR_NO_RANK, "what was started failed");
+        return error_fail(-ECHILD, "what was started failed");
     return 0;
 }
 

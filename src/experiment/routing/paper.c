@@ -4,11 +4,9 @@
  * prints as a number stands beside ours with the difference; what it shows only as a curve is
  * judged by what its text says about the curve.
  */
-#include "base/error.h"
 #include "cli/route/route.h"
 #include "experiment/experiment.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const compared[] = {"turn-addition", "up-down", "turn-prohibition"};

@@ -8,8 +8,6 @@
 #include "cli/table.h"
 #include "experiment/experiment.h"
 
-#include <string.h>
-
 #define FIGURES 6
 
 struct figure {

@@ -102,7 +102,7 @@ int bench_tree_open(struct bench_tree **tree, uint32_t ports)
     struct generate_options options = {.ports = ports, .levels = 3};
     struct bench_tree *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a network");
+        return error_fail(-ENOMEM, "no memory for a network");
     int result = generate_fabric(&made->fabric, "fat-tree", &options);
     if (result == 0)
         result = net_create(&made->net, made->fabric);
@@ -171,7 +171,7 @@ static int crowd_open(struct crowd *crowd, const struct bench_tree *tree)
     crowd->count = bench_tree_hosts(tree);
     crowd->nodes = calloc(crowd->count, sizeof(*crowd->nodes));
     if (!crowd->nodes)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", crowd->count);
+        return error_fail(-ENOMEM, "no memory for %u nodes", crowd->count);
     struct cluster_spec spec = {.node_count = crowd->count,
                                 .memory = 4096 * (2 + crowd->count * 8ULL / 4096 + 1),
                                 .plan = &tree->plan.plan};
@@ -204,8 +204,8 @@ static int crowd_check(const struct crowd *crowd)
             missing += k != i && words[k + 1] != k + 1;
     }
     if (missing > 0)
-        return error_set(-EIO, ERROR_NO_RANK, "%llu words of an all-to-all are missing",
-                         (unsigned long long)missing);
+        return error_fail(-EIO, "%llu words of an all-to-all are missing",
+                          (unsigned long long)missing);
     return network_check(cluster_network(crowd->cluster));
 }
 
@@ -239,7 +239,7 @@ int bench_network(const struct bench_tree *tree, struct bench_result *result)
     struct network *network = NULL;
     struct sim *sim = NULL;
     int status = report ? workload_create(&workload, &spec)
-                        : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a report");
+                        : error_fail(-ENOMEM, "no memory for a report");
     if (status == 0)
         status = sim_create(&sim, 1);
     struct network_options options = {.deliver = workload_deliver, .context = workload};

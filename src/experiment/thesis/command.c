@@ -190,7 +190,7 @@ static int report_make(const struct wish *wish)
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
     if (!report)
-        error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a report");
+        error_no_memory("a report");
     if (!report || thesis_run(report, wish->which, &wish->constants) < 0)
         status = cli_fail();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))

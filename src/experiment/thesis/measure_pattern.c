@@ -142,7 +142,7 @@ static int trio_run(struct trio *trio)
     if (result < 0)
         return result;
     if (fiber_count(trio->sim) > 0 || trio->failure < 0)
-        return error_set(-EIO, ERROR_NO_RANK, "a simulated stream did not come to its end");
+        return error_fail(-EIO, "a simulated stream did not come to its end");
     return network_check(cluster_network(trio->cluster));
 }
 

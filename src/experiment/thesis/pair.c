@@ -67,6 +67,6 @@ int pair_run(struct pair *pair, void (*first)(void *), void (*second)(void *))
     if (result < 0)
         return result;
     if (fiber_count(pair->sim) > 0 || pair->failure < 0)
-        return error_set(-EIO, ERROR_NO_RANK, "a simulated program did not come to its end");
+        return error_fail(-EIO, "a simulated program did not come to its end");
     return network_check(cluster_network(pair->cluster));
 }

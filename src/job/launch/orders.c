@@ -129,23 +129,24 @@ static int read_head(int fd, size_t *length)
         }
     }
     if (sscanf(head, "rhinet-orders %119s %u %zu", version, &mesh_version, length) != 3)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                         "there are no orders on standard input; `rhinet run --hosts` starts this "
-                         "program, you need not");
+        return error_fail(
+            RH_EREFUSED,
+            "there are no orders on standard input; `rhinet run --hosts` starts this program, you "
+            "need not");
     if (strcmp(version, RHINET_VERSION) != 0 || mesh_version != MESH_VERSION)
-        return error_set(
-            RH_EREFUSED, ERROR_NO_RANK,
+        return error_fail(
+            RH_EREFUSED,
             "the launcher is rhinet %s (mesh version %u), this one is %s (%u); install "
             "the same version on all hosts, or say where it is with --remote-rhinet",
             version, mesh_version, RHINET_VERSION, MESH_VERSION);
     if (*length == 0 || *length > LENGTH_MAX)
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK, "orders of %zu bytes make no sense", *length);
+        return error_fail(RH_ECORRUPT, "orders of %zu bytes make no sense", *length);
     return 0;
 }
 
 static int nonsense(const char *what)
 {
-    return error_set(RH_ECORRUPT, ERROR_NO_RANK, "the orders make no sense (%s)", what);
+    return error_fail(RH_ECORRUPT, "the orders make no sense (%s)", what);
 }
 
 /* The text after "key=", if that is what entry begins with. */

@@ -211,12 +211,12 @@ void manager_card_tell(struct manager *manager, int rank)
 int manager_card_keep(struct member *member, const uint8_t *card, size_t length)
 {
     if (member->card)
-        return error_set(RH_EEXIST, ERROR_NO_RANK, "this member has given its card already");
+        return error_fail(RH_EEXIST, "this member has given its card already");
     if (length == 0 || length > PROTOCOL_CARD_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "a card of %zu bytes", length);
+        return error_fail(RH_EINVALID, "a card of %zu bytes", length);
     member->card = malloc(length);
     if (!member->card)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "the task manager has no memory for a card");
+        return error_fail(RH_ENOSPACE, "the task manager has no memory for a card");
     memcpy(member->card, card, length);
     member->card_length = length;
     return 0;
@@ -303,8 +303,7 @@ int manager_hosts_open(struct manager *manager, const struct manager_options *op
         return result;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = MANAGER_MESH};
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, mesh_poll_fd(manager->mesh), &event) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch the other hosts: %s",
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot watch the other hosts: %s", strerror(errno));
     return manager_query_open(manager);
 }
 

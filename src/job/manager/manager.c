@@ -60,8 +60,7 @@ static int member_watch(struct manager *manager, int rank)
     ask_for_identity(member, true);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)rank};
     if (epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, member->fd, &event) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot watch rank %d: %s", rank,
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot watch rank %d: %s", rank, strerror(errno));
     return 0;
 }
 
@@ -70,9 +69,8 @@ static int member_open(struct manager *manager, int rank)
     struct member *member = &manager->members[rank];
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "no descriptor left for rank %d of %d: %s; raise ulimit -n", rank,
-                         manager->size, strerror(errno));
+        return error_fail(RH_ENOSPACE, "no descriptor left for rank %d of %d: %s; raise ulimit -n",
+                          rank, manager->size, strerror(errno));
     member->fd = pair[0];
     member->child_fd = pair[1];
     return member_watch(manager, rank);
@@ -118,8 +116,8 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     uint64_t job_id = map ? map->job_id : 0;
     int result = 0;
     if (options->size < 1 || options->size > RANKS_MAX)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "a job has 1 to %d processes, not %d",
-                         RANKS_MAX, options->size);
+        return error_fail(RH_EINVALID, "a job has 1 to %d processes, not %d", RANKS_MAX,
+                          options->size);
     struct manager *made = calloc(1, sizeof(*made));
     struct member *members = calloc((size_t)options->size, sizeof(*members));
     if (!made || !members) {
@@ -138,8 +136,8 @@ int manager_create(struct manager **manager, const struct manager_options *optio
         members[rank] = (struct member){
             .fd = -1, .child_fd = -1, .service_fd = -1, .process_fd = -1};
     if (made->poll_fd < 0)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                           "no descriptor left for the task manager: %s", strerror(errno));
+        result = error_fail(RH_ENOSPACE, "no descriptor left for the task manager: %s",
+                            strerror(errno));
     else if (map) /* several hosts have agreed on it beforehand */
         job_member_secret(map->secret, made->secret);
     else

@@ -34,8 +34,7 @@ int manager_query_open(struct manager *manager)
     query->offset_ns = calloc((size_t)manager->map->node_count, sizeof(query->offset_ns[0]));
     if (!query->offset_ns || pipe2(query->fd, O_CLOEXEC | O_NONBLOCK) < 0 ||
         epoll_ctl(manager->poll_fd, EPOLL_CTL_ADD, query->fd[0], &event) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor left to be asked by: %s",
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE, "no descriptor left to be asked by: %s", strerror(errno));
     /* Our own end stays open: without any writer the pipe would wake us for ever. */
     atomic_store(&manager->memory.roster->query_fd, query->fd[1]);
     return 0;

@@ -66,13 +66,13 @@ static void line_give_back(struct manager_line *line)
 static int manager_lost(const struct rh_job *job, int code)
 {
     if (code == -ETIMEDOUT)
-        return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
-                         "the task manager has not answered for %.3g s; is the launcher stopped, "
-                         "or RHINET_TIMEOUT too short?",
-                         (double)job->timeout_ns / (double)NS_PER_S);
-    return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                     "the task manager does not answer (%s); was the launcher killed?",
-                     strerror(-code));
+        return error_fail(RH_ETIMEOUT,
+                          "the task manager has not answered for %.3g s; is the launcher stopped, "
+                          "or RHINET_TIMEOUT too short?",
+                          (double)job->timeout_ns / (double)NS_PER_S);
+    return error_fail(RH_EREFUSED,
+                      "the task manager does not answer (%s); was the launcher killed?",
+                      strerror(-code));
 }
 
 static int wait_for_answer(int fd, int64_t deadline_ns)
@@ -164,17 +164,15 @@ static int judge_answer(struct exchange *exchange, const struct descriptor_messa
 {
     exchange->reply.text[sizeof(exchange->reply.text) - 1] = '\0';
     if (exchange->reply.code < 0)
-        return error_set(exchange->reply.code, ERROR_NO_RANK, "task manager: %s",
-                         exchange->reply.text);
+        return error_fail(exchange->reply.code, "task manager: %s", exchange->reply.text);
     if (exchange->reply.version != PROTOCOL_VERSION)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK,
-                         "the task manager is of another version (it speaks %u, this library %u); "
-                         "use the same rhinet for both",
-                         exchange->reply.version, PROTOCOL_VERSION);
+        return error_fail(RH_EUNSUP,
+                          "the task manager is of another version (it speaks %u, this library %u); "
+                          "use the same rhinet for both",
+                          exchange->reply.version, PROTOCOL_VERSION);
     if (answer->fd_count != exchange->fd_count)
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK,
-                         "the task manager sent %d descriptors instead of %d", answer->fd_count,
-                         exchange->fd_count);
+        return error_fail(RH_ECORRUPT, "the task manager sent %d descriptors instead of %d",
+                          answer->fd_count, exchange->fd_count);
     return 0;
 }
 
@@ -250,7 +248,7 @@ static int broker_card_put(void *context, const void *card, size_t length)
     struct exchange exchange = {.request = {.kind = REQUEST_CARD_PUT, .length = length},
                                 .send_fd = -1};
     if (length > sizeof(exchange.request.card))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "a card of %zu bytes is too long", length);
+        return error_fail(RH_EINVALID, "a card of %zu bytes is too long", length);
     memcpy(exchange.request.card, card, length);
     return job_exchange(context, &exchange);
 }

@@ -41,8 +41,8 @@ static int join_manager(struct rh_job *job, int fd)
     int type = 0;
     socklen_t length = sizeof(type);
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_SEQPACKET)
-        return error_set(
-            RH_EREFUSED, ERROR_NO_RANK,
+        return error_fail(
+            RH_EREFUSED,
             "descriptor %d is not the launcher's connection (%s); something between "
             "`rhinet run` and this program closed it, or unset RHINET_MANAGER_FD to run "
             "alone",
@@ -55,8 +55,8 @@ static int join_manager(struct rh_job *job, int fd)
         return result;
     const struct reply *reply = &hello.reply;
     if (reply->size < 1 || reply->rank < 0 || reply->rank >= reply->size)
-        result = error_set(RH_ECORRUPT, ERROR_NO_RANK, "the task manager says rank %d of %d",
-                           reply->rank, reply->size);
+        result = error_fail(RH_ECORRUPT, "the task manager says rank %d of %d", reply->rank,
+                            reply->size);
     else
         result = job_memory_map(&job->memory, hello.fd[0], hello.fd[1], (uint32_t)reply->size);
     if (result < 0) {
@@ -130,8 +130,8 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
 {
     static const struct rh_join_options usual;
     if (!job || (options && options->struct_size < sizeof(*options)))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
+        return error_fail(RH_EINVALID,
+                          "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
     const struct rh_join_options *wanted = options ? options : &usual;
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
@@ -219,8 +219,7 @@ static int check_rank(const struct rh_job *job, int rank)
 {
     if (rank >= 0 && rank < job->nic_job.size)
         return 0;
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "rank %d is outside the job of %d", rank,
-                     job->nic_job.size);
+    return error_fail(RH_EINVALID, "rank %d is outside the job of %d", rank, job->nic_job.size);
 }
 
 int rh_node(const struct rh_job *job, int rank)

@@ -115,8 +115,8 @@ static int split_process(char *text, int *pid)
     char *slash = strrchr(text, '/');
     uint64_t number;
     if (!slash || !text_to_u64(slash + 1, &number) || number < 1 || number > INT32_MAX)
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK,
-                         "\"%s\" describes no host; the same rhinet on all hosts?", text);
+        return error_fail(RH_ECORRUPT, "\"%s\" describes no host; the same rhinet on all hosts?",
+                          text);
     *slash = '\0';
     *pid = (int)number;
     return 0;
@@ -129,7 +129,7 @@ static int sort_hosts(struct meeting *meeting, char (*text)[STARTER_VALUE_MAX])
     struct job_map *map = &meeting->map;
     int *first = calloc((size_t)starter->size, sizeof(first[0])); /* rank of each node */
     int node_count = 0;
-    int result = first ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the hosts");
+    int result = first ? 0 : error_no_memory("the hosts");
     for (int rank = 0; rank < starter->size && result == 0; rank++) {
         int node = 0;
         result = starter->ops->get(starter, rank, "rhinet-host", text[rank]);
@@ -164,7 +164,7 @@ static int read_hosts(struct meeting *meeting)
     meeting->pids = calloc((size_t)size, sizeof(meeting->pids[0]));
     if (!text || !meeting->pids) {
         free(text);
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the hosts");
+        return error_no_memory("the hosts");
     }
     result = sort_hosts(meeting, text);
     free(text);

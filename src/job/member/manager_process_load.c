@@ -28,16 +28,16 @@ int manager_process_load(const struct manager_process_body **body, void **librar
         return 0;
     void *loaded = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!loaded)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK,
-                         "a task manager is needed under this launcher: %s; it belongs where "
-                         "librhinet.so is, or start the program by `rhinet run`",
-                         dlerror());
+        return error_fail(RH_EUNSUP,
+                          "a task manager is needed under this launcher: %s; it belongs where "
+                          "librhinet.so is, or start the program by `rhinet run`",
+                          dlerror());
     const struct manager_process_body *found = dlsym(loaded, "rh_manager_process_body");
     /* What they hand to each other is a struct of these sources. */
     if (!found || strcmp(found->version, RHINET_VERSION) != 0) {
-        int result = error_set(RH_EUNSUP, ERROR_NO_RANK,
-                               "%s is of version %s, this library of %s; install both together",
-                               LIBRARY, found ? found->version : "unknown", RHINET_VERSION);
+        int result = error_fail(RH_EUNSUP,
+                                "%s is of version %s, this library of %s; install both together",
+                                LIBRARY, found ? found->version : "unknown", RHINET_VERSION);
         dlclose(loaded);
         return result;
     }

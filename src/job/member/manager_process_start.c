@@ -40,15 +40,15 @@ int manager_process_listen(char name[MANAGER_PROCESS_NAME_BYTES])
     uint8_t random[(MANAGER_PROCESS_NAME_BYTES - 1) / 2];
     struct sockaddr_un address;
     if (sodium_init() < 0)
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "libsodium cannot be used on this machine");
+        return error_fail(RH_EREFUSED, "libsodium cannot be used on this machine");
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(name, MANAGER_PROCESS_NAME_BYTES, random, sizeof(random));
     socklen_t length = make_address(&address, name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
-    int result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make the task manager's socket: %s",
-                           strerror(errno));
+    int result = error_fail(RH_ENOSPACE, "cannot make the task manager's socket: %s",
+                            strerror(errno));
     if (fd >= 0)
         close(fd);
     return result;
@@ -65,10 +65,9 @@ int manager_process_connect(const char *name, const struct job_map *map, int ran
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, length) == 0 &&
         descriptor_send(fd, &message, 0) == 0)
         return fd;
-    int result = error_set(
-        RH_EREFUSED, ERROR_NO_RANK,
-        "the task manager of this host does not answer: %s; has the process that "
-        "started it ended?",
+    int result = error_fail(
+        RH_EREFUSED,
+        "the task manager of this host does not answer: %s; has the process that started it ended?",
         strerror(errno));
     if (fd >= 0)
         close(fd);
@@ -115,7 +114,7 @@ static int read_report(int fd, char report[REPORT_BYTES])
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
         if (left_ms == 0)
-            return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "the task manager does not start");
+            return error_fail(RH_ETIMEOUT, "the task manager does not start");
         if (poll(&ready, 1, left_ms) <= 0)
             continue;
         ssize_t got = read(fd, report + used, REPORT_BYTES - 1 - used);
@@ -133,10 +132,10 @@ static int understand(const char *report, const struct manager_process_plan *pla
                       struct address_list *addresses)
 {
     if (report[0] != '+')
-        return error_set(RH_EREFUSED, ERROR_NO_RANK, "the task manager of this host: %s",
-                         report[0] ? report + 1 : "it has died");
+        return error_fail(RH_EREFUSED, "the task manager of this host: %s",
+                          report[0] ? report + 1 : "it has died");
     if (plan->map->node_count > 1 && !address_list_parse(addresses, report + 1))
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK, "the task manager says \"%s\"", report);
+        return error_fail(RH_ECORRUPT, "the task manager says \"%s\"", report);
     return 0;
 }
 
@@ -166,17 +165,19 @@ int manager_process_start(const struct manager_process_plan *plan, struct addres
     if (result < 0)
         return result;
     if (pipe2(fds, O_CLOEXEC) != 0) {
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot make a pipe: %s", strerror(errno));
+        result = error_fail(RH_ENOSPACE, "cannot make a pipe: %s", strerror(errno));
         manager_process_unload(library);
         return result;
     }
     int pid = fork_twice(body, plan, fds[1]);
     close(fds[1]);
-    result = pid < 0 ? error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                                 "cannot start the task manager: %s; is the limit on processes "
-                                 "(ulimit -u) reached?",
-                                 strerror(errno))
-                     : read_report(fds[0], report);
+    result = pid < 0
+                 ? error_fail(
+                       RH_ENOSPACE,
+                       "cannot start the task manager: %s; is the limit on processes (ulimit -u) "
+                       "reached?",
+                       strerror(errno))
+                 : read_report(fds[0], report);
     close(fds[0]);
     if (pid > 0)
         waitpid(pid, NULL, 0);

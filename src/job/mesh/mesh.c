@@ -37,9 +37,9 @@ static int open_descriptors(struct mesh *mesh)
     if (mesh->poll_fd < 0 || mesh->timer_fd < 0 ||
         epoll_ctl(mesh->poll_fd, EPOLL_CTL_ADD, mesh->listen_fd, &listening) < 0 ||
         epoll_ctl(mesh->poll_fd, EPOLL_CTL_ADD, mesh->timer_fd, &ticking) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "no descriptor left for the links between hosts: %s; raise ulimit -n",
-                         strerror(errno));
+        return error_fail(RH_ENOSPACE,
+                          "no descriptor left for the links between hosts: %s; raise ulimit -n",
+                          strerror(errno));
     set_timer(mesh, mesh->beat_ns < START_TICK_NS ? mesh->beat_ns : START_TICK_NS);
     return 0;
 }

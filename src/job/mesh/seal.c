@@ -18,7 +18,7 @@ int seal_open(void)
 {
     if (sodium_init() >= 0)
         return 0;
-    return error_set(RH_EREFUSED, ERROR_NO_RANK, "libsodium cannot be used on this machine");
+    return error_fail(RH_EREFUSED, "libsodium cannot be used on this machine");
 }
 
 void seal_nonce(uint8_t nonce[32])

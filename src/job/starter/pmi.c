@@ -32,10 +32,10 @@ struct pmi {
 
 static int broken(const char *why)
 {
-    return error_set(
-        RH_EREFUSED, ERROR_NO_RANK,
-        "the launcher's PMI connection (PMI_FD) does not work: %s; RHINET_STARTER=alone "
-        "runs without it",
+    return error_fail(
+        RH_EREFUSED,
+        "the launcher's PMI connection (PMI_FD) does not work: %s; RHINET_STARTER=alone runs "
+        "without it",
         why);
 }
 
@@ -337,7 +337,7 @@ int starter_pmi_open(struct starter *starter, int version)
 {
     struct pmi *pmi = calloc(1, sizeof(*pmi));
     if (!pmi)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for PMI");
+        return error_no_memory("PMI");
     starter->context = pmi;
     starter->ops = version == 1 ? &pmi1_ops : &pmi2_ops;
     pmi->version = version;

@@ -29,10 +29,10 @@ struct pmix {
 
 static int failed(const struct pmix *pmix, const char *what, pmix_status_t status)
 {
-    return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                     "the launcher does not answer: PMIx_%s: %s; RHINET_STARTER=alone runs without "
-                     "it",
-                     what, pmix->error_string(status));
+    return error_fail(
+        RH_EREFUSED,
+        "the launcher does not answer: PMIx_%s: %s; RHINET_STARTER=alone runs without it", what,
+        pmix->error_string(status));
 }
 
 static void set_info(pmix_info_t *info, const char *key)
@@ -141,23 +141,23 @@ static int ask_size(struct pmix *pmix, int rank, int *size)
     *size = boxed->type == PMIX_UINT32 ? (int)boxed->data.uint32 : 0;
     value_free(boxed);
     if (*size < 1)
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK, "PMIx brings a strange job size");
+        return error_fail(RH_ECORRUPT, "PMIx brings a strange job size");
     return rank >= 0 && rank < *size
                ? 0
-               : error_set(RH_ECORRUPT, ERROR_NO_RANK, "PMIx says rank %d of %d", rank, *size);
+               : error_fail(RH_ECORRUPT, "PMIx says rank %d of %d", rank, *size);
 }
 
 int starter_pmix_open(struct starter *starter)
 {
     struct pmix *pmix = calloc(1, sizeof(*pmix));
     if (!pmix)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for PMIx");
+        return error_no_memory("PMIx");
     if (!load(pmix)) {
         const char *why = dlerror();
         free(pmix);
-        return error_set(RH_EUNSUP, ERROR_NO_RANK,
-                         "started by a PMIx launcher, but libpmix.so.2 cannot be loaded: %s",
-                         why ? why : "a function is missing");
+        return error_fail(RH_EUNSUP,
+                          "started by a PMIx launcher, but libpmix.so.2 cannot be loaded: %s",
+                          why ? why : "a function is missing");
     }
     pmix_status_t status = pmix->init(&pmix->self, NULL, 0);
     int result = status == PMIX_SUCCESS ? 0 : failed(pmix, "Init", status);
@@ -179,10 +179,9 @@ int starter_pmix_open(struct starter *starter)
 int starter_pmix_open(struct starter *starter)
 {
     (void)starter;
-    return error_set(
-        RH_EUNSUP, ERROR_NO_RANK,
-        "started by a PMIx launcher, but this rhinet was built without libpmix; install "
-        "libpmix-dev and build it again, or use `rhinet run`");
+    return error_fail(
+        RH_EUNSUP, "started by a PMIx launcher, but this rhinet was built without libpmix; install "
+                   "libpmix-dev and build it again, or use `rhinet run`");
 }
 
 #endif

@@ -13,14 +13,13 @@
 
 __attribute__((noinline)) static int refuse_number(const struct locks *locks, uint32_t lock)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "there is no lock %u; they go from 0 to %u (RHINET_LOCKS=%u)", lock,
-                     locks->count - 1, locks->count);
+    return error_fail(RH_EINVALID, "there is no lock %u; they go from 0 to %u (RHINET_LOCKS=%u)",
+                      lock, locks->count - 1, locks->count);
 }
 
 __attribute__((noinline)) static int refuse_use(uint32_t lock, const char *why)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "lock %u %s", lock, why);
+    return error_fail(RH_EINVALID, "lock %u %s", lock, why);
 }
 
 /* ---- Open and close ------------------------------------------------------------------------- */
@@ -61,7 +60,7 @@ int locks_open(struct rh_msg *msg)
 {
     struct locks *locks = calloc(1, sizeof(*locks));
     if (!locks)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for locks");
+        return error_no_memory("locks");
     locks->msg = msg;
     locks->job = msg->job;
     locks->rank = rh_rank(msg->job);
@@ -73,7 +72,7 @@ int locks_open(struct rh_msg *msg)
     locks->peers = calloc((size_t)locks->size, sizeof(*locks->peers));
     int result = 0;
     if (!locks->mine || !locks->peers)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %u locks", locks->count);
+        result = error_no_memory("%u locks", locks->count);
     else
         result = rh_segment_alloc(msg->job, MSG_SID_LOCKS, locks->length, (void **)&locks->base);
     if (result < 0) {
@@ -267,8 +266,7 @@ __attribute__((noinline)) static int judge_slow(struct locks *locks, uint32_t lo
 __attribute__((noinline)) static int lock_at_once(struct rh_msg *msg, uint32_t lock)
 {
     int result = rh_lock_try(msg, lock);
-    return result == RH_EAGAIN ? error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u is held", lock)
-                               : result;
+    return result == RH_EAGAIN ? error_fail(RH_ETIMEOUT, "lock %u is held", lock) : result;
 }
 
 int rh_lock(struct rh_msg *msg, uint32_t lock, int64_t timeout_ns)

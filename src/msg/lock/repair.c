@@ -163,10 +163,10 @@ static int take_stock(struct repair *repair)
         if (result < 0)
             return result;
         if (rh_clock_ns(repair->locks->job) >= repair->deadline_ns)
-            return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
-                             "lock %u cannot be repaired: a rank does not finish its step; is it "
-                             "stopped?",
-                             repair->lock);
+            return error_fail(
+                RH_ETIMEOUT,
+                "lock %u cannot be repaired: a rank does not finish its step; is it stopped?",
+                repair->lock);
         if (i > 4)
             lock_nap(locks, own, lock_load(own), NAP_NS);
     }
@@ -335,8 +335,7 @@ static int repair_owned(struct repair *repair)
         if (rh_clock_ns(repair->locks->job) >= repair->deadline_ns)
             break;
     }
-    return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "lock %u changes faster than it is repaired",
-                     repair->lock);
+    return error_fail(RH_ETIMEOUT, "lock %u changes faster than it is repaired", repair->lock);
 }
 
 int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
@@ -353,7 +352,7 @@ int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
         repair.plan.order)
         result = begin(&repair);
     else
-        error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory to repair lock %u", lock);
+        error_fail(RH_ENOSPACE, "no memory to repair lock %u", lock);
     if (result == 0) {
         lock_peers_forget(locks);
         result = repair_owned(&repair);

@@ -127,8 +127,7 @@ static int late(struct locks *locks, uint32_t lock)
 {
     int before = lock_name_rank(lock_load(&locks->qnodes[lock].pred));
     if (before < 0 || before >= locks->size)
-        return error_set(RH_ETIMEOUT, ERROR_NO_RANK,
-                         "waited in vain for lock %u, which is being repaired", lock);
+        return error_fail(RH_ETIMEOUT, "waited in vain for lock %u, which is being repaired", lock);
     return error_set(RH_ETIMEOUT, before,
                      "waited in vain for lock %u, which rank %d has or gets before us", lock,
                      before);
@@ -256,7 +255,7 @@ static int find_next(struct locks *locks, uint32_t lock, uint64_t next, uint64_t
     if (result < 0)
         return result;
     if (rh_clock_ns(locks->job) >= deadline_ns)
-        return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "nobody takes lock %u over", lock);
+        return error_fail(RH_ETIMEOUT, "nobody takes lock %u over", lock);
     if (lock_low(next) == 0 && await_next(locks, lock, next, found) == 0)
         return 0;
     result = lock_repair(locks, lock, deadline_ns);

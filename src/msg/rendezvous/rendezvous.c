@@ -9,7 +9,7 @@
 int rendezvous_open(struct mail *mail)
 {
     mail->rendezvous = calloc(1, sizeof(*mail->rendezvous));
-    return mail->rendezvous ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a mailbox");
+    return mail->rendezvous ? 0 : error_no_memory("a mailbox");
 }
 
 void rendezvous_close(struct mail *mail)

@@ -464,10 +464,11 @@ int set_enter(struct rh_set *set)
     int result = set_check(set);
     return result < 0
                ? result
-               : error_set(RH_EINVALID, ERROR_NO_RANK,
-                           "set %u: an earlier call ended in the middle, so that its members "
-                           "are not in step any more; destroy it",
-                           set->id);
+               : error_fail(
+                     RH_EINVALID,
+                     "set %u: an earlier call ended in the middle, so that its members are not in "
+                     "step any more; destroy it",
+                     set->id);
 }
 
 int set_sync(struct rh_set *set)

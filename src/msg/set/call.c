@@ -179,7 +179,7 @@ int set_differ(struct rh_set *set, int member)
     if (gone >= 0) /* whoever it was, it is not there to be asked */
         return set_break(set, set->ranks[gone]);
     set->is_out_of_step = true;
-    return error_set(RH_ECORRUPT, ERROR_NO_RANK, "set %u: its memory was overwritten", set->id);
+    return error_fail(RH_ECORRUPT, "set %u: its memory was overwritten", set->id);
 }
 
 /* ---- Who has not come ------------------------------------------------------------------------ */

@@ -12,14 +12,12 @@
 int collective_begin(struct rh_set *set, const struct set_call *call, size_t length)
 {
     if (call->root < 0 || call->root >= set->size)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "set %u has no place %d; it has %d members",
-                         set->id, call->root, set->size);
+        return error_fail(RH_EINVALID, "set %u has no place %d; it has %d members", set->id,
+                          call->root, set->size);
     size_t all;
     if (__builtin_mul_overflow(length, (size_t)set->size, &all))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "%zu bytes from each of %d members are too "
-                         "many",
-                         length, set->size);
+        return error_fail(RH_EINVALID, "%zu bytes from each of %d members are too many", length,
+                          set->size);
     int result = set_enter(set);
     if (likely(result == 0))
         set_call_begin(set, call);

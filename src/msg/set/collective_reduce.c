@@ -101,11 +101,10 @@ static int begin(struct rh_set *set, enum set_call_kind kind, int root,
 {
     size_t width = reduce_width(reduction->type, reduction->operator_), length;
     if (width == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "type %d with operator %d: there is no such reduction",
-                         (int)reduction->type, (int)reduction->operator_);
+        return error_fail(RH_EINVALID, "type %d with operator %d: there is no such reduction",
+                          (int)reduction->type, (int)reduction->operator_);
     if (__builtin_mul_overflow(reduction->count, width, &length))
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "%zu elements are too many", reduction->count);
+        return error_fail(RH_EINVALID, "%zu elements are too many", reduction->count);
     struct set_call call = {.kind = (uint16_t)kind,
                             .type = (uint8_t)reduction->type,
                             .operator_ = (uint8_t)reduction->operator_,

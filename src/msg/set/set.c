@@ -9,7 +9,6 @@
 #include "base/rest.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- The hub -------------------------------------------------------------------------------- */
 
@@ -17,7 +16,7 @@ int sets_open(struct rh_msg *msg)
 {
     struct set_hub *hub = calloc(1, sizeof(*hub));
     if (!hub)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for sets");
+        return error_no_memory("sets");
     hub->msg = msg;
     hub->job = msg->job;
     int result = rh_segment_alloc(msg->job, MSG_SID_SETS, sizeof(struct set_directory),
@@ -65,16 +64,16 @@ static int publish(struct rh_set *set)
     struct set_name *place = NULL;
     for (int i = 0; i < SET_BUCKET_NAMES; i++) {
         if (bucket[i].key == set->id + 1)
-            return error_set(RH_EEXIST, ERROR_NO_RANK, "this process is already in a set %u",
-                             set->id);
+            return error_fail(RH_EEXIST, "this process is already in a set %u", set->id);
         if (bucket[i].key == 0 && !place)
             place = &bucket[i];
     }
     if (!place)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "set %u: %d sets whose numbers differ by multiples of %d are open; choose "
-                         "another number",
-                         set->id, SET_BUCKET_NAMES, SET_BUCKETS);
+        return error_fail(
+            RH_ENOSPACE,
+            "set %u: %d sets whose numbers differ by multiples of %d are open; choose "
+            "another number",
+            set->id, SET_BUCKET_NAMES, SET_BUCKETS);
     set->sid = MSG_SID_SETS + 1 + (rh_sid)(place - &set->hub->directory->name[0][0]);
     int result = rh_segment_alloc(set->job, set->sid, set->length, (void **)&set->base);
     if (result < 0)
@@ -116,14 +115,14 @@ static int allocate(struct rh_set *set)
     set->scratch = malloc(set->stage_length);
     if (set->ranks && set->parents && set->children && set->sids && set->gifts && set->scratch)
         return 0;
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set of %d", set->size);
+    return error_no_memory("a set of %d", set->size);
 }
 
 static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
 {
     struct rh_set *set = calloc(1, sizeof(*set));
     if (!set)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set");
+        return error_no_memory("a set");
     set->hub = msg->sets;
     set->job = msg->job;
     set->id = spec->id;

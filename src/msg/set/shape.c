@@ -13,14 +13,13 @@
 
 static int refuse(uint32_t id, const char *why, int value)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "set %u: %s (%d)", id, why, value);
+    return error_fail(RH_EINVALID, "set %u: %s (%d)", id, why, value);
 }
 
 int set_spec_check(const struct rh_msg *msg, const struct rh_set_spec *spec)
 {
     if (spec->struct_size < sizeof(*spec))
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "set spec.struct_size to sizeof(struct rh_set_spec)");
+        return error_fail(RH_EINVALID, "set spec.struct_size to sizeof(struct rh_set_spec)");
     if (spec->id >= SET_ID_COUNT)
         return refuse(spec->id, "numbers of sets are below", (int)SET_ID_COUNT);
     if (spec->ranks && (spec->rank_count == 0 || spec->rank_count > (size_t)rh_size(msg->job)))
@@ -32,7 +31,7 @@ static int copy_ranks(struct rh_set *set, const struct rh_set_spec *spec)
 {
     int own = rh_rank(set->job), all = rh_size(set->job);
     bool *is_there = calloc((size_t)all, sizeof(*is_there));
-    int result = is_there ? 0 : error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a set");
+    int result = is_there ? 0 : error_no_memory("a set");
     set->me = -1;
     for (int i = 0; i < set->size && result == 0; i++) {
         int rank = spec->ranks ? spec->ranks[i] : i;

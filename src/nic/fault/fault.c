@@ -181,14 +181,13 @@ static int fault_open(struct nic **nic, struct nic_job *job, const char *inner)
 {
     struct fault_spec spec;
     if (!inner)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "NIC fault wraps another one: name it, as fault(shm)");
+        return error_fail(RH_EINVALID, "NIC fault wraps another one: name it, as fault(shm)");
     int result = fault_spec_parse(setting_text(job->settings, SETTING_FAULT), &spec);
     if (result < 0)
         return result;
     struct fault *fault = calloc(1, sizeof(*fault));
     if (!fault)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "fault NIC: no memory");
+        return error_fail(RH_ENOSPACE, "fault NIC: no memory");
     result = nic_open(&fault->inner, inner, job);
     if (result < 0) {
         free(fault);

@@ -75,8 +75,7 @@ unsigned fault_kind_operations(enum fault_kind kind)
 
 static int bad_item(const char *item, const char *problem, const char *allowed)
 {
-    return error_set(RH_EINVALID, ERROR_NO_RANK, "RHINET_FAULT: \"%s\": %s; allowed: %s", item,
-                     problem, allowed);
+    return error_fail(RH_EINVALID, "RHINET_FAULT: \"%s\": %s; allowed: %s", item, problem, allowed);
 }
 
 static int find_kind(const char *name, size_t length)

@@ -75,7 +75,7 @@ void *fault_damaged_copy(const void *data, size_t length, uint64_t random)
 {
     void *copy = malloc(length);
     if (!copy) {
-        error_set(RH_ENOSPACE, ERROR_NO_RANK, "fault NIC: no memory to corrupt %zu bytes", length);
+        error_fail(RH_ENOSPACE, "fault NIC: no memory to corrupt %zu bytes", length);
         return NULL;
     }
     memcpy(copy, data, length);

@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,8 +41,7 @@ static int64_t processor_ns(void)
 
 static int simulation_gone(void)
 {
-    return error_set(RH_EREFUSED, ERROR_NO_RANK,
-                     "the simulation does not answer; was the launcher killed?");
+    return error_fail(RH_EREFUSED, "the simulation does not answer; was the launcher killed?");
 }
 
 /* ---- Channels -------------------------------------------------------------------------------- */
@@ -54,7 +52,7 @@ static int channel_connect(struct martini_client *client, struct channel *channe
     int ends[2];
     char letter = 'c';
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no socket for a thread: %s", strerror(errno));
+        return error_fail(RH_ENOSPACE, "no socket for a thread: %s", strerror(errno));
     struct descriptor_message message = {
         .data = &letter, .length = sizeof(letter), .fd = {ends[1]}, .fd_count = 1};
     int result = descriptor_send(client->fd, &message, 0);
@@ -124,9 +122,9 @@ static int check_socket(int fd)
     if (fd > 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 &&
         type == SOCK_SEQPACKET)
         return 0;
-    return error_set(RH_EINVALID, ERROR_NO_RANK,
-                     "NIC martini needs a simulation: start the program by `rhinet run --nic "
-                     "martini`");
+    return error_fail(
+        RH_EINVALID,
+        "NIC martini needs a simulation: start the program by `rhinet run --nic martini`");
 }
 
 int martini_client_open(struct martini_client **client, const struct nic_job *job)
@@ -137,7 +135,7 @@ int martini_client_open(struct martini_client **client, const struct nic_job *jo
         return result;
     struct martini_client *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a simulated NIC");
+        return error_no_memory("a simulated NIC");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     made->fd = fd;
     made->port = (struct martini_port){made, client_call};

@@ -10,7 +10,6 @@
 #include "nic/martini/martini_nic.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -18,11 +17,10 @@
 static int martini_open(struct nic **nic, struct nic_job *job, const char *inner)
 {
     if (inner)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC martini has no other inside: \"%s\"",
-                         inner);
+        return error_fail(RH_EINVALID, "NIC martini has no other inside: \"%s\"", inner);
     struct martini_nic *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a NIC");
+        return error_no_memory("a NIC");
     made->nic.ops = &martini_ops;
     made->nic.job = job;
     made->port = job->for_nic; /* NULL: the world is elsewhere */
@@ -64,8 +62,7 @@ static int memory_make(struct martini_segment *segment, uint64_t length)
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a segment of %llu bytes",
-                         (unsigned long long)length);
+        return error_no_memory("a segment of %llu bytes", (unsigned long long)length);
     segment->base = base;
     segment->mapped = length;
     return 0;
@@ -79,18 +76,18 @@ static int segment_prepare(struct martini_nic *martini, struct martini_segment *
         .sid = segment->sid, .kind = segment->kind, .base = segment->base};
     *length = segment->length;
     if (martini->segment_count >= most)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "there are %llu segments already; RHINET_SEGMENTS allows no more",
-                         (unsigned long long)most);
+        return error_fail(RH_ENOSPACE,
+                          "there are %llu segments already; RHINET_SEGMENTS allows no more",
+                          (unsigned long long)most);
     if (segment->flags & RH_HUGE_PAGES)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "simulated nodes have no huge pages");
+        return error_fail(RH_ENOSPACE, "simulated nodes have no huge pages");
     if (segment->kind == NIC_SEGMENT_QUEUE) {
         made->cut = martini_queue_cut(segment->shape);
         *length = made->cut.length;
     }
     if (*length == 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "a queue of %u times %u bytes is too large",
-                         segment->shape.slot_count, segment->shape.slot_length);
+        return error_fail(RH_ENOSPACE, "a queue of %u times %u bytes is too large",
+                          segment->shape.slot_count, segment->shape.slot_length);
     return segment->kind == NIC_SEGMENT_ATTACHED ? 0 : memory_make(made, *length);
 }
 
@@ -101,7 +98,7 @@ static int martini_segment_add(struct nic *nic, struct nic_segment *segment)
     struct martini_segment *made = calloc(1, sizeof(*made));
     uint64_t length;
     if (!made)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a segment");
+        return error_no_memory("a segment");
     int result = segment_prepare(martini, made, segment, &length);
     struct martini_call call = {.operation = MARTINI_SEGMENT_ADD,
                                 .sid = segment->sid,

@@ -15,8 +15,8 @@
 
 int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
 {
-    return error_set(
-        RH_EUNSUP, ERROR_NO_RANK,
+    return error_fail(
+        RH_EUNSUP,
         "NIC ofi: libfabric's provider %s cannot %s: %s; FI_LOG_LEVEL=warn tells more, "
         "RHINET_OFI_PROVIDER takes another one",
         ofi->info->fabric_attr->prov_name, what, ofi_library.strerror((int)-code));
@@ -50,11 +50,11 @@ int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t 
             fi_close(&(*mr)->fid);
     }
     if (result < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "NIC ofi: libfabric's provider %s cannot register %zu bytes: %s; look at "
-                         "`ulimit -l`",
-                         ofi->info->fabric_attr->prov_name, length,
-                         ofi_library.strerror((int)-result));
+        return error_fail(RH_ENOSPACE,
+                          "NIC ofi: libfabric's provider %s cannot register %zu bytes: %s; look at "
+                          "`ulimit -l`",
+                          ofi->info->fabric_attr->prov_name, length,
+                          ofi_library.strerror((int)-result));
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int open_buffers(struct ofi_nic *ofi)
     ofi->sends = calloc(OFI_SENDS, sizeof(*ofi->sends));
     ofi->calls = calloc(OFI_CALLS, sizeof(*ofi->calls));
     if (!ofi->receives || !ofi->sends || !ofi->calls)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "NIC ofi: no memory for buffers");
+        return error_fail(RH_ENOSPACE, "NIC ofi: no memory for buffers");
     int result = 0;
     if (ofi->has_local_mr) {
         result = ofi_register(ofi, ofi->receives, OFI_RECEIVES * sizeof(*ofi->receives), FI_RECV,

@@ -87,5 +87,5 @@ int ofi_library_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
-    return missing[0] ? error_set(RH_EUNSUP, ERROR_NO_RANK, "%s", missing) : 0;
+    return missing[0] ? error_fail(RH_EUNSUP, "%s", missing) : 0;
 }

@@ -9,7 +9,6 @@
  * the caller when its piece starts. Only where the caller's memory must be registered anyway
  * (FI_MR_LOCAL) it is used as it is, since closing the registration takes it back.
  */
-#include "base/clock.h"
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdlib.h>

@@ -66,11 +66,10 @@ static int open_kind(struct nic **nic, struct nic_job *job, const char *inner,
                      const struct nic_ops *ops)
 {
     if (inner)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC %s wraps nothing: drop \"(%s)\"",
-                         ops->name, inner);
+        return error_fail(RH_EINVALID, "NIC %s wraps nothing: drop \"(%s)\"", ops->name, inner);
     struct ofi_nic *ofi = calloc(1, sizeof(*ofi));
     if (!ofi)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for NIC %s", ops->name);
+        return error_no_memory("NIC %s", ops->name);
     ofi->nic.ops = ops;
     ofi->nic.job = job;
     ofi->is_mixed = ops == &mixed_ops;

@@ -74,7 +74,7 @@ int ofi_peers_open(struct ofi_nic *ofi)
     const struct nic_job *job = ofi->nic.job;
     ofi->peers = calloc((size_t)job->size, sizeof(*ofi->peers));
     if (!ofi->peers)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for %d peers", job->size);
+        return error_no_memory("%d peers", job->size);
     ofi->is_alone = true;
     for (int rank = 0; rank < job->size; rank++) {
         struct ofi_peer *peer = &ofi->peers[rank];

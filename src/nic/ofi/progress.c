@@ -281,15 +281,14 @@ int ofi_progress_thread_start(struct ofi_nic *ofi)
                                   .context = ofi};
     ofi->progress_kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ofi->progress_kick < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no descriptor for the progress thread");
+        return error_fail(RH_ENOSPACE, "no descriptor for the progress thread");
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */
     int code = pthread_create(&ofi->progress_thread, NULL, progress_main, ofi);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the progress thread: %s",
-                         strerror(code));
+        return error_fail(RH_ENOSPACE, "cannot start the progress thread: %s", strerror(code));
     pthread_setname_np(ofi->progress_thread, PROCESS_OWN_THREADS "network");
     ofi->has_progress_thread = true;
     shm_inside_of(ofi->inner, &outside);

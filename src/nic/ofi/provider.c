@@ -8,7 +8,6 @@
 #include "nic/ofi/ofi_nic.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TRANSFERS 256 /* that a provider must be able to have under way */
@@ -152,5 +151,5 @@ int ofi_provider_find(const struct nic_job *job, struct fi_info **info)
     struct ofi_choice choice;
     const struct roster_node *node = roster_node_of(job->roster, job->rank);
     int result = find(job->settings, node->address, info, &choice);
-    return result < 0 ? error_set(result, ERROR_NO_RANK, "NIC ofi: %s", choice.reason) : 0;
+    return result < 0 ? error_fail(result, "NIC ofi: %s", choice.reason) : 0;
 }

@@ -75,9 +75,9 @@ static int announce(struct ofi_nic *ofi, struct ofi_segment *segment)
     ofi_unlock(ofi);
     if (!is_taken)
         return 0;
-    return error_set(RH_EEXIST, ERROR_NO_RANK,
-                     "segment %u could not be detached yet; detach it again or take another SID",
-                     segment->sid);
+    return error_fail(RH_EEXIST,
+                      "segment %u could not be detached yet; detach it again or take another SID",
+                      segment->sid);
 }
 
 static void forget(struct ofi_nic *ofi, struct ofi_segment *segment)
@@ -122,7 +122,7 @@ int ofi_segment_add(struct nic *nic, struct nic_segment *wanted)
         return ofi->inner->ops->segment_add(ofi->inner, wanted);
     struct ofi_segment *segment = segment_create(ofi, wanted);
     if (!segment)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for segment %u", wanted->sid);
+        return error_no_memory("segment %u", wanted->sid);
     int result = announce(ofi, segment);
     if (result == 0)
         result = ofi->inner->ops->segment_add(ofi->inner, wanted);
@@ -260,7 +260,7 @@ int ofi_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
         return ofi->inner->ops->segment_remove(ofi->inner, sid, timeout_ns);
     struct ofi_segment *segment = begin_removal(ofi, sid);
     if (!segment)
-        return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
+        return error_fail(RH_ENOSEG, "this process has no segment %u", sid);
     int waited = close_and_wait(ofi, segment, timeout_ns);
     int result = 0;
     if (!segment->is_removed_inside)

@@ -8,8 +8,6 @@
 #include "base/settings.h"
 #include "nic/shm/shm_nic.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -72,8 +70,8 @@ static int agree_on_layout(struct shm_nic *shm)
     uint64_t theirs = 0;
     if (atomic_compare_exchange_strong(&shm->common->layout, &theirs, ours) || theirs == ours)
         return 0;
-    return error_set(
-        RH_EINVALID, ERROR_NO_RANK,
+    return error_fail(
+        RH_EINVALID,
         "rank %d has RHINET_SEGMENTS for %u entries, others for %u; give all ranks of a "
         "job the same value and the same rhinet",
         shm->nic.job->rank, shm->entry_count, (uint32_t)(theirs >> 32));
@@ -93,10 +91,10 @@ int shm_common_open(struct shm_nic *shm)
         address = mmap(NULL, shm->common_length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (address == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "cannot map the job's common memory (%zu bytes needed, %llu there); is "
-                         "RHINET_SEGMENTS the same on all ranks?",
-                         shm->common_length, (unsigned long long)length);
+        return error_fail(RH_ENOSPACE,
+                          "cannot map the job's common memory (%zu bytes needed, %llu there); is "
+                          "RHINET_SEGMENTS the same on all ranks?",
+                          shm->common_length, (unsigned long long)length);
     shm->common = address;
     result = agree_on_layout(shm);
     if (result < 0) {

@@ -52,7 +52,7 @@ int shm_gate_open(struct shm_nic *shm)
         munmap(gates, GATES * gate_length());
         shm->gates = NULL;
     }
-    return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the gate of attached memory");
+    return error_no_memory("the gate of attached memory");
 }
 
 /* The next gate is open before this one is shut, so that copies into other segments go on. All

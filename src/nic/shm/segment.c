@@ -45,12 +45,12 @@ static int map_memory(struct shm_segment *segment)
 {
     uint64_t length;
     if (!memory_is_sealed(segment->fd, &length)) /* huge pages round up */
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "lost the memory of segment %u", segment->sid);
+        return error_fail(RH_ENOSPACE, "lost the memory of segment %u", segment->sid);
     int populate = length <= POPULATE_MAX ? MAP_POPULATE : 0;
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | populate, segment->fd, 0);
     if (base == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot map %llu bytes for segment %u: %s",
-                         (unsigned long long)length, segment->sid, strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot map %llu bytes for segment %u: %s",
+                          (unsigned long long)length, segment->sid, strerror(errno));
     segment->base = base;
     segment->mapped_length = length;
     return 0;
@@ -64,9 +64,8 @@ static int bring_memory(struct shm_nic *shm, const struct nic_segment *wanted,
     bool is_queue = wanted->kind == NIC_SEGMENT_QUEUE;
     uint64_t length = is_queue ? shm_queue_length(wanted->shape) : wanted->length;
     if (length == 0)
-        return error_set(RH_EINVALID, ERROR_NO_RANK,
-                         "a queue of %u messages of %u bytes is beyond reason",
-                         wanted->shape.slot_count, wanted->shape.slot_length);
+        return error_fail(RH_EINVALID, "a queue of %u messages of %u bytes is beyond reason",
+                          wanted->shape.slot_count, wanted->shape.slot_length);
     int result = create_memory(shm, wanted, length);
     if (result < 0)
         return result;
@@ -140,18 +139,17 @@ static void announce(struct shm_nic *shm, const struct nic_segment *wanted,
 static int add_locked(struct shm_nic *shm, struct nic_segment *wanted)
 {
     if (*find_segment(shm, wanted->sid))
-        return error_set(
-            RH_EEXIST, ERROR_NO_RANK,
-            "this process already has a segment %u; detach it first or take another SID",
+        return error_fail(
+            RH_EEXIST, "this process already has a segment %u; detach it first or take another SID",
             wanted->sid);
     struct shm_entry *entry = shm_entry_place(shm, shm->door, wanted->sid);
     if (!entry || shm->segment_count >= shm->segment_max)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "this process has %u segments already; raise RHINET_SEGMENTS",
-                         shm->segment_count);
+        return error_fail(RH_ENOSPACE,
+                          "this process has %u segments already; raise RHINET_SEGMENTS",
+                          shm->segment_count);
     struct shm_segment *segment = calloc(1, sizeof(*segment));
     if (!segment)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for segment %u", wanted->sid);
+        return error_no_memory("segment %u", wanted->sid);
     *segment = (struct shm_segment){.sid = wanted->sid, .kind = wanted->kind, .fd = -1};
     int result = 0;
     if (wanted->kind == NIC_SEGMENT_ATTACHED) {
@@ -232,7 +230,7 @@ int shm_segment_remove(struct nic *nic, rh_sid sid, int64_t timeout_ns)
         broker->withdraw(broker->context, sid);
     pthread_mutex_unlock(&shm->lock);
     if (!segment)
-        return error_set(RH_ENOSEG, ERROR_NO_RANK, "this process has no segment %u", sid);
+        return error_fail(RH_ENOSEG, "this process has no segment %u", sid);
     int result = wait_for_peers(shm, segment, timeout_ns);
     pthread_mutex_lock(&shm->lock);
     segment->is_removing = false;

@@ -216,8 +216,7 @@ static int start_thread(struct shm_nic *shm)
     int code = pthread_create(&shm->service->thread, NULL, service_main, shm);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "cannot start the service thread: %s",
-                         strerror(code));
+        return error_fail(RH_ENOSPACE, "cannot start the service thread: %s", strerror(code));
     pthread_setname_np(shm->service->thread, PROCESS_OWN_THREADS "service");
     shm->service->is_running = true;
     return 0;
@@ -251,7 +250,7 @@ static int service_prepare(struct shm_nic *shm)
     if (!shm->service)
         shm->service = service_create(shm->nic.job->size);
     if (!shm->service)
-        result = error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the service thread");
+        result = error_no_memory("the service thread");
     pthread_mutex_unlock(&shm->view_lock);
     return result;
 }
@@ -270,8 +269,8 @@ int shm_service_start(struct shm_nic *shm)
     if (service->stop < 0)
         service->stop = eventfd(0, EFD_CLOEXEC);
     if (service->stop < 0)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK,
-                         "cannot make a descriptor for the service thread: %s", strerror(errno));
+        return error_fail(RH_ENOSPACE, "cannot make a descriptor for the service thread: %s",
+                          strerror(errno));
     if (service->line < 0)
         result = broker->service_line(broker->context, &service->line);
     if (result < 0)

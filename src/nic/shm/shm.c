@@ -48,10 +48,10 @@ static void configure(struct shm_nic *shm)
 static int shm_open_nic(struct nic **nic, struct nic_job *job, const char *inner)
 {
     if (inner)
-        return error_set(RH_EINVALID, ERROR_NO_RANK, "NIC shm wraps nothing: drop \"(%s)\"", inner);
+        return error_fail(RH_EINVALID, "NIC shm wraps nothing: drop \"(%s)\"", inner);
     struct shm_nic *shm = calloc(1, sizeof(*shm));
     if (!shm)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for NIC shm");
+        return error_no_memory("NIC shm");
     shm->nic.ops = &shm_ops;
     shm->nic.job = job;
     configure(shm);

@@ -184,7 +184,7 @@ int shm_views_open(struct shm_nic *shm)
 {
     struct shm_view_table *table = table_create(SLOTS_FIRST);
     if (!table)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for the table of views");
+        return error_no_memory("the table of views");
     atomic_store_explicit(&shm->views, table, memory_order_relaxed);
     return 0;
 }

@@ -44,8 +44,7 @@ static int walk_prepare(struct walk *walk)
     ARENA_TAKE(&walk->memory, walk->order, switches + 1);
     ARENA_TAKE(&walk->memory, walk->lanes, switches);
     if (walk->memory.is_short)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u switches",
-                         walk->dump->switch_count);
+        return error_fail(-ENOMEM, "no memory to check %u switches", walk->dump->switch_count);
     return check_switches_find(&walk->switches, walk->fabric);
 }
 
@@ -250,7 +249,7 @@ static int unknown_count(struct walk *walk)
     struct check_report *report = walk->report;
     uint8_t *known = calloc(dump->lid_count + 1u, 1);
     if (!known)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", dump->lid_count);
+        return error_fail(-ENOMEM, "no memory for %u LIDs", dump->lid_count);
     for (uint32_t i = 0; i < walk->fabric->node_count; i++) {
         const struct fabric_node *node = &walk->fabric->nodes[i];
         for (uint32_t p = 0; p <= node->port_count; p++) {

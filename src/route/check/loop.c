@@ -10,9 +10,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct check_loop {
     struct arena memory; /* of the arrays */
     const struct check_switches *switches;
@@ -78,8 +75,8 @@ int check_loop_create(struct check_loop **out, const struct check_switches *swit
     }
     if (!enough) {
         check_loop_destroy(loop);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the dependencies of %u switches",
-                         switches->count);
+        return error_fail(-ENOMEM, "no memory for the dependencies of %u switches",
+                          switches->count);
     }
     raises_fill(loop, lanes);
     *out = loop;
@@ -202,7 +199,7 @@ int check_loop_find(struct check_loop *loop, struct check_report *report, bool *
     ARENA_TAKE(&loop->memory, loop->waiting, vertices + CHECK_LANES_MAX);
     ARENA_TAKE(&loop->memory, loop->queue, vertices + CHECK_LANES_MAX);
     if (loop->memory.is_short)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to look for cycles");
+        return error_fail(-ENOMEM, "no memory to look for cycles");
     report->dependencies = 0;
     for (uint64_t v = 0; v < vertices; v++)
         vertex_visit(loop, v, edge_count, &report->dependencies);

@@ -155,7 +155,7 @@ int check_paths(const struct fabric *fabric, struct lines *source,
         result = check_loop_create(&follow.loop, &follow.switches, options->lanes);
     follow.seen = calloc((size_t)follow.switches.count * fabric->node_count / 8 + 1, 1);
     if (result == 0 && !follow.seen)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check paths");
+        result = error_fail(-ENOMEM, "no memory to check paths");
     if (result == 0) {
         pairs_total(&follow);
         result = lines_follow(&follow);

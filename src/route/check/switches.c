@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-
 static uint32_t hosts_count(const struct fabric *fabric, const struct fabric_node *node)
 {
     uint32_t count = 0;
@@ -27,7 +25,7 @@ int check_switches_find(struct check_switches *switches, const struct fabric *fa
     ARENA_TAKE(&switches->memory, switches->hosts, nodes);
     if (switches->memory.is_short) {
         check_switches_free(switches);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check %u nodes", fabric->node_count);
+        return error_fail(-ENOMEM, "no memory to check %u nodes", fabric->node_count);
     }
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         switches->index[i] = FABRIC_NONE;

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "route/check/loop.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK 64 /* LIDs whose entries are fetched at once: the tables lie crosswise */
@@ -47,8 +46,8 @@ static int mixed_allocate(struct mixed *mixed)
     ARENA_TAKE(&mixed->memory, mixed->waiting, switches);
     ARENA_TAKE(&mixed->memory, mixed->queue, switches);
     if (mixed->memory.is_short)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check the change of %u switches",
-                         mixed->switch_count);
+        return error_fail(-ENOMEM, "no memory to check the change of %u switches",
+                          mixed->switch_count);
     int result = check_switches_find(&mixed->switches, mixed->fabric);
     return result == 0 ? check_loop_create(&mixed->loop, &mixed->switches, CHECK_ONE_LANE) : result;
 }

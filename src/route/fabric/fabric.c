@@ -16,12 +16,12 @@ int fabric_create(struct fabric **fabric)
 {
     struct fabric *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a fabric");
+        return error_fail(-ENOMEM, "no memory for a fabric");
     made->hash_size = 64;
     made->hash = malloc(made->hash_size * sizeof(*made->hash));
     if (!made->hash) {
         free(made);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a fabric");
+        return error_fail(-ENOMEM, "no memory for a fabric");
     }
     memset(made->hash, 0xff, made->hash_size * sizeof(*made->hash));
     made->group_count = 1;
@@ -78,7 +78,7 @@ static int hash_grow(struct fabric *fabric)
     uint32_t size = fabric->hash_size * 2;
     uint32_t *hash = malloc(size * sizeof(*hash));
     if (!hash)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u node names", size);
+        return error_fail(-ENOMEM, "no memory for %u node names", size);
     fabric->hash = hash;
     fabric->hash_size = size;
     fabric_names_index(fabric);
@@ -89,9 +89,9 @@ static int hash_grow(struct fabric *fabric)
 static int nodes_grow(struct fabric *fabric)
 {
     if (fabric->node_count == NODES_MAX)
-        return error_set(-E2BIG, ERROR_NO_RANK, "more than %u nodes; split the fabric", NODES_MAX);
+        return error_fail(-E2BIG, "more than %u nodes; split the fabric", NODES_MAX);
     if (!array_grow(&fabric->nodes, &fabric->node_capacity, fabric->node_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", fabric->node_count + 1);
+        return error_fail(-ENOMEM, "no memory for %u nodes", fabric->node_count + 1);
     return 0;
 }
 
@@ -104,14 +104,14 @@ int fabric_node_add(struct fabric *fabric, enum fabric_kind kind, const char *na
         return result;
     uint32_t *slot = hash_slot(fabric, name);
     if (*slot != FABRIC_NONE)
-        return error_set(-EEXIST, ERROR_NO_RANK, "node '%s' is there twice", name);
+        return error_fail(-EEXIST, "node '%s' is there twice", name);
     struct fabric_node *node = &fabric->nodes[fabric->node_count];
     *node = (struct fabric_node){.kind = kind, .name = strdup(name)};
     node->ports = malloc(sizeof(*node->ports));
     if (!node->name || !node->ports) {
         free(node->name);
         free(node->ports);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for node '%s'", name);
+        return error_fail(-ENOMEM, "no memory for node '%s'", name);
     }
     node->ports[0] = (struct fabric_port){.peer_node = FABRIC_NONE};
     *slot = fabric->node_count;
@@ -131,11 +131,10 @@ int fabric_ports_grow(struct fabric *fabric, uint32_t node, uint32_t port_count)
     if (port_count <= grown->port_count)
         return 0;
     if (port_count > FABRIC_PORTS_MAX)
-        return error_set(-ERANGE, ERROR_NO_RANK,
-                         "'%s' has port %u, but a forwarding table knows ports up to %d",
-                         grown->name, port_count, FABRIC_PORTS_MAX);
+        return error_fail(-ERANGE, "'%s' has port %u, but a forwarding table knows ports up to %d",
+                          grown->name, port_count, FABRIC_PORTS_MAX);
     if (!array_resize(&grown->ports, port_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports of '%s'", grown->name);
+        return error_fail(-ENOMEM, "no memory for the ports of '%s'", grown->name);
     for (uint32_t i = grown->port_count + 1u; i <= port_count; i++)
         grown->ports[i] = (struct fabric_port){.peer_node = FABRIC_NONE};
     grown->port_count = (uint16_t)port_count;
@@ -179,11 +178,10 @@ int fabric_link_add(struct fabric *fabric, struct fabric_end a, struct fabric_en
     if (taken_a || port_taken(fabric, b, a)) {
         struct fabric_end end = taken_a ? a : b;
         struct fabric_port *port = &fabric->nodes[end.node].ports[end.port];
-        return error_set(-EEXIST, ERROR_NO_RANK,
-                         "'%s' port %u is cabled to '%s' port %u already, not also to '%s'",
-                         fabric->nodes[end.node].name, end.port,
-                         fabric->nodes[port->peer_node].name, port->peer_port,
-                         fabric->nodes[taken_a ? b.node : a.node].name);
+        return error_fail(
+            -EEXIST, "'%s' port %u is cabled to '%s' port %u already, not also to '%s'",
+            fabric->nodes[end.node].name, end.port, fabric->nodes[port->peer_node].name,
+            port->peer_port, fabric->nodes[taken_a ? b.node : a.node].name);
     }
     struct fabric_port *at_a = &fabric->nodes[a.node].ports[a.port];
     struct fabric_port *at_b = &fabric->nodes[b.node].ports[b.port];

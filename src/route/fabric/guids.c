@@ -19,7 +19,7 @@ int guids_create(struct guids *guids, const struct fabric *fabric)
 {
     *guids = (struct guids){.sorted = malloc((fabric->node_count + 1) * sizeof(struct guid_at))};
     if (!guids->sorted)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u GUIDs", fabric->node_count);
+        return error_fail(-ENOMEM, "no memory for %u GUIDs", fabric->node_count);
     for (uint32_t i = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         if (node->kind == FABRIC_SWITCH) {
@@ -33,10 +33,10 @@ int guids_create(struct guids *guids, const struct fabric *fabric)
         if (guid == 0 || guid != guids->sorted[i - 1].guid)
             continue;
         guids_destroy(guids);
-        return error_set(-EEXIST, ERROR_NO_RANK,
-                         "two switches have the GUID 0x%016" PRIx64
-                         ", so that tables cannot tell them apart; correct the fabric file",
-                         guid);
+        return error_fail(-EEXIST,
+                          "two switches have the GUID 0x%016" PRIx64
+                          ", so that tables cannot tell them apart; correct the fabric file",
+                          guid);
     }
     return 0;
 }

@@ -20,22 +20,21 @@ int fabric_lid_set(struct fabric *fabric, struct fabric_end end, struct fabric_l
     if (lid.lid == 0 || lid.lid == LID_NONE)
         return 0;
     if (lid.lmc > LMC_MAX)
-        return error_set(-ERANGE, ERROR_NO_RANK, "'%s' port %u: LMC %u, at most %d is possible",
-                         node->name, end.port, lid.lmc, LMC_MAX);
+        return error_fail(-ERANGE, "'%s' port %u: LMC %u, at most %d is possible", node->name,
+                          end.port, lid.lmc, LMC_MAX);
     uint32_t count = 1u << lid.lmc;
     if (lid.lid + count - 1 > FABRIC_LID_MAX)
-        return error_set(-ERANGE, ERROR_NO_RANK,
-                         "'%s' port %u: LID %u (LMC %u) is no unicast LID; they go from 1 to %d",
-                         node->name, end.port, lid.lid, lid.lmc, FABRIC_LID_MAX);
+        return error_fail(-ERANGE,
+                          "'%s' port %u: LID %u (LMC %u) is no unicast LID; they go from 1 to %d",
+                          node->name, end.port, lid.lid, lid.lmc, FABRIC_LID_MAX);
     if (lid.lid % count != 0)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "'%s' port %u: LID %u is no multiple of %u, as LMC %u demands", node->name,
-                         end.port, lid.lid, count, lid.lmc);
+        return error_fail(-EINVAL, "'%s' port %u: LID %u is no multiple of %u, as LMC %u demands",
+                          node->name, end.port, lid.lid, count, lid.lmc);
     if (port->lid != 0 && port->lid != lid.lid)
-        return error_set(-EEXIST, ERROR_NO_RANK,
-                         "'%s' port %u has LID %u here and LID %u in line %u; discover the fabric "
-                         "again when the subnet manager is done",
-                         node->name, end.port, lid.lid, port->lid, port->lid_line);
+        return error_fail(-EEXIST,
+                          "'%s' port %u has LID %u here and LID %u in line %u; discover the fabric "
+                          "again when the subnet manager is done",
+                          node->name, end.port, lid.lid, port->lid, port->lid_line);
     port->lid = lid.lid;
     port->lid_line = lid.line;
     if (port->lmc < lid.lmc)
@@ -103,7 +102,7 @@ int fabric_lids_assign(struct fabric *fabric)
     /* with as many marks as addresses are needed, a free one is always found among them */
     uint8_t *used = calloc(1, needed + 2);
     if (!used)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u LIDs", needed);
+        return error_fail(-ENOMEM, "no memory for %u LIDs", needed);
     for (uint32_t node = 0, at = 0; (port = port_next(fabric, &node, &at)) != NULL;) {
         for (uint32_t i = 0; port->lid && i < fabric_lid_count(port) && port->lid + i <= needed;
              i++)
@@ -132,8 +131,8 @@ static int twice(const struct fabric *fabric, uint32_t lid, struct owner a, stru
     const struct fabric_node *x = &fabric->nodes[a.node], *y = &fabric->nodes[b.node];
     bool a_last = x->ports[a.port].lid_line > y->ports[b.port].lid_line;
     *line = a_last ? x->ports[a.port].lid_line : y->ports[b.port].lid_line;
-    return error_set(
-        -EEXIST, ERROR_NO_RANK,
+    return error_fail(
+        -EEXIST,
         "LID %u belongs to both '%.60s' port %u and '%.60s' port %u (line %u); have the "
         "subnet manager assign LIDs anew and discover the fabric again",
         lid, x->name, a.port, y->name, b.port,
@@ -145,7 +144,7 @@ int fabric_lids_check(const struct fabric *fabric, uint32_t *line)
     struct owner *owners = malloc((FABRIC_LID_MAX + 1u) * sizeof(*owners));
     int result = 0;
     if (!owners)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to check LIDs");
+        return error_fail(-ENOMEM, "no memory to check LIDs");
     for (uint32_t lid = 0; lid <= FABRIC_LID_MAX; lid++)
         owners[lid].node = FABRIC_NONE;
     for (uint32_t i = 0; i < fabric->node_count && result == 0; i++) {

@@ -142,7 +142,7 @@ static int connected_check(const struct net *net)
     uint32_t lost = 0;
     int result = 0;
     if (memory.is_short) {
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", net->switch_count);
+        result = error_fail(-ENOMEM, "no memory for %u switches", net->switch_count);
     } else {
         net_levels(net, level, queue, 1);
         while (lost < net->switch_count && level[lost] != UINT32_MAX)
@@ -150,10 +150,10 @@ static int connected_check(const struct net *net)
     }
     arena_free(&memory);
     if (result == 0 && lost < net->switch_count)
-        result = error_set(-ENETUNREACH, ERROR_NO_RANK,
-                           "the fabric is not connected: no cables lead from '%s' to '%s'; route "
-                           "each part by itself",
-                           net_name(net, 0), net_name(net, lost));
+        result = error_fail(-ENETUNREACH,
+                            "the fabric is not connected: no cables lead from '%s' to '%s'; route "
+                            "each part by itself",
+                            net_name(net, 0), net_name(net, lost));
     return result;
 }
 
@@ -161,17 +161,16 @@ int net_create(struct net **out, const struct fabric *fabric)
 {
     struct net *net = arena_owner(sizeof(*net));
     if (!net)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the network");
+        return error_fail(-ENOMEM, "no memory for the network");
     net->fabric = fabric;
     counts_fill(net, fabric);
     int result = 0;
     if (net->switch_count == 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "the fabric has no switch, nothing to route");
+        result = error_fail(-EINVAL, "the fabric has no switch, nothing to route");
     else if (net->host_count == 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK,
-                           "no host is cabled to a switch, nothing to route");
+        result = error_fail(-EINVAL, "no host is cabled to a switch, nothing to route");
     else if (!arrays_allocate(net, fabric))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u channels", net->channel_count);
+        result = error_fail(-ENOMEM, "no memory for %u channels", net->channel_count);
     if (result == 0) {
         switches_number(net, fabric);
         ports_fill(net, fabric);
@@ -191,8 +190,7 @@ int net_port_slots(const struct net *net, uint8_t **slots)
     size_t size = (size_t)net->switch_count * NET_PORTS;
     *slots = malloc(size);
     if (!*slots)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the ports of %u switches",
-                         net->switch_count);
+        return error_fail(-ENOMEM, "no memory for the ports of %u switches", net->switch_count);
     memset(*slots, 255, size);
     for (uint32_t c = 0; c < net->channel_count; c++)
         (*slots)[(size_t)net->tail[c] * NET_PORTS + net->port[c]] = (uint8_t)net_slot_out(net, c);

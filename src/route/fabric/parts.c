@@ -121,7 +121,7 @@ int fabric_part_keep(struct fabric *fabric, struct fabric_cut *cut)
     parts.queue = malloc((fabric->node_count + 1) * sizeof(*parts.queue));
     int result = 0;
     if (!parts.part || !parts.queue) {
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", fabric->node_count);
+        result = error_fail(-ENOMEM, "no memory for %u nodes", fabric->node_count);
     } else {
         memset(parts.part, 0xff, fabric->node_count * sizeof(*parts.part));
         nodes_pack(&parts, part_choose(&parts), cut);

@@ -43,7 +43,7 @@ static int reader_prepare(struct lft_reader *reader, const struct fabric *fabric
     size_t size = (size_t)reader->guids.count * reader->dump->lid_count;
     reader->dump->port = malloc(size + 1);
     if (!reader->dump->port)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
+        return error_fail(-ENOMEM, "no memory for %zu table entries", size);
     memset(reader->dump->port, 255, size);
     return 0;
 }
@@ -147,8 +147,7 @@ int lft_dump_parse(struct lft_dump *dump, const struct fabric *fabric, struct li
             entries_take(&reader);
     }
     if (result == 0 && reader.at == FABRIC_NONE)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no forwarding table in the file",
-                           source->place.path);
+        result = error_fail(-EINVAL, "%s: no forwarding table in the file", source->place.path);
     dump->fingerprint += reader.print;
     guids_destroy(&reader.guids);
     if (result < 0)

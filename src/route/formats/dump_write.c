@@ -56,7 +56,7 @@ int lft_dump_write(const struct lft_dump *dump, const struct fabric *fabric, FIL
     uint64_t sum = 0;
     char *chunk = malloc(CHUNK);
     if (!chunk)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to write the table");
+        return error_fail(-ENOMEM, "no memory to write the table");
     for (uint32_t i = 0, s = 0; i < fabric->node_count; i++) {
         const struct fabric_node *node = &fabric->nodes[i];
         if (node->kind != FABRIC_SWITCH)

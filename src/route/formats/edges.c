@@ -192,7 +192,7 @@ int formats_edges_parse(struct fabric *fabric, struct lines *source)
 {
     struct edges *reader = calloc(1, sizeof(*reader));
     if (!reader)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to read %s", source->place.path);
+        return error_fail(-ENOMEM, "no memory to read %s", source->place.path);
     reader->fabric = fabric;
     reader->source = source;
     int more, result = 0;

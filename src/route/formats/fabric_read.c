@@ -49,8 +49,7 @@ static int parser_find(struct lines *source, fabric_parser *parser)
     }
     lines_rewind(source);
     if (!*parser)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%s: the file holds no fabric",
-                         source->place.path);
+        return error_fail(-EINVAL, "%s: the file holds no fabric", source->place.path);
     return 0;
 }
 
@@ -64,7 +63,7 @@ int formats_fabric_parse(struct fabric **out, struct lines *source)
     if (result == 0)
         result = parser(fabric, source);
     if (result == 0 && fabric_count(fabric, FABRIC_SWITCH) == 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no switch in the file", source->place.path);
+        result = error_fail(-EINVAL, "%s: no switch in the file", source->place.path);
     if (result == 0) {
         result = fabric_lids_check(fabric, &source->place.line);
         if (result < 0)

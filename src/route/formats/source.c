@@ -18,16 +18,14 @@ int source_error(const struct lines *source, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    return error_set(-EINVAL, ERROR_NO_RANK, "%s:%u: %s", source->place.path, source->place.line,
-                     reason);
+    return error_fail(-EINVAL, "%s:%u: %s", source->place.path, source->place.line, reason);
 }
 
 int source_error_wrap(const struct lines *source, int code)
 {
     char reason[256];
     snprintf(reason, sizeof(reason), "%s", rh_error_text());
-    return error_set(code, ERROR_NO_RANK, "%s:%u: %s", source->place.path, source->place.line,
-                     reason);
+    return error_fail(code, "%s:%u: %s", source->place.path, source->place.line, reason);
 }
 
 void source_blanks_skip(const char **at)

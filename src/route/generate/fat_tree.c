@@ -11,8 +11,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
-
 #define LEVELS_MAX 6
 #define NODES_MAX  (1u << 21)
 
@@ -107,19 +105,19 @@ static int tree_prepare(struct tree *tree, const struct generate_options *option
     uint32_t ports = options->ports ? options->ports : 4;
     tree->levels = options->levels ? options->levels : 3;
     if (ports % 2 != 0 || ports > 128 || tree->levels > LEVELS_MAX || options->over > 16)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "a fat tree needs an even number of ports up to 128, up to %d levels and "
-                         "at most 16 hosts for each cable up; asked for %u, %u and %u",
-                         LEVELS_MAX, ports, tree->levels, options->over);
+        return error_fail(-EINVAL,
+                          "a fat tree needs an even number of ports up to 128, up to %d levels and "
+                          "at most 16 hosts for each cable up; asked for %u, %u and %u",
+                          LEVELS_MAX, ports, tree->levels, options->over);
     tree->n = ports / 2;
     tree->hosts = options->hosts ? options->hosts : tree->n * (options->over ? options->over : 1);
     double switches = 2.0 * tree->levels;
     for (uint32_t i = 0; i + 1 < tree->levels; i++)
         switches *= tree->n;
     if (switches * (1 + tree->hosts) > NODES_MAX || tree->hosts + tree->n > FABRIC_PORTS_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "%u levels of %u ports with %u hosts each are too many nodes (limit %u)",
-                         tree->levels, ports, tree->hosts, NODES_MAX);
+        return error_fail(-EINVAL,
+                          "%u levels of %u ports with %u hosts each are too many nodes (limit %u)",
+                          tree->levels, ports, tree->hosts, NODES_MAX);
     return 0;
 }
 

@@ -55,9 +55,9 @@ int generate_fabric(struct fabric **out, const char *kind, const struct generate
     }
     if (!found) {
         const char *near = text_nearest(kind, names, count);
-        return error_set(-EINVAL, ERROR_NO_RANK, "no kind of fabric is called '%s'%s%s%s", kind,
-                         near ? "; did you mean '" : "; `rhinet route generate` lists them",
-                         near ? near : "", near ? "'?" : "");
+        return error_fail(-EINVAL, "no kind of fabric is called '%s'%s%s%s", kind,
+                          near ? "; did you mean '" : "; `rhinet route generate` lists them",
+                          near ? near : "", near ? "'?" : "");
     }
     struct fabric *fabric;
     int result = fabric_create(&fabric);

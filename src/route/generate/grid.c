@@ -22,12 +22,11 @@ static int grid_check(const struct grid *grid, uint32_t *switch_count)
     uint64_t count = 1;
     for (uint32_t d = 0; d < grid->dimensions; d++) {
         if (grid->extent[d] < 2 || grid->extent[d] > SWITCHES_MAX)
-            return error_set(-EINVAL, ERROR_NO_RANK,
-                             "dimension %u of the grid has extent %u, it needs 2 or more", d + 1,
-                             grid->extent[d]);
+            return error_fail(-EINVAL, "dimension %u of the grid has extent %u, it needs 2 or more",
+                              d + 1, grid->extent[d]);
         count *= grid->extent[d];
         if (count > SWITCHES_MAX)
-            return error_set(-EINVAL, ERROR_NO_RANK, "the grid has over %u switches", SWITCHES_MAX);
+            return error_fail(-EINVAL, "the grid has over %u switches", SWITCHES_MAX);
     }
     *switch_count = (uint32_t)count;
     return 0;
@@ -106,10 +105,8 @@ int generate_hypercube(struct fabric *fabric, const struct generate_options *opt
     struct grid grid = {.dimensions = options->dimensions ? options->dimensions : 3,
                         .hosts = options->hosts};
     if (grid.dimensions > DIMENSIONS_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "a hypercube of %u dimensions is too large, "
-                         "at most %d",
-                         grid.dimensions, DIMENSIONS_MAX);
+        return error_fail(-EINVAL, "a hypercube of %u dimensions is too large, at most %d",
+                          grid.dimensions, DIMENSIONS_MAX);
     for (uint32_t d = 0; d < grid.dimensions; d++)
         grid.extent[d] = 2;
     return grid_make(fabric, &grid);

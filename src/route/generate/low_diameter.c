@@ -34,10 +34,9 @@ int generate_dragonfly(struct fabric *fabric, const struct generate_options *opt
     uint32_t groups = routers * global + 1; /* the largest: one cable for each pair of groups */
     if (routers > 128 || global > 64 || routers + global + hosts > FABRIC_PORTS_MAX ||
         (uint64_t)groups * routers > 200000)
-        return error_set(
-            -EINVAL, ERROR_NO_RANK,
-            "a dragonfly of %u routers with %u global cables and %u hosts is too large", routers,
-            global, hosts);
+        return error_fail(
+            -EINVAL, "a dragonfly of %u routers with %u global cables and %u hosts is too large",
+            routers, global, hosts);
     int result = switches_add(fabric, groups * routers, hosts);
     for (uint32_t g = 0; g < groups; g++) {
         for (uint32_t i = 0; i < routers; i++) {
@@ -98,10 +97,9 @@ int generate_slim_fly(struct fabric *fabric, const struct generate_options *opti
     uint32_t q = options->prime ? options->prime : 5;
     uint32_t hosts = options->hosts ? options->hosts : (3 * q - 1) / 4;
     if (!is_prime(q) || q % 4 != 1 || q > 101)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "a slim fly needs a prime of the form 4w+1 up to 101 (5, 13, 17, 29, …), "
-                         "not %u",
-                         q);
+        return error_fail(
+            -EINVAL,
+            "a slim fly needs a prime of the form 4w+1 up to 101 (5, 13, 17, 29, …), not %u", q);
     bool even[128] = {false}, odd[128] = {false};
     uint32_t root = primitive_root(q), power = 1;
     for (uint32_t i = 0; i < q - 1; i++, power = power * root % q)

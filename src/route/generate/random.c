@@ -9,7 +9,6 @@
 #include "base/splitmix.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct stubs {
     uint32_t *at; /* switch of each free port */
@@ -81,7 +80,7 @@ static int cables_draw(struct fabric *fabric, uint32_t switches, uint32_t ports,
 {
     struct stubs stubs = {.at = malloc((size_t)switches * ports * sizeof(uint32_t))};
     if (!stubs.at)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", switches);
+        return error_fail(-ENOMEM, "no memory for %u switches", switches);
     int result = 0;
     bool done = false;
     for (int attempt = 0; attempt < 1000 && result == 0 && !done; attempt++) {
@@ -94,10 +93,10 @@ static int cables_draw(struct fabric *fabric, uint32_t switches, uint32_t ports,
     }
     free(stubs.at);
     if (result == 0 && !done)
-        result = error_set(-EINVAL, ERROR_NO_RANK,
-                           "no connected network of %u switches with %u cables each was found in "
-                           "1000 draws; use more --ports",
-                           switches, ports);
+        result = error_fail(-EINVAL,
+                            "no connected network of %u switches with %u cables each was found in "
+                            "1000 draws; use more --ports",
+                            switches, ports);
     return result;
 }
 
@@ -107,10 +106,10 @@ int generate_random(struct fabric *fabric, const struct generate_options *option
     uint32_t ports = options->ports ? options->ports : 10;
     uint32_t hosts = options->hosts ? options->hosts : 10;
     if (switches < 2 || switches > 100000 || ports + hosts > FABRIC_PORTS_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "a random network needs 2 to 100000 switches of at most %d ports; asked "
-                         "for %u with %u + %u ports",
-                         FABRIC_PORTS_MAX, switches, ports, hosts);
+        return error_fail(-EINVAL,
+                          "a random network needs 2 to 100000 switches of at most %d ports; asked "
+                          "for %u with %u + %u ports",
+                          FABRIC_PORTS_MAX, switches, ports, hosts);
     uint64_t state = options->seed;
     for (uint32_t i = 0; i < switches; i++) {
         char name[32];

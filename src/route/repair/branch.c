@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-
 int branch_create(struct branch **out, const struct net *net)
 {
     struct branch *branch = arena_owner(sizeof(*branch));
@@ -21,8 +19,7 @@ int branch_create(struct branch **out, const struct net *net)
     }
     if (!branch || branch->memory.is_short) {
         branch_destroy(branch);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a branch of %u switches",
-                         net->switch_count);
+        return error_fail(-ENOMEM, "no memory for a branch of %u switches", net->switch_count);
     }
     for (uint32_t c = 0; c < net->channel_count; c++)
         branch->peer_slot[c] = (uint8_t)net_slot_in(net, c);

@@ -29,7 +29,7 @@ static int finder_open(struct finder *finder)
         result = guids_create(&finder->then, old);
     finder->then_node = malloc((old->node_count + 1) * sizeof(*finder->then_node));
     if (result == 0 && !finder->then_node)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u nodes", old->node_count);
+        result = error_fail(-ENOMEM, "no memory for %u nodes", old->node_count);
     for (uint32_t i = 0; result == 0 && i < old->node_count; i++) {
         if (old->nodes[i].kind == FABRIC_SWITCH)
             finder->then_node[count++] = i;
@@ -99,8 +99,7 @@ int dead_list_create(struct dead_list *list, const struct lft *lft, const struct
     int result = finder_open(&finder);
     for (uint32_t t = 0; result == 0 && t < lft->net->target_count; t++) {
         if (!target_search(list, &finder, lft, t))
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu dead entries",
-                               list->count);
+            result = error_fail(-ENOMEM, "no memory for %zu dead entries", list->count);
     }
     if (result == 0 && finder.then.count > finder.now.count)
         list->complete = false; /* ways through a switch that is gone cannot be followed */

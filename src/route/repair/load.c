@@ -43,8 +43,7 @@ static int losses_take(struct load *load, const struct lft *in_use, const struct
     uint32_t *ahead = malloc(net->switch_count * sizeof(*ahead));
     struct losing losing = {.load = load, .lft = in_use, .ahead = ahead};
     int result = ahead ? branch_create(&losing.branch, net)
-                       : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches",
-                                   net->switch_count);
+                       : error_fail(-ENOMEM, "no memory for %u switches", net->switch_count);
     if (result < 0) {
         free(ahead);
         return result;

@@ -268,7 +268,7 @@ static int repair_prepare(struct repair *repair, struct load *load)
     for (uint32_t k = 0; k < TRAFFIC_CLASSES; k++)
         ARENA_TAKE(&repair->memory, repair->expected[k], switches);
     if (result == 0 && repair->memory.is_short)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to repair %u switches", switches);
+        result = error_fail(-ENOMEM, "no memory to repair %u switches", switches);
     return result == 0 ? branch_create(&repair->branch, net) : result;
 }
 

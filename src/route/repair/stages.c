@@ -224,8 +224,8 @@ static uint32_t target_plan(struct plan *plan, bool in_two)
 static int entry_keep(struct stages *stages, const struct plan *plan, uint32_t at)
 {
     if (!array_grow(&stages->entries, &stages->entry_room, stages->entry_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %zu entries",
-                         stages->entry_count + 1);
+        return error_fail(-ENOMEM, "no memory for the stages of %zu entries",
+                          stages->entry_count + 1);
     stages->entries[stages->entry_count++] = (struct stages_entry){
         .target = plan->target,
         .at = at,
@@ -267,8 +267,7 @@ int stages_find(struct stages *stages, const struct lft_dump *held, const struct
     *stages = (struct stages){.after = after, .held = held, .count = 1};
     int result = lft_import(&before, net, held);
     if (result == 0 && !plan_allocate(&plan))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the stages of %u switches",
-                           net->switch_count);
+        result = error_fail(-ENOMEM, "no memory for the stages of %u switches", net->switch_count);
     for (uint32_t t = 0; result == 0 && t < net->target_count; t++)
         result = target_add(stages, &plan, before, t);
     arena_free(&plan.memory);

@@ -97,7 +97,7 @@ static int wishes_find(const struct lft *lft, const struct dead_list *dead,
         (*pairs)[(*count)++] = wishing.wishes[i].pair;
     free(wishing.wishes);
     free(wishing.number);
-    return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for turns to add");
+    return enough ? 0 : error_fail(-ENOMEM, "no memory for turns to add");
 }
 
 /* Wishes that the turns do not grant already. */

@@ -15,7 +15,6 @@
 #include "route/tables/lanes.h"
 #include "route/trees/price.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define STRANDS  2
@@ -65,8 +64,7 @@ static int strand_prepare(struct strand *strand)
         ARENA_TAKE(&strand->memory, strand->source[k], net->switch_count);
     }
     if (result == 0 && strand->memory.is_short)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for paths over %u channels",
-                           net->channel_count);
+        result = error_fail(-ENOMEM, "no memory for paths over %u channels", net->channel_count);
     return result;
 }
 
@@ -262,10 +260,9 @@ int paths_route(const struct routing *routing, struct load *load, FILE *out)
     for (uint32_t i = 0; i < count; i++) {
         struct strand *strand = &strands[i];
         if (result == 0 && strand->lost)
-            result = error_set(-ENETUNREACH, ERROR_NO_RANK,
-                               "no allowed path leads from '%s' to '%s'",
-                               net_name(net, strand->lost_from),
-                               net->fabric->nodes[net->target_node[strand->lost_to]].name);
+            result = error_fail(-ENETUNREACH, "no allowed path leads from '%s' to '%s'",
+                                net_name(net, strand->lost_from),
+                                net->fabric->nodes[net->target_node[strand->lost_to]].name);
         for (uint32_t k = 0; result == 0 && k < routing->traffic->class_count; k++) {
             for (uint32_t c = 0; c < net->channel_count; c++)
                 load->channel[k][c] += strand->load->channel[k][c];

@@ -57,7 +57,7 @@ int routing_create(struct routing **out, const struct traffic *traffic,
 {
     struct routing *routing = calloc(1, sizeof(*routing));
     if (!routing)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a routing");
+        return error_fail(-ENOMEM, "no memory for a routing");
     routing->net = traffic->net;
     routing->traffic = traffic;
     routing->algorithm = algorithm;

@@ -42,7 +42,7 @@ int lanes_count(const struct lft *table, enum algorithm_lanes lanes, uint32_t ta
     uint32_t *raised = malloc(net->switch_count * sizeof(*raised)), most = 0;
     int result = order && scratch && raised
                      ? 0
-                     : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to count virtual channels");
+                     : error_fail(-ENOMEM, "no memory to count virtual channels");
     if (lanes == ALGORITHM_ONE_LANE)
         target_count = 0; /* one, however long the ways are */
     for (uint32_t t = 0; result == 0 && t < target_count; t++) {

@@ -19,7 +19,7 @@ int lft_create(struct lft **out, const struct net *net)
     }
     if (!table || !table->next) {
         free(table);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
+        return error_fail(-ENOMEM, "no memory for %zu table entries", size);
     }
     memset(table->next, LFT_NONE, size);
     *out = table;
@@ -215,7 +215,7 @@ int lft_export(struct lft_dump *dump, const struct lft *lft)
     size_t size = (size_t)dump->switch_count * dump->lid_count;
     dump->port = malloc(size + 1);
     if (!dump->port)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu table entries", size);
+        return error_fail(-ENOMEM, "no memory for %zu table entries", size);
     memset(dump->port, 255, size);
     for (uint32_t t = 0; t < net->target_count; t += BLOCK)
         block_export(dump, lft, t);

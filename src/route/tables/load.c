@@ -7,10 +7,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define LOAD_PARTS 8 /* fixed, so that rounding does not depend on the number of threads */
 
 int load_create(struct load **out, const struct traffic *traffic)
@@ -21,8 +17,7 @@ int load_create(struct load **out, const struct traffic *traffic)
         ARENA_TAKE(&load->memory, load->channel[k], net->channel_count + 1);
     if (!load || load->memory.is_short) {
         load_destroy(load);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the loads of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for the loads of %u channels", net->channel_count);
     }
     load->net = net;
     load->traffic = traffic;
@@ -89,7 +84,7 @@ int load_of_table(struct load *load, const struct lft *table)
     if (result == 0) {
         parallel_run(LOAD_PARTS, table_part, &job);
         if (job.failed)
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory to add up the loads");
+            result = error_fail(-ENOMEM, "no memory to add up the loads");
     }
     for (uint32_t i = 0; i < LOAD_PARTS; i++) {
         for (uint32_t k = 0; result == 0 && k < load->traffic->class_count; k++) {

@@ -24,8 +24,7 @@ int memo_create(struct memo **out, const struct net *net)
     }
     if (!memo || memo->memory.is_short || turns_create(&memo->used, net) < 0) {
         memo_destroy(memo);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a memo of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for a memo of %u channels", net->channel_count);
     }
     *out = memo;
     return 0;
@@ -43,7 +42,7 @@ void memo_destroy(struct memo *memo)
 int memo_gone_add(struct memo *memo, struct memo_gone gone)
 {
     if (!array_grow(&memo->gone, &memo->gone_room, memo->gone_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for cables that are gone");
+        return error_fail(-ENOMEM, "no memory for cables that are gone");
     memo->gone[memo->gone_count++] = gone;
     return 0;
 }

@@ -17,7 +17,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MILLIONTHS 1e6f
 #define DIGITS_MAX 65
@@ -210,8 +209,8 @@ static int ranks_check(const struct memo *memo, const struct lines *source)
     const struct net *net = memo->net;
     for (uint32_t c = 0; c < net->channel_count; c++) {
         if (memo->rank[c] == 0 || memo->rank[net->reverse[c]] != -memo->rank[c])
-            return error_set(-ENOENT, ERROR_NO_RANK, "%s: no rank for the cable at port %u of '%s'",
-                             source->place.path, net->port[c], net_name(net, net->tail[c]));
+            return error_fail(-ENOENT, "%s: no rank for the cable at port %u of '%s'",
+                              source->place.path, net->port[c], net_name(net, net->tail[c]));
     }
     return 0;
 }

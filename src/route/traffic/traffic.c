@@ -27,7 +27,7 @@ static int rates_fill(struct traffic *traffic)
     const uint32_t *hosts = traffic->group_hosts;
     uint32_t *exits = calloc(groups, sizeof(*exits));
     if (!exits)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u groups", groups);
+        return error_fail(-ENOMEM, "no memory for %u groups", groups);
     group_exits_count(traffic, exits);
     for (uint32_t g = 0; g < groups; g++) {
         uint32_t others = traffic->net->host_count - hosts[g];
@@ -90,8 +90,7 @@ static int traffic_make(struct traffic **out, const struct net *net, uint32_t gr
     }
     if (!traffic || !arrays_allocate(traffic)) {
         traffic_destroy(traffic);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the traffic of %u hosts",
-                         net->host_count);
+        return error_fail(-ENOMEM, "no memory for the traffic of %u hosts", net->host_count);
     }
     const struct fabric_node *nodes = net->fabric->nodes;
     for (uint32_t s = 0; group_count > 1 && s < net->switch_count; s++)

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NAME_MAX_LENGTH 128
 
@@ -125,8 +124,7 @@ static int all_read(struct measured *measured, struct lines *source,
             result = line(measured, source);
     }
     if (result == 0 && busiest(measured) <= 0)
-        result = error_set(-EINVAL, ERROR_NO_RANK, "%s: no traffic in the file",
-                           source->place.path);
+        result = error_fail(-EINVAL, "%s: no traffic in the file", source->place.path);
     return result;
 }
 
@@ -137,7 +135,7 @@ static int measured_open(struct measured *measured, const struct net *net)
                                   .received = calloc(net->host_count, sizeof(double))};
     int result = traffic_uniform(&measured->traffic, net);
     if (result == 0 && (!measured->index || !measured->sent || !measured->received))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u hosts", net->host_count);
+        result = error_fail(-ENOMEM, "no memory for %u hosts", net->host_count);
     return result;
 }
 
@@ -161,7 +159,7 @@ int traffic_matrix_parse(struct traffic **out, const struct net *net, struct lin
     if (result == 0) {
         measured.traffic->matrix = calloc(size, sizeof(float));
         if (!measured.traffic->matrix)
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a matrix of %zu", size);
+            result = error_fail(-ENOMEM, "no memory for a matrix of %zu", size);
     }
     if (result == 0)
         result = all_read(&measured, source, matrix_line);
@@ -179,7 +177,7 @@ int traffic_counters_parse(struct traffic **out, const struct net *net, struct l
         measured.traffic->out_share = calloc(net->switch_count, sizeof(double));
         measured.traffic->in_share = calloc(net->host_count, sizeof(double));
         if (!measured.traffic->out_share || !measured.traffic->in_share)
-            result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u hosts", net->host_count);
+            result = error_fail(-ENOMEM, "no memory for %u hosts", net->host_count);
     }
     if (result == 0)
         result = all_read(&measured, source, counters_line);

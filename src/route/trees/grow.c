@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COST_NONE  (1ull << 62) /* has no way; above all costs, and can still be added to */
@@ -41,8 +40,7 @@ int grow_create(struct grow **out, const struct turns *turns, const struct reach
         ways_create(&grow->ways, turns) < 0 || hub_create(&grow->hub, grow->ways, load) < 0 ||
         price_create(&grow->price, load, turns) < 0) {
         grow_destroy(grow);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to grow trees over %u switches",
-                         net->switch_count);
+        return error_fail(-ENOMEM, "no memory to grow trees over %u switches", net->switch_count);
     }
     *out = grow;
     return 0;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define NEARLY_ALL 0.7f /* of a target's traffic; in the smallest fat tree a top has 3/4 */
 
@@ -25,7 +24,7 @@ int hub_create(struct hub **out, const struct ways *ways, const struct load *loa
     }
     if (!hub || hub->memory.is_short) {
         hub_destroy(hub);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for hubs among %u switches", switches);
+        return error_fail(-ENOMEM, "no memory for hubs among %u switches", switches);
     }
     *out = hub;
     return 0;

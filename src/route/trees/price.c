@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A step must be smaller than what one source sends to one target, or loads cannot be told apart;
  * the sum over some thirty hops must fit into 64 bits. */
@@ -30,8 +29,7 @@ int price_create(struct price **out, const struct load *load, const struct turns
     }
     if (!price || price->memory.is_short) {
         price_destroy(price);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the prices of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for the prices of %u channels", net->channel_count);
     }
     for (uint32_t c = 0; c < net->channel_count; c++)
         price->narrow[c] = (uint8_t)(net->degree_max - turns_in_count(turns, c));

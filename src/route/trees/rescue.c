@@ -18,7 +18,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define HINT_LENGTH 6
@@ -46,8 +45,7 @@ int rescue_create(struct rescue **out, const struct net *net)
     }
     if (!rescue || rescue->memory.is_short) {
         rescue_destroy(rescue);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to search %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory to search %u channels", net->channel_count);
     }
     memset(rescue->hint, 0xff, hints * sizeof(uint32_t));
     *out = rescue;

@@ -30,7 +30,7 @@ static int tune_allocate(struct tune *tune)
     if (!tune->memory.is_short)
         return 0;
     arena_free(&tune->memory);
-    return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to tune the table");
+    return error_fail(-ENOMEM, "no memory to tune the table");
 }
 
 static uint32_t output_of(const struct tune *tune, uint32_t at)

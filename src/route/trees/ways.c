@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int ways_create(struct ways **out, const struct turns *turns)
@@ -26,8 +25,7 @@ int ways_create(struct ways **out, const struct turns *turns)
     }
     if (!ways || ways->memory.is_short) {
         ways_destroy(ways);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ways over %u switches",
-                         net->switch_count);
+        return error_fail(-ENOMEM, "no memory for ways over %u switches", net->switch_count);
     }
     *out = ways;
     return 0;

@@ -37,9 +37,9 @@ const struct algorithm *algorithm_find(const char *name)
         names[count++] = at->name;
     }
     const char *near = text_nearest(name, names, count);
-    error_set(-EINVAL, ERROR_NO_RANK, "no algorithm is called '%s'%s%s%s", name,
-              near ? "; did you mean '" : "; `rhinet help route` lists them", near ? near : "",
-              near ? "'?" : "");
+    error_fail(-EINVAL, "no algorithm is called '%s'%s%s%s", name,
+               near ? "; did you mean '" : "; `rhinet help route` lists them", near ? near : "",
+               near ? "'?" : "");
     return NULL;
 }
 

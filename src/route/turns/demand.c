@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,8 +214,7 @@ int demand_create(struct demand **out, const struct traffic *traffic)
         part_free(&job.part[i]);
     if (!enough) {
         demand_destroy(demand);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the demand of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for the demand of %u channels", net->channel_count);
     }
     *out = demand;
     return 0;

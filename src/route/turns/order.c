@@ -104,8 +104,7 @@ int order_create(struct order **out, struct turns *turns, const double *initial)
     }
     if (!order || order->memory.is_short || !list_fill(order, initial)) {
         order_destroy(order);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for an order of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for an order of %u channels", net->channel_count);
     }
     *out = order;
     return 0;

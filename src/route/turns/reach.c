@@ -24,8 +24,7 @@ int reach_order(const struct turns *turns, uint32_t *order)
     const struct net *net = turns->net;
     uint32_t *waiting = malloc((net->channel_count + 1) * sizeof(*waiting));
     if (!waiting)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to order %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory to order %u channels", net->channel_count);
     in_counts(turns, waiting);
     uint32_t count = 0;
     for (uint32_t c = 0; c < net->channel_count; c++) {
@@ -45,9 +44,8 @@ int reach_order(const struct turns *turns, uint32_t *order)
     }
     free(waiting);
     if (count != net->channel_count)
-        return error_set(-ELOOP, ERROR_NO_RANK,
-                         "the allowed turns close a loop through %u channels",
-                         net->channel_count - count);
+        return error_fail(-ELOOP, "the allowed turns close a loop through %u channels",
+                          net->channel_count - count);
     return 0;
 }
 
@@ -124,8 +122,8 @@ static int bits_fill(struct reach *reach, const struct turns *turns, uint32_t *o
         rank_order(turns, order);
         job.here = calloc((size_t)reach->net->switch_count, reach->words * sizeof(uint64_t));
         if (!job.here)
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for what %u switches reach",
-                             reach->net->switch_count);
+            return error_fail(-ENOMEM, "no memory for what %u switches reach",
+                              reach->net->switch_count);
     }
     parallel_run(part_count, turns->ranked ? block_run_ranked : block_run, &job);
     free(job.here);
@@ -144,8 +142,7 @@ int reach_create(struct reach **out, const struct turns *turns)
         reach->bits = calloc((size_t)net->channel_count + 1, reach->words * sizeof(uint64_t));
     }
     if (!reach || !order || !reach->bits)
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for what %u channels reach",
-                           net->channel_count);
+        result = error_fail(-ENOMEM, "no memory for what %u channels reach", net->channel_count);
     else
         result = bits_fill(reach, turns, order);
     if (result == 0)

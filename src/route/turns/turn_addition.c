@@ -71,7 +71,7 @@ static int tree_allow(struct order *order, const struct demand *demand)
         }
     }
     arena_free(&memory);
-    return enough ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a spanning tree");
+    return enough ? 0 : error_fail(-ENOMEM, "no memory for a spanning tree");
 }
 
 /* Allows every turn that goes forward in the order. The mean of the order and its mirror image is
@@ -81,9 +81,9 @@ static int order_close(const struct order *order, struct turns *turns)
     const struct net *net = order->net;
     int64_t *rank = malloc((net->channel_count + 1) * sizeof(*rank));
     uint32_t *place = malloc((net->channel_count + 1) * sizeof(*place));
-    int result = rank && place ? 0
-                               : error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
-                                           net->channel_count);
+    int result = rank && place
+                     ? 0
+                     : error_fail(-ENOMEM, "no memory to rank %u channels", net->channel_count);
     if (result == 0) {
         order_places(order, place);
         for (uint32_t c = 0; c < net->channel_count; c++)
@@ -107,8 +107,8 @@ static int in_use_allow(struct order *order, const struct turns *in_use)
             for (uint64_t bits = turns_row(in_use, out)[w]; bits; bits &= bits - 1) {
                 uint32_t in = net->reverse[first + w * 64 + (uint32_t)__builtin_ctzll(bits)];
                 if (!turns_allowed(order->turns, in, out) && !order_turn_add(order, in, out))
-                    return error_set(-ELOOP, ERROR_NO_RANK, "the turns in use close a loop at '%s'",
-                                     net_name(net, net->tail[out]));
+                    return error_fail(-ELOOP, "the turns in use close a loop at '%s'",
+                                      net_name(net, net->tail[out]));
             }
         }
     }
@@ -191,8 +191,8 @@ int algorithm_turn_addition(struct turns *turns, struct reach **reach, const str
     (void)options;
     int result = decide_connected(turns, reach, demand, starts, 3, &lost);
     if (result == 0 && lost.any)
-        result = error_set(
-            -ENETUNREACH, ERROR_NO_RANK,
+        result = error_fail(
+            -ENETUNREACH,
             "turn addition left '%s' without a way to '%s': please report this fabric",
             net_name(turns->net, lost.from), net_name(turns->net, lost.to));
     return result;
@@ -205,8 +205,8 @@ int turn_addition_beside(struct turns *turns, struct reach **reach, const struct
     struct lost lost;
     int result = decide_connected(turns, reach, demand, starts, 2, &lost);
     if (result == 0 && lost.any)
-        result = error_set(
-            -ENETUNREACH, ERROR_NO_RANK,
+        result = error_fail(
+            -ENETUNREACH,
             "beside the ways in use no way can lead from '%s' to '%s'; the table must "
             "be replaced in two stages",
             net_name(turns->net, lost.from), net_name(turns->net, lost.to));
@@ -221,7 +221,7 @@ int turn_addition_local(struct turns *turns, const struct turns *in_use, const i
     struct turns *accepted = NULL;
     struct order *order = NULL;
     int result = initial ? turns_create(&accepted, net)
-                         : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the channels");
+                         : error_fail(-ENOMEM, "no memory for the channels");
     for (uint32_t c = 0; result == 0 && c < net->channel_count; c++)
         initial[c] = (double)rank[c];
     if (result == 0)

@@ -198,7 +198,7 @@ int turn_list_create(struct turn_list *list, const struct demand *demand)
     arena_free(&memory);
     if (!enough || !items_sort(list)) {
         turn_list_destroy(list);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to sort %zu turns", most);
+        return error_fail(-ENOMEM, "no memory to sort %zu turns", most);
     }
     return 0;
 }

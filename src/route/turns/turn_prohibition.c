@@ -12,8 +12,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct prohibition {
     struct arena memory; /* of the arrays */
@@ -153,7 +151,7 @@ int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
     if (!prohibition_allocate(&work)) {
         demand_destroy(inside);
         arena_free(&work.memory);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u switches", net->switch_count);
+        return error_fail(-ENOMEM, "no memory for %u switches", net->switch_count);
     }
     for (uint32_t s = 0; s < net->switch_count; s++)
         sum_fill(&work, s);

@@ -20,8 +20,7 @@ int turns_create(struct turns **out, const struct net *net)
     }
     if (!turns || turns->memory.is_short) {
         turns_destroy(turns);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the turns of %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory for the turns of %u channels", net->channel_count);
     }
     *out = turns;
     return 0;
@@ -116,8 +115,7 @@ int turns_rank_by_key(int64_t *rank, const int64_t *key, const struct net *net)
     int64_t scale = 2 * ((int64_t)net->channel_count + 1), count = net->channel_count;
     struct keyed *keyed = malloc((net->channel_count + 1) * sizeof(*keyed));
     if (!keyed)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to rank %u channels",
-                         net->channel_count);
+        return error_fail(-ENOMEM, "no memory to rank %u channels", net->channel_count);
     for (uint32_t c = 0; c < net->channel_count; c++) {
         uint32_t back = net->reverse[c];
         int64_t tie = c < back ? 1 + (int64_t)c : -1 - (int64_t)back;

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +89,7 @@ static int best_root_find(const struct demand *demand, uint32_t *root)
         parallel_run((count + ROOTS_PER_PART - 1) / ROOTS_PER_PART, roots_try, &search);
     if (!search.sum || search.failed) {
         free(search.sum);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory to try %u roots", count);
+        return error_fail(-ENOMEM, "no memory to try %u roots", count);
     }
     *root = 0;
     for (uint32_t s = 1; s < count; s++) {
@@ -107,7 +106,7 @@ static int turns_by_levels(struct turns *turns, const struct levels *levels, int
     const struct net *net = turns->net;
     int64_t *height = malloc(net->switch_count * sizeof(*height));
     if (!height)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u heights", net->switch_count);
+        return error_fail(-ENOMEM, "no memory for %u heights", net->switch_count);
     for (uint32_t s = 0; s < net->switch_count; s++)
         height[s] = sign * ((int64_t)levels->level[s] * (net->switch_count + 1ll)) - s;
     algorithm_turns_by_height(turns, height);
@@ -140,7 +139,7 @@ int algorithm_up_down(struct turns *turns, struct reach **reach, const struct de
     uint32_t best = 0;
     int result = 0;
     if (!levels_allocate(&levels, net))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u levels", net->switch_count);
+        result = error_fail(-ENOMEM, "no memory for %u levels", net->switch_count);
     else if (!given)
         result = best_root_find(demand, &best);
     if (result == 0) {
@@ -165,7 +164,7 @@ int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct d
     (void)demand;
     (void)options;
     if (!levels_allocate(&levels, net))
-        result = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u levels", net->switch_count);
+        result = error_fail(-ENOMEM, "no memory for %u levels", net->switch_count);
     for (uint32_t s = 0; result == 0 && s < net->switch_count; s++) {
         if (net_has_hosts(net, s))
             levels.queue[count++] = s;
@@ -179,10 +178,11 @@ int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct d
     if (result == 0 && !reach_complete(*reach, &from, &to)) {
         reach_destroy(*reach);
         *reach = NULL;
-        result = error_set(-ENETUNREACH, ERROR_NO_RANK,
-                           "not a plain fat tree: no way up and then down leads from '%s' to '%s'; "
-                           "use turn-addition",
-                           net_name(net, from), net_name(net, to));
+        result = error_fail(
+            -ENETUNREACH,
+            "not a plain fat tree: no way up and then down leads from '%s' to '%s'; "
+            "use turn-addition",
+            net_name(net, from), net_name(net, to));
     }
     arena_free(&levels.memory);
     return result;

@@ -131,7 +131,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     char name[32];
     struct chip *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for controller %u", spec->number);
+        return error_fail(-ENOMEM, "no memory for controller %u", spec->number);
     made->sim = sim;
     made->number = spec->number;
     made->host = spec->host;
@@ -150,7 +150,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
                                                                     .kind_count = EVENT_COUNT});
     if (actor < 0) {
         chip_destroy(made);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for controller %u", spec->number);
+        return error_fail(-ENOMEM, "no memory for controller %u", spec->number);
     }
     made->actor = (uint32_t)actor;
     module_init(made);

@@ -102,8 +102,8 @@ static int table_grow(struct table *table)
     struct table larger = {.capacity = table->capacity ? table->capacity * 2 : 64};
     larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
     if (!larger.slots)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u entries of a table of the NIC",
-                         larger.capacity);
+        return error_fail(-ENOMEM, "no memory for %u entries of a table of the NIC",
+                          larger.capacity);
     for (uint32_t i = 0; i < table->capacity; i++) {
         const struct tlb_entry *slot = &table->slots[i];
         if (slot->key == 0 || slot->key == TABLE_GONE)

@@ -32,7 +32,7 @@ int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
         number++;
     if (number == firmware->ring_count) {
         if (!array_grow(&firmware->rings, &firmware->ring_room, (size_t)number + 1))
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for ring %u of a NIC", number);
+            return error_fail(-ENOMEM, "no memory for ring %u of a NIC", number);
         firmware->ring_count++;
     }
     firmware->rings[number] = (struct ring){.shape = *ring};

@@ -166,8 +166,8 @@ static int network_make(struct cluster *cluster, const struct cluster_spec *spec
         plan = &cluster->pair;
     }
     if (spec->node_count > plan->host_count)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%u nodes do not fit a network with %u hosts",
-                         spec->node_count, plan->host_count);
+        return error_fail(-EINVAL, "%u nodes do not fit a network with %u hosts", spec->node_count,
+                          plan->host_count);
     return network_create(&cluster->network, cluster->sim, plan, &options);
 }
 
@@ -208,7 +208,7 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
                      : -ENOMEM;
     }
     if (result < 0)
-        error_set(result, ERROR_NO_RANK, "no memory for %u simulated nodes", spec->node_count);
+        error_fail(result, "no memory for %u simulated nodes", spec->node_count);
     if (result == 0)
         result = network_make(made, spec);
     for (uint32_t i = 0; result == 0 && i < spec->node_count; i++)
@@ -282,7 +282,7 @@ int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss)
     if (!cluster->is_cut)
         cluster->is_cut = calloc(pairs, sizeof(bool));
     if (!cluster->is_cut)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %zu pairs of nodes", pairs);
+        return error_fail(-ENOMEM, "no memory for %zu pairs of nodes", pairs);
     cluster->loss = *loss;
     return 0;
 }

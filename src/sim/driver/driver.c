@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PAGE 4096ULL
 
@@ -36,8 +35,7 @@ int driver_create(struct driver **driver, struct chip *chip)
 {
     struct driver *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the driver of node %u",
-                         chip_number(chip));
+        return error_fail(-ENOMEM, "no memory for the driver of node %u", chip_number(chip));
     made->chip = chip;
     *driver = made;
     return 0;
@@ -61,7 +59,7 @@ static struct file *file_make(struct driver *driver)
             return &driver->files[i];
     }
     if (!array_grow(&driver->files, &driver->file_room, (size_t)driver->file_count + 1)) {
-        error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a device file");
+        error_fail(-ENOMEM, "no memory for a device file");
         return NULL;
     }
     driver->files[driver->file_count] = (struct file){0};
@@ -83,8 +81,8 @@ int driver_open(struct driver *driver, enum driver_device device,
     struct file *file;
     if (device == DRIVER_DEVICE_MANAGER) {
         if (!caller->is_manager)
-            return error_set(-EACCES, ERROR_NO_RANK,
-                             "task %u is no task manager: that device is not for it", caller->task);
+            return error_fail(-EACCES, "task %u is no task manager: that device is not for it",
+                              caller->task);
         file = file_make(driver);
         if (!file)
             return -ENOMEM;
@@ -92,10 +90,9 @@ int driver_open(struct driver *driver, enum driver_device device,
     } else {
         file = entered_find(driver, caller->task);
         if (!file)
-            return error_set(-EACCES, ERROR_NO_RANK, "task %u was not entered by a task manager",
-                             caller->task);
+            return error_fail(-EACCES, "task %u was not entered by a task manager", caller->task);
         if (file->is_open)
-            return error_set(-EBUSY, ERROR_NO_RANK, "task %u has the device open", caller->task);
+            return error_fail(-EBUSY, "task %u has the device open", caller->task);
     }
     file->is_open = true;
     return (int)(file - driver->files);
@@ -119,16 +116,15 @@ static int windows_choose(const struct driver *driver, struct driver_entry *entr
     if (entry->window_first == DRIVER_ANY_WINDOW) {
         entry->window_first = windows_find(driver, count);
         if (entry->window_first == CHIP_WINDOWS)
-            return error_set(-EBUSY, ERROR_NO_RANK, "node %u has no %u free windows in a row",
-                             chip_number(driver->chip), count);
+            return error_fail(-EBUSY, "node %u has no %u free windows in a row",
+                              chip_number(driver->chip), count);
     }
     if (entry->window_first > CHIP_WINDOWS || count > CHIP_WINDOWS - entry->window_first)
-        return error_set(-EINVAL, ERROR_NO_RANK, "windows %u to %u: a node has %d",
-                         entry->window_first, entry->window_first + count - 1, CHIP_WINDOWS);
+        return error_fail(-EINVAL, "windows %u to %u: a node has %d", entry->window_first,
+                          entry->window_first + count - 1, CHIP_WINDOWS);
     for (uint32_t i = 0; i < count; i++) {
         if (driver->has_owner[entry->window_first + i])
-            return error_set(-EBUSY, ERROR_NO_RANK, "window %u has an owner",
-                             entry->window_first + i);
+            return error_fail(-EBUSY, "window %u has an owner", entry->window_first + i);
     }
     return 0;
 }
@@ -136,14 +132,14 @@ static int windows_choose(const struct driver *driver, struct driver_entry *entr
 int driver_enter(struct driver *driver, int file, struct driver_entry *entry)
 {
     if (!driver->files[file].is_manager)
-        return error_set(-EPERM, ERROR_NO_RANK, "only a task manager enters processes");
+        return error_fail(-EPERM, "only a task manager enters processes");
     for (uint32_t i = 0; i < driver->file_count; i++) {
         const struct driver_entry *other = &driver->files[i].entry;
         bool is_same = other->task == entry->task ||
                        (other->pgid == entry->pgid && other->pid == entry->pid);
         if (driver->files[i].is_entered && is_same)
-            return error_set(-EEXIST, ERROR_NO_RANK, "process %u of job %u is entered as task %u",
-                             other->pid, other->pgid, other->task);
+            return error_fail(-EEXIST, "process %u of job %u is entered as task %u", other->pid,
+                              other->pgid, other->task);
     }
     int result = windows_choose(driver, entry);
     struct file *made = result == 0 ? file_make(driver) : NULL;
@@ -162,7 +158,7 @@ static struct file *user_file(const struct driver *driver, int file)
     struct file *found = &driver->files[file];
     if (found->is_entered && found->is_open)
         return found;
-    error_set(-EPERM, ERROR_NO_RANK, "only an entered process does this, on its own device");
+    error_fail(-EPERM, "only an entered process does this, on its own device");
     return NULL;
 }
 
@@ -203,11 +199,10 @@ int driver_pin(struct driver *driver, int file, const struct driver_range *range
     if (!user)
         return -EPERM;
     if (range_find(user, range->virtual, range->length))
-        return error_set(-EEXIST, ERROR_NO_RANK, "a page of %llu bytes at %llx is pinned",
-                         (unsigned long long)range->length, (unsigned long long)range->virtual);
+        return error_fail(-EEXIST, "a page of %llu bytes at %llx is pinned",
+                          (unsigned long long)range->length, (unsigned long long)range->virtual);
     if (!array_grow(&user->ranges, &user->range_room, (size_t)user->range_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u pinned ranges",
-                         user->range_count + 1);
+        return error_fail(-ENOMEM, "no memory for %u pinned ranges", user->range_count + 1);
     for (uint64_t at = 0; at < range->length; at += PAGE) {
         struct chip_page page = {user->entry.pgid, user->entry.pid, (range->virtual + at) / PAGE,
                                  (range->physical + at) / PAGE};
@@ -228,8 +223,8 @@ int driver_unpin(struct driver *driver, int file, const struct driver_range *ran
         return -EPERM;
     struct driver_range *found = range_find(user, range->virtual, range->length);
     if (!found || found->virtual != range->virtual || found->length != range->length)
-        return error_set(-ENOENT, ERROR_NO_RANK, "%llu bytes at %llx were not pinned together",
-                         (unsigned long long)range->length, (unsigned long long)range->virtual);
+        return error_fail(-ENOENT, "%llu bytes at %llx were not pinned together",
+                          (unsigned long long)range->length, (unsigned long long)range->virtual);
     range_forget(driver, user, range);
     *found = user->ranges[--user->range_count];
     return 0;
@@ -247,15 +242,15 @@ int driver_header(struct driver *driver, int file, uint32_t page, const struct c
     if (!user)
         return -EPERM;
     if (page >= CHIP_AOTF_PAGES)
-        return error_set(-EINVAL, ERROR_NO_RANK, "AOTF page %u: a node has %d", page,
-                         CHIP_AOTF_PAGES);
+        return error_fail(-EINVAL, "AOTF page %u: a node has %d", page, CHIP_AOTF_PAGES);
     if (driver->header_owner[page] && driver->header_owner[page] != (uint32_t)file + 1)
-        return error_set(-EBUSY, ERROR_NO_RANK, "AOTF page %u is another process's", page);
+        return error_fail(-EBUSY, "AOTF page %u is another process's", page);
     if (header->type != CHIP_PACKET_PUSH || header->length != sizeof(uint64_t) ||
         header->pgid != user->entry.pgid || header->source_pid != user->entry.pid)
-        return error_set(-EACCES, ERROR_NO_RANK,
-                         "a header for AOTF is that of a push of one word, from the process itself "
-                         "to its own job");
+        return error_fail(
+            -EACCES,
+            "a header for AOTF is that of a push of one word, from the process itself to its own "
+            "job");
     driver->header_owner[page] = (uint32_t)file + 1;
     chip_aotf_register(driver->chip, page, header);
     return 0;

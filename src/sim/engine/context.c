@@ -42,13 +42,13 @@ int stack_create(struct stack *stack, size_t size)
     char *memory = mmap(NULL, size + page, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED)
-        return error_set(-ENOMEM, ERROR_NO_RANK,
-                         "no room for a fiber's stack of %zu bytes; fewer fibers, or a larger "
-                         "vm.max_map_count",
-                         size);
+        return error_fail(
+            -ENOMEM,
+            "no room for a fiber's stack of %zu bytes; fewer fibers, or a larger vm.max_map_count",
+            size);
     if (mprotect(memory + page, size, PROT_READ | PROT_WRITE) < 0) {
         munmap(memory, size + page);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no room for a fiber's stack of %zu bytes", size);
+        return error_fail(-ENOMEM, "no room for a fiber's stack of %zu bytes", size);
     }
     stack->base = memory + page;
     stack->size = size;

@@ -16,7 +16,7 @@ int sim_create(struct sim **sim, uint64_t seed)
 {
     struct sim *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a simulated world");
+        return error_fail(-ENOMEM, "no memory for a simulated world");
     queue_init(&made->queue);
     random_seed(&made->random, seed);
     made->seed = seed;
@@ -47,7 +47,7 @@ int sim_actor_add(struct sim *sim, const struct sim_actor *actor)
     char *name = strdup(actor->name);
     if (!name || !array_grow(&sim->actors, &sim->actor_room, (size_t)sim->actor_count + 1)) {
         free(name);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated actor %s", actor->name);
+        return error_fail(-ENOMEM, "no memory for simulated actor %s", actor->name);
     }
     struct sim_actor *added = &sim->actors[sim->actor_count];
     *added = *actor;
@@ -133,7 +133,7 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
     for (;;) {
         sim_time when = queue_peek(&sim->queue);
         if (sim->failure < 0 || (when == SIM_NEVER && sim->queue.pending > 0))
-            return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the simulation");
+            return error_fail(-ENOMEM, "no memory for the simulation");
         if (when > until) {
             sim->now = until;
             return SIM_TIME;

@@ -135,7 +135,7 @@ static int number_take(struct sim *sim, uint32_t *number)
         }
     }
     if (!array_grow(&sim->table, &sim->table_room, (size_t)sim->table_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u fibers", sim->table_count + 1);
+        return error_fail(-ENOMEM, "no memory for %u fibers", sim->table_count + 1);
     sim->table[sim->table_count] = NULL;
     *number = sim->table_count++;
     return 0;
@@ -159,7 +159,7 @@ int fiber_create(struct sim *sim, const struct fiber_spec *spec, struct fiber **
     struct stack stack = {0};
     struct fiber *made = calloc(1, sizeof(*made));
     char *name = strdup(spec->name);
-    int result = made && name ? 0 : error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a fiber");
+    int result = made && name ? 0 : error_fail(-ENOMEM, "no memory for a fiber");
     if (result == 0)
         result = number_take(sim, &made->number);
     if (result == 0)

@@ -18,7 +18,7 @@ int host_create(struct host **host, struct sim *sim, const struct host_spec *spe
     char name[32];
     struct host *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for simulated host %u", spec->number);
+        return error_fail(-ENOMEM, "no memory for simulated host %u", spec->number);
     made->sim = sim;
     made->constants = spec->constants;
     made->changed.name = "a change of memory";
@@ -36,8 +36,8 @@ int host_create(struct host **host, struct sim *sim, const struct host_spec *spe
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (actor < 0 || memory == MAP_FAILED) {
         free(made);
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no room for %llu bytes of simulated host %u",
-                         (unsigned long long)spec->memory, spec->number);
+        return error_fail(-ENOMEM, "no room for %llu bytes of simulated host %u",
+                          (unsigned long long)spec->memory, spec->number);
     }
     made->actor = (uint32_t)actor;
     made->memory = memory;

@@ -42,8 +42,7 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
 static int range_add(struct host *host, const struct attached *range)
 {
     if (!array_grow(&host->attached, &host->attached_room, (size_t)host->attached_count + 1))
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for %u attached ranges",
-                         host->attached_count + 1);
+        return error_fail(-ENOMEM, "no memory for %u attached ranges", host->attached_count + 1);
     host->attached[host->attached_count++] = *range;
     host->attach_next += range->length + (uint64_t)host->constants->page_bytes; /* a page apart */
     return 0;
@@ -84,8 +83,7 @@ int host_memory_detach(struct host *host, uint64_t physical)
 {
     struct attached *range = attached_find(host, physical);
     if (!range)
-        return error_set(-ENOENT, ERROR_NO_RANK, "no memory is attached at %llx",
-                         (unsigned long long)physical);
+        return error_fail(-ENOENT, "no memory is attached at %llx", (unsigned long long)physical);
     host->attached_count--;
     memmove(range, range + 1,
             (size_t)(host->attached + host->attached_count - range) * sizeof(*range));

@@ -78,15 +78,13 @@ static int spec_check(struct process *process)
         spec->size = memory - spec->base;
     if (spec->window_count > PROCESS_WINDOWS ||
         spec->window_first + spec->window_count > CHIP_WINDOWS)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "windows %u to %u are more than a process may have", spec->window_first,
-                         spec->window_first + spec->window_count - 1);
+        return error_fail(-EINVAL, "windows %u to %u are more than a process may have",
+                          spec->window_first, spec->window_first + spec->window_count - 1);
     if (spec->base % PAGE || spec->size % PAGE || spec->size < 2 * PAGE || spec->base > memory ||
         spec->size > memory - spec->base)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "%llu bytes at %llu are no whole pages of the node's %llu",
-                         (unsigned long long)spec->size, (unsigned long long)spec->base,
-                         (unsigned long long)memory);
+        return error_fail(-EINVAL, "%llu bytes at %llu are no whole pages of the node's %llu",
+                          (unsigned long long)spec->size, (unsigned long long)spec->base,
+                          (unsigned long long)memory);
     return 0;
 }
 
@@ -94,7 +92,7 @@ int process_create(struct process **process, const struct process_spec *spec)
 {
     struct process *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a simulated process");
+        return error_fail(-ENOMEM, "no memory for a simulated process");
     made->cluster = spec->cluster;
     made->host = cluster_host(spec->cluster, spec->node);
     made->chip = cluster_chip(spec->cluster, spec->node);
@@ -237,8 +235,8 @@ int process_botf_push(struct process *process, const struct process_transfer *tr
 {
     struct chip_header header;
     if (transfer->length > PROCESS_IMAGE_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%u bytes do not fit a packet image of %d",
-                         transfer->length, PROCESS_IMAGE_MAX);
+        return error_fail(-EINVAL, "%u bytes do not fit a packet image of %d", transfer->length,
+                          PROCESS_IMAGE_MAX);
     header_make(process, transfer, CHIP_PACKET_PUSH, &header);
     return window_use(process, &header, process_memory(process, transfer->local, transfer->length),
                       transfer->length, CHIP_BOTF);

@@ -11,10 +11,10 @@ static int violation(const struct network *network, uint32_t place, const char *
 {
     const struct port *port = &network->ports[place / network->lane_count];
     char name[NETWORK_NAME_MAX];
-    return error_set(-EIO, ERROR_NO_RANK, "%s port %u lane %u: %s (seed %llu, time %lld ps)",
-                     network_name(network, port->node, name), port->number,
-                     place % network->lane_count, what, (unsigned long long)sim_seed(network->sim),
-                     (long long)sim_now(network->sim));
+    return error_fail(-EIO, "%s port %u lane %u: %s (seed %llu, time %lld ps)",
+                      network_name(network, port->node, name), port->number,
+                      place % network->lane_count, what, (unsigned long long)sim_seed(network->sim),
+                      (long long)sim_now(network->sim));
 }
 
 /* The flits of the packets in a buffer are what the buffer says it holds. */
@@ -64,15 +64,14 @@ int network_check(const struct network *network)
     struct network_count count;
     network_count(network, &count);
     if (network->failure < 0)
-        return error_set(network->failure, ERROR_NO_RANK, "the network ran out of memory");
+        return error_fail(network->failure, "the network ran out of memory");
     if (network->overflows > 0)
-        return error_set(-EIO, ERROR_NO_RANK, "%llu packets found no room in a buffer (seed %llu)",
-                         (unsigned long long)network->overflows,
-                         (unsigned long long)sim_seed(network->sim));
+        return error_fail(-EIO, "%llu packets found no room in a buffer (seed %llu)",
+                          (unsigned long long)network->overflows,
+                          (unsigned long long)sim_seed(network->sim));
     if (count.packets_sent != count.packets_delivered + count.packets_lost + count.packets_inside)
-        return error_set(
-            -EIO, ERROR_NO_RANK,
-            "%llu packets sent, but %llu delivered, %llu lost, %llu inside (seed %llu)",
+        return error_fail(
+            -EIO, "%llu packets sent, but %llu delivered, %llu lost, %llu inside (seed %llu)",
             (unsigned long long)count.packets_sent, (unsigned long long)count.packets_delivered,
             (unsigned long long)count.packets_lost, (unsigned long long)count.packets_inside,
             (unsigned long long)sim_seed(network->sim));

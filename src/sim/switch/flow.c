@@ -194,25 +194,27 @@ int flow_link_check(const struct network *network, const struct port *port)
 {
     const struct sim_constants *constants = &network->constants;
     if (flow_capacity(network) < network->packet_flits_max)
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "buffers of %lld flits do not hold a packet of %u; raise stop_go_flits or "
-                         "credit_flits",
-                         (long long)flow_capacity(network), network->packet_flits_max);
+        return error_fail(
+            -EINVAL,
+            "buffers of %lld flits do not hold a packet of %u; raise stop_go_flits or "
+            "credit_flits",
+            (long long)flow_capacity(network), network->packet_flits_max);
     sim_time round_trip = 2 * port->delay + constants->switch_ps;
     int64_t under_way = round_trip / port->flit_time + 2;
     bool is_stop_go = network->options.kind == NETWORK_RHINET2;
     int64_t limit = is_stop_go ? constants->slack_flits : constants->sequence_flits;
     if (under_way > limit)
-        return error_set(
-            -EINVAL, ERROR_NO_RANK,
+        return error_fail(
+            -EINVAL,
             "a link of %lld m has %lld flits under way, but %s is %lld: shorten it, or "
             "raise that",
             (long long)(port->delay / constants->fibre_ps_per_metre), (long long)under_way,
             is_stop_go ? "slack_flits" : "sequence_flits", (long long)limit);
     if (is_stop_go && go_room(network) > flow_capacity(network))
-        return error_set(-EINVAL, ERROR_NO_RANK,
-                         "a buffer of %lld flits never says go: that takes room for a packet (%u), "
-                         "slack_flits and go_flits",
-                         (long long)flow_capacity(network), network->packet_flits_max);
+        return error_fail(
+            -EINVAL,
+            "a buffer of %lld flits never says go: that takes room for a packet (%u), "
+            "slack_flits and go_flits",
+            (long long)flow_capacity(network), network->packet_flits_max);
     return 0;
 }

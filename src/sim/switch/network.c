@@ -58,8 +58,8 @@ static int ports_count(struct network *network)
         const struct network_end *ends[] = {&plan->links[i].a, &plan->links[i].b};
         for (int k = 0; k < 2; k++) {
             if (ends[k]->node >= network->node_count || ends[k]->port == 0)
-                return error_set(-EINVAL, ERROR_NO_RANK, "link %u ends at node %u, port %u", i,
-                                 ends[k]->node, ends[k]->port);
+                return error_fail(-EINVAL, "link %u ends at node %u, port %u", i, ends[k]->node,
+                                  ends[k]->port);
             if (most[ends[k]->node] < ends[k]->port)
                 most[ends[k]->node] = ends[k]->port;
         }
@@ -104,8 +104,8 @@ static int link_make(struct network *network, const struct network_link *link)
         uint32_t there = network->port_first[ends[!k]->node] + ends[!k]->port;
         struct port *port = &network->ports[here];
         if (port->peer != NONE || (ends[k]->node >= switches && ends[k]->port != 1))
-            return error_set(-EINVAL, ERROR_NO_RANK, "port %u of %s has two cables, or is a host's",
-                             ends[k]->port, network_name(network, ends[k]->node, name));
+            return error_fail(-EINVAL, "port %u of %s has two cables, or is a host's",
+                              ends[k]->port, network_name(network, ends[k]->node, name));
         port->peer = there;
         port->is_inter_switch = link->a.node < switches && link->b.node < switches;
         port->flit_time = link->mbps ? network->constants.flit_bits * 1000000 / link->mbps
@@ -132,8 +132,7 @@ static int links_make(struct network *network)
     for (uint32_t i = plan->switch_count; i < network->node_count; i++) {
         uint32_t port = network->port_first[i] + 1;
         if (port >= network->port_first[i + 1] || network->ports[port].peer == NONE)
-            return error_set(-EINVAL, ERROR_NO_RANK, "%s has no cable",
-                             network_name(network, i, name));
+            return error_fail(-EINVAL, "%s has no cable", network_name(network, i, name));
     }
     return 0;
 }
@@ -141,14 +140,13 @@ static int links_make(struct network *network)
 static int network_make(struct network *network)
 {
     if (network->lane_count > NETWORK_LANES_MAX)
-        return error_set(-EINVAL, ERROR_NO_RANK, "%u virtual channels are more than %u",
-                         network->lane_count, NETWORK_LANES_MAX);
+        return error_fail(-EINVAL, "%u virtual channels are more than %u", network->lane_count,
+                          NETWORK_LANES_MAX);
     int result = ports_count(network);
     if (result == 0)
         result = memory_make(network);
     if (result == -ENOMEM)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a network of %u nodes",
-                         network->node_count);
+        return error_fail(-ENOMEM, "no memory for a network of %u nodes", network->node_count);
     if (result == 0)
         result = links_make(network);
     if (result < 0)
@@ -170,7 +168,7 @@ int network_create(struct network **network, struct sim *sim, const struct netwo
 {
     struct network *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a network");
+        return error_fail(-ENOMEM, "no memory for a network");
     made->sim = sim;
     made->plan = *plan;
     made->options = *options;
@@ -211,20 +209,20 @@ static int packet_check(const struct network *network, const struct network_pack
 {
     uint32_t hosts = network->plan.host_count;
     if (packet->source >= hosts || packet->target_count == 0)
-        return error_set(-EINVAL, ERROR_NO_RANK, "host %u of %u cannot send to %u targets",
-                         packet->source, hosts, packet->target_count);
+        return error_fail(-EINVAL, "host %u of %u cannot send to %u targets", packet->source, hosts,
+                          packet->target_count);
     if (packet->flits == 0 || packet->flits > network->packet_flits_max)
-        return error_set(-EINVAL, ERROR_NO_RANK, "a packet has 1 to %u flits, not %u",
-                         network->packet_flits_max, packet->flits);
+        return error_fail(-EINVAL, "a packet has 1 to %u flits, not %u", network->packet_flits_max,
+                          packet->flits);
     if (packet->target_count > 1 && network->plan.steps)
-        return error_set(-EINVAL, ERROR_NO_RANK, "multicast needs destination routing");
+        return error_fail(-EINVAL, "multicast needs destination routing");
     for (uint32_t i = 0; i < packet->target_count; i++) {
         if (packet->targets[i] >= hosts)
-            return error_set(-EINVAL, ERROR_NO_RANK, "there is no host %u", packet->targets[i]);
+            return error_fail(-EINVAL, "there is no host %u", packet->targets[i]);
         if (network->plan.steps &&
             way_first_step(network, packet->source, packet->targets[i]) >= network->plan.step_count)
-            return error_set(-ENETUNREACH, ERROR_NO_RANK, "no path from host %u to host %u",
-                             packet->source, packet->targets[i]);
+            return error_fail(-ENETUNREACH, "no path from host %u to host %u", packet->source,
+                              packet->targets[i]);
     }
     return 0;
 }
@@ -251,7 +249,7 @@ int network_send(struct network *network, const struct network_packet *packet)
     if (packet->target_count > 1) {
         made->targets = malloc(packet->target_count * sizeof(*made->targets));
         if (!made->targets)
-            return network->failure = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a packet");
+            return network->failure = error_fail(-ENOMEM, "no memory for a packet");
         memcpy(made->targets, packet->targets, packet->target_count * sizeof(*made->targets));
     }
     network->sent += packet->target_count;

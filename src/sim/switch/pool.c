@@ -40,7 +40,7 @@ uint32_t pool_take(struct network *network, struct pool *pool)
         pool->free = pool->next[index];
     } else {
         if (!pool_grow(pool)) {
-            network->failure = error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the network");
+            network->failure = error_fail(-ENOMEM, "no memory for the network");
             return NONE;
         }
         index = pool->count++;

@@ -94,6 +94,5 @@ int network_latency(const struct network *network, uint32_t source, uint32_t tar
         *latency = sum + (sim_time)(flits - 1) * slowest;
         return 0;
     }
-    return error_set(-ENETUNREACH, ERROR_NO_RANK, "the tables lead from host %u not to host %u",
-                     source, target);
+    return error_fail(-ENETUNREACH, "the tables lead from host %u not to host %u", source, target);
 }

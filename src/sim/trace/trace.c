@@ -28,7 +28,7 @@ struct trace *trace_open(const struct trace_files *files)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
     if (!trace) {
-        error_set(-ENOMEM, ERROR_NO_RANK, "no memory for a trace");
+        error_fail(-ENOMEM, "no memory for a trace");
         return NULL;
     }
     trace->out = files->timeline;
@@ -55,8 +55,8 @@ int trace_close(struct trace *trace)
     free(trace->interfaces);
     free(trace);
     if (failed)
-        return error_set(-EIO, ERROR_NO_RANK, "the trace could not be written");
-    return is_short ? error_set(-ENOMEM, ERROR_NO_RANK, "no memory for all of the trace") : 0;
+        return error_fail(-EIO, "the trace could not be written");
+    return is_short ? error_fail(-ENOMEM, "no memory for all of the trace") : 0;
 }
 
 static void line_begin(struct trace *trace)

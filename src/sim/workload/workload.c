@@ -41,13 +41,12 @@ int workload_create(struct workload **workload, const struct workload_spec *spec
 {
     bool is_open = spec->pattern == WORKLOAD_UNIFORM || spec->pattern == WORKLOAD_HOTSPOT;
     if (spec->pattern != WORKLOAD_TRACE && !(spec->load > 0 && spec->load <= 100))
-        return error_set(-EINVAL, ERROR_NO_RANK, "a load of %g is not between 0 and 100",
-                         spec->load);
+        return error_fail(-EINVAL, "a load of %g is not between 0 and 100", spec->load);
     if (is_open && spec->measure <= 0)
-        return error_set(-EINVAL, ERROR_NO_RANK, "the time to measure must be longer than 0");
+        return error_fail(-EINVAL, "the time to measure must be longer than 0");
     struct workload *made = calloc(1, sizeof(*made));
     if (!made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for traffic");
+        return error_fail(-ENOMEM, "no memory for traffic");
     made->spec = *spec;
     *workload = made;
     return 0;
@@ -236,7 +235,7 @@ static int begin(struct workload *workload)
                                                                  .kind_count = EVENT_COUNT});
     workload->made = calloc(workload->host_count + 1u, sizeof(*workload->made));
     if (actor < 0 || !workload->made)
-        return error_set(-ENOMEM, ERROR_NO_RANK, "no memory for traffic");
+        return error_fail(-ENOMEM, "no memory for traffic");
     workload->actor = (uint32_t)actor;
     if (spec->pattern == WORKLOAD_TRACE) {
         workload->is_made = spec->trace_count == 0;
@@ -293,15 +292,15 @@ int workload_run(struct workload *workload, struct sim *sim, struct network *net
     workload->host_count = host_count;
     workload->constants = *network_constants(network);
     if (workload->spec.pattern == WORKLOAD_HOTSPOT && workload->spec.hot_host >= host_count)
-        return error_set(-EINVAL, ERROR_NO_RANK, "there is no host %u to be the hot one",
-                         workload->spec.hot_host);
+        return error_fail(-EINVAL, "there is no host %u to be the hot one",
+                          workload->spec.hot_host);
     int result = begin(workload);
     if (result < 0)
         return result;
     result = sim_run(sim, SIM_NEVER, 0);
     if (workload->failure < 0)
         return workload->failure == -ENOMEM
-                   ? error_set(-ENOMEM, ERROR_NO_RANK, "no memory for the traffic's latencies")
+                   ? error_fail(-ENOMEM, "no memory for the traffic's latencies")
                    : workload->failure;
     if (result < 0)
         return result;

@@ -95,7 +95,7 @@ int himeno_set_up(struct bench_run *run)
 {
     struct bench_himeno *bench = calloc(1, sizeof(*bench));
     if (!bench)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory");
+        return error_fail(RH_ENOSPACE, "no memory");
     run->himeno = bench;
     bench->size = &himeno_sizes[run->bench_case->amount];
     struct himeno_grid grid = himeno_grid(bench->size);

@@ -40,7 +40,7 @@ static int open_raw(struct bench_pages *bench, enum faults_kind kind)
 {
     char *range = mremap(bench->backing, 0, LENGTH, MREMAP_MAYMOVE);
     if (range == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory");
+        return error_fail(RH_ENOSPACE, "no memory");
     bench->range[kind] = range;
     struct faults_range watch = {
         .base = range, .length = LENGTH, .on_fault = on_raw_fault, .context = &bench->faults[kind]};
@@ -53,8 +53,7 @@ static int time_faults(struct bench_pages *bench, enum faults_kind kind, bool is
     struct faults *faults = bench->faults[kind];
     struct faults_run all = {.first = 0, .count = PAGES};
     if (!faults)
-        return error_set(RH_EUNSUP, ERROR_NO_RANK, "this kernel does not have %s",
-                         faults_name(kind));
+        return error_fail(RH_EUNSUP, "this kernel does not have %s", faults_name(kind));
     int result = faults_set(faults, all, FAULTS_WRITE, FAULTS_NONE);
     if (result == 0 && is_write)
         result = faults_set(faults, all, FAULTS_NONE, FAULTS_READ);
@@ -199,7 +198,7 @@ int pages_open(struct bench_run *run)
     struct bench_pages *bench = calloc(1, sizeof(*bench));
     char *backing = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!bench || backing == MAP_FAILED)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory");
+        return error_fail(RH_ENOSPACE, "no memory");
     run->pages = bench;
     bench->backing = backing;
     memset(backing, 0, LENGTH);

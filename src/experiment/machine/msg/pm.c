@@ -30,7 +30,7 @@ int msg_pm_open(struct bench_run *run)
     if (result == 0)
         result = pmGetInfo(run->pm, &info);
     if (result < 0)
-        return error_set(result, ERROR_NO_RANK, "%s", pmErrorText());
+        return error_fail(result, "%s", pmErrorText());
     if (run->rank == 0) {
         struct bench_figure *figure = &run->sheet->figure[run->sheet->step_case];
         figure->memory = info.memory;
@@ -67,7 +67,7 @@ static int await_sent(struct bench_run *run, uint64_t count)
     int64_t deadline_ns = clock_deadline_ns(PATIENCE_NS);
     while (atomic_load_explicit(&run->sheet->sent_count, memory_order_acquire) < count) {
         if (clock_now_ns() > deadline_ns)
-            return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "the senders did not send in time");
+            return error_fail(RH_ETIMEOUT, "the senders did not send in time");
         for (unsigned i = 0; i < 100; i++)
             cpu_relax(); /* or our looking would slow them down */
     }
@@ -86,8 +86,8 @@ static int take(struct bench_run *run, unsigned count)
             result = pmReleaseReceiveBuffer(run->pm);
         }
         if (result < 0)
-            return error_set(result, ERROR_NO_RANK, "message %u of %u: %s", i + 1, count,
-                             result == RH_EAGAIN ? "is not there" : pmErrorText());
+            return error_fail(result, "message %u of %u: %s", i + 1, count,
+                              result == RH_EAGAIN ? "is not there" : pmErrorText());
     }
     __asm__ volatile("" ::"r"(sum)); /* each message is looked at */
     return 0;

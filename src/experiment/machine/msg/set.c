@@ -39,8 +39,7 @@ static int allreduce_chunk(struct bench_run *run, unsigned count)
     for (unsigned i = 0; i < count && result == 0; i++)
         result = rh_allreduce(run->set, &number, &sum, &sum_of_words);
     if (result == 0 && sum != size * (size - 1) / 2)
-        return error_set(RH_ECORRUPT, ERROR_NO_RANK, "the sum of all ranks is not %llu",
-                         (unsigned long long)sum);
+        return error_fail(RH_ECORRUPT, "the sum of all ranks is not %llu", (unsigned long long)sum);
     return result;
 }
 

@@ -55,8 +55,7 @@ struct raw_ofi {
 
 static int failed(const char *what, ssize_t code)
 {
-    return error_set(RH_EUNSUP, ERROR_NO_RANK, "raw libfabric: %s: %s", what,
-                     ofi_library.strerror((int)-code));
+    return error_fail(RH_EUNSUP, "raw libfabric: %s: %s", what, ofi_library.strerror((int)-code));
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -69,7 +68,7 @@ static int get_info(struct raw_ofi *raw)
         return RH_EINVALID;
     ofi_choose(&settings, &choice);
     if (choice.provider[0] == '\0')
-        return error_set(RH_EUNSUP, ERROR_NO_RANK, "%s", choice.reason);
+        return error_fail(RH_EUNSUP, "%s", choice.reason);
     struct fi_info *hints = ofi_library.dupinfo(NULL);
     if (!hints)
         return failed("memory", -FI_ENOMEM);

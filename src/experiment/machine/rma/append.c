@@ -107,7 +107,7 @@ static int await_sent(struct bench_run *run, uint64_t count)
     int64_t deadline_ns = clock_deadline_ns(PATIENCE_NS);
     while (atomic_load_explicit(&run->sheet->sent_count, memory_order_acquire) < count) {
         if (clock_now_ns() > deadline_ns)
-            return error_set(RH_ETIMEOUT, ERROR_NO_RANK, "the senders did not send in time");
+            return error_fail(RH_ETIMEOUT, "the senders did not send in time");
         for (unsigned i = 0; i < 100; i++)
             cpu_relax(); /* or our looking would slow them down */
     }

@@ -5,7 +5,6 @@
 #include "experiment/machine/rma/rma.h"
 
 #include <rhinet/rma.h>
-#include <string.h>
 #include <unistd.h>
 
 static int push_to(struct bench_run *run, struct rh_remote target, unsigned count)

@@ -183,7 +183,7 @@ static int measure(const struct pm_setup *setup,
                                         .rank_main = rank_main,
                                         .context = measurement};
     if (!measurement)
-        return error_set(RH_ENOSPACE, ERROR_NO_RANK, "no memory for a measurement");
+        return error_no_memory("a measurement");
     measurement->setup = setup;
     measurement->program = program;
     int result = simulated_run(&options, &report);

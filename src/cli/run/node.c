@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rhinet node: the launcher of another host; see job/launch/node.c.
+ * rhinet node: the launcher of another host; see job/launch/orders.h.
  */
 #include "cli/cli.h"
 #include "job/launch/launch.h"

@@ -148,7 +148,7 @@ void link_send(struct mesh *mesh, struct mesh_link *link, const struct mesh_fram
 /* No more is sent; what has been is still delivered. */
 void link_finish(struct mesh *mesh, struct mesh_link *link);
 
-/* `why` is for people. Tells dial, or coordinator, what they have to know. */
+/* `why` is for people. Tells wireup, or coordinator, what they have to know. */
 void link_close(struct mesh *mesh, struct mesh_link *link, const char *why);
 void link_free(struct mesh_link *link);
 

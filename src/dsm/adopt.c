@@ -4,7 +4,7 @@
  * lowest living rank first.
  */
 #include "dsm/check.h"
-#include "dsm/step.h"
+#include "dsm/reach.h"
 #include "rma/inside.h"
 
 static int lowest_living(const struct rh_dsm *dsm)

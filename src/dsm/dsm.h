@@ -252,6 +252,16 @@ int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 /* To be stored as a signal: never the same twice, whoever signals. */
 uint64_t dsm_signal_value(struct rh_dsm *dsm);
 
+/* ---- step.c --------------------------------------------------------------------------------- */
+
+/* Go on with what is unfinished, a moment each. True: some of it has ended. */
+bool dsm_settle_some(struct rh_dsm *dsm);
+
+static inline bool dsm_settle(struct rh_dsm *dsm)
+{
+    return unlikely(atomic_load(&dsm->step_count) > 0) && dsm_settle_some(dsm);
+}
+
 /* ---- adopt.c -------------------------------------------------------------------------------- */
 
 /* Take back what this rank has put down as an adopter and could not take back. True: done. */

@@ -7,7 +7,6 @@
 #include "dsm/reach.h"
 
 #include "dsm/doubt.h"
-#include "dsm/step.h"
 #include "rma/inside.h"
 
 #define TRIES 16

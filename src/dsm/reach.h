@@ -105,6 +105,21 @@ static inline int dsm_swap_if(struct rh_dsm *dsm, int rank, rh_dsm_variable vari
                                        __ATOMIC_SEQ_CST);
 }
 
+/* As dsm_swap_if() on a peer's word. RH_ETIMEOUT: if step->ticket is open it is in doubt; a step
+ * that matters is to be kept then. */
+int dsm_far_swap_word(struct rh_dsm *dsm, int rank, rh_dsm_variable variable, uint64_t *expected,
+                      uint64_t desired, struct dsm_step *step);
+
+static inline int dsm_word_swap(struct rh_dsm *dsm, int rank, rh_dsm_variable variable,
+                                uint64_t *expected, uint64_t desired, struct dsm_step *step)
+{
+    uint64_t *word = dsm_near(dsm, rank, variable, DSM_WORD);
+    if (unlikely(!word))
+        return dsm_far_swap_word(dsm, rank, variable, expected, desired, step);
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
 /* The own word. */
 static inline uint64_t dsm_own_word(const struct rh_dsm *dsm, rh_dsm_variable variable)
 {

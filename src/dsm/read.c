@@ -2,7 +2,7 @@
  *
  * Acquiring for reading when there is no valid copy, or somebody stands in the way.
  */
-#include "dsm/step.h"
+#include "dsm/reach.h"
 #include "rma/inside.h"
 
 /* Change the own word, whatever else changes in it meanwhile, as long as `needed` is set. Returns

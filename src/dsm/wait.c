@@ -6,7 +6,7 @@
  * have died, or may have passed its place on to one who did.
  */
 #include "base/clock.h"
-#include "dsm/step.h"
+#include "dsm/reach.h"
 #include "rma/inside.h"
 
 #include <stdio.h>

@@ -25,6 +25,7 @@
 struct pmi {
     int fd;
     int version;
+    bool is_line;    /* PMI-1, and how PMI-2 begins */
     bool is_broken;  /* an exchange has failed: it is not asked again */
     char space[256]; /* PMI-1: name of the key-value space; PMI-2: of the job */
     char answer[LINE_BYTES];
@@ -129,9 +130,9 @@ static int write_all(const struct pmi *pmi, const char *data, size_t length)
 /* ---- Requests and answers ------------------------------------------------------------------- */
 
 /* Value of a field of the answer, up to its end. */
-static bool field(const struct pmi *pmi, bool is_line, const char *name, char *value, size_t room)
+static bool field(const struct pmi *pmi, const char *name, char *value, size_t room)
 {
-    const char *between = is_line ? " " : ";";
+    const char *between = pmi->is_line ? " " : ";";
     size_t name_length = strlen(name);
     for (const char *at = pmi->answer; *at; at += strspn(at, between)) {
         size_t length = strcspn(at, between);
@@ -148,12 +149,12 @@ static bool field(const struct pmi *pmi, bool is_line, const char *name, char *v
     return false;
 }
 
-static int check(const struct pmi *pmi, bool is_line, const char *command)
+static int check(const struct pmi *pmi, const char *command)
 {
     char said[KEY_BYTES] = "";
     char code[16] = "0";
-    field(pmi, is_line, "rc", code, sizeof(code));
-    if (!field(pmi, is_line, "cmd", said, sizeof(said)) || strcmp(said, command) != 0 ||
+    field(pmi, "rc", code, sizeof(code));
+    if (!field(pmi, "cmd", said, sizeof(said)) || strcmp(said, command) != 0 ||
         strcmp(code, "0") != 0) {
         char text[160];
         snprintf(text, sizeof(text), "it answers \"%.100s\"", pmi->answer);
@@ -162,144 +163,84 @@ static int check(const struct pmi *pmi, bool is_line, const char *command)
     return 0;
 }
 
-static int exchange(struct starter *starter, const char *request, size_t length, bool is_line)
-{
-    struct pmi *pmi = starter->context;
-    int result = write_all(pmi, request, length);
-    if (result == 0)
-        result = is_line ? read_line(starter) : read_counted(starter);
-    pmi->is_broken = result < 0;
-    return result;
-}
-
-/* A line, and the answer's command that it must bring. */
-static int ask_line(struct starter *starter, const char *expected, const char *format, ...)
+/* A request, and the answer's command that it must bring. */
+static int ask(struct starter *starter, const char *expected, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int ask_line(struct starter *starter, const char *expected, const char *format, ...)
+static int ask(struct starter *starter, const char *expected, const char *format, ...)
 {
     struct pmi *pmi = starter->context;
-    char line[LINE_BYTES];
+    char text[LINE_BYTES], digits[8];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    int length = vsnprintf(text + 6, sizeof(text) - 7, format, arguments);
     va_end(arguments);
-    line[length++] = '\n';
-    int result = exchange(starter, line, (size_t)length, true);
-    return result == 0 ? check(pmi, true, expected) : result;
-}
-
-static int ask_counted(struct starter *starter, const char *expected, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int ask_counted(struct starter *starter, const char *expected, const char *format, ...)
-{
-    struct pmi *pmi = starter->context;
-    char text[LINE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text + 6, sizeof(text) - 6, format, arguments);
-    va_end(arguments);
-    char digits[8];
     snprintf(digits, sizeof(digits), "%6d", length);
     memcpy(text, digits, 6);
-    int result = exchange(starter, text, (size_t)length + 6, false);
-    return result == 0 ? check(pmi, false, expected) : result;
+    text[6 + length] = '\n';
+    int result = pmi->is_line ? write_all(pmi, text + 6, (size_t)length + 1)
+                              : write_all(pmi, text, (size_t)length + 6);
+    if (result == 0)
+        result = pmi->is_line ? read_line(starter) : read_counted(starter);
+    pmi->is_broken = result < 0;
+    return result == 0 ? check(pmi, expected) : result;
 }
 
-/* ---- Version 1 ------------------------------------------------------------------------------ */
+/* ---- What a starter does -------------------------------------------------------------------- */
 
 static void full_key(char text[KEY_BYTES], int rank, const char *key)
 {
     snprintf(text, KEY_BYTES, "%s-%d", key, rank); /* one space for all ranks */
 }
 
-static int pmi1_put(struct starter *starter, const char *key, const char *value)
+static int put(struct starter *starter, const char *key, const char *value)
 {
     struct pmi *pmi = starter->context;
     char own[KEY_BYTES];
     full_key(own, starter->rank, key);
-    return ask_line(starter, "put_result", "cmd=put kvsname=%s key=%s value=%s", pmi->space, own,
-                    value);
+    return pmi->version == 1
+               ? ask(starter, "put_result", "cmd=put kvsname=%s key=%s value=%s", pmi->space, own,
+                     value)
+               : ask(starter, "kvs-put-response", "cmd=kvs-put;key=%s;value=%s;", own, value);
 }
 
-static int pmi1_fence(struct starter *starter)
+static int fence(struct starter *starter)
 {
-    return ask_line(starter, "barrier_out", "cmd=barrier_in");
+    const struct pmi *pmi = starter->context;
+    return pmi->version == 1 ? ask(starter, "barrier_out", "cmd=barrier_in")
+                             : ask(starter, "kvs-fence-response", "cmd=kvs-fence;");
 }
 
-static int pmi1_get(struct starter *starter, int rank, const char *key,
-                    char value[STARTER_VALUE_MAX])
+static int get(struct starter *starter, int rank, const char *key, char value[STARTER_VALUE_MAX])
 {
     struct pmi *pmi = starter->context;
     char theirs[KEY_BYTES];
     full_key(theirs, rank, key);
-    int result = ask_line(starter, "get_result", "cmd=get kvsname=%s key=%s", pmi->space, theirs);
-    if (result == 0 && !field(pmi, true, "value", value, STARTER_VALUE_MAX))
+    int result = pmi->version == 1
+                     ? ask(starter, "get_result", "cmd=get kvsname=%s key=%s", pmi->space, theirs)
+                     : ask(starter, "kvs-get-response", "cmd=kvs-get;jobid=%s;srcid=-1;key=%s;",
+                           pmi->space, theirs);
+    if (result == 0 && !field(pmi, "value", value, STARTER_VALUE_MAX))
         result = broken("a value is missing");
     return result;
 }
 
-static void pmi1_finalize(struct starter *starter)
+static void finalize(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
     if (!starter->is_shared) {
-        if (!pmi->is_broken) /* or its failure would hide the first one */
-            ask_line(starter, "finalize_ack", "cmd=finalize");
+        if (pmi->version == 1 && !pmi->is_broken) /* or its failure would hide the first one */
+            ask(starter, "finalize_ack", "cmd=finalize");
+        else if (!pmi->is_broken)
+            ask(starter, "finalize-response", "cmd=finalize;");
         close(pmi->fd);
     }
     free(pmi);
 }
 
-static const struct starter_ops pmi1_ops = {.name = "PMI-1",
-                                            .put = pmi1_put,
-                                            .fence = pmi1_fence,
-                                            .get = pmi1_get,
-                                            .finalize = pmi1_finalize};
-
-/* ---- Version 2 ------------------------------------------------------------------------------ */
-
-static int pmi2_put(struct starter *starter, const char *key, const char *value)
-{
-    char own[KEY_BYTES];
-    full_key(own, starter->rank, key);
-    return ask_counted(starter, "kvs-put-response", "cmd=kvs-put;key=%s;value=%s;", own, value);
-}
-
-static int pmi2_fence(struct starter *starter)
-{
-    return ask_counted(starter, "kvs-fence-response", "cmd=kvs-fence;");
-}
-
-static int pmi2_get(struct starter *starter, int rank, const char *key,
-                    char value[STARTER_VALUE_MAX])
-{
-    struct pmi *pmi = starter->context;
-    char theirs[KEY_BYTES];
-    full_key(theirs, rank, key);
-    int result = ask_counted(starter, "kvs-get-response", "cmd=kvs-get;jobid=%s;srcid=-1;key=%s;",
-                             pmi->space, theirs);
-    if (result == 0 && !field(pmi, false, "value", value, STARTER_VALUE_MAX))
-        result = broken("a value is missing");
-    return result;
-}
-
-static void pmi2_finalize(struct starter *starter)
-{
-    struct pmi *pmi = starter->context;
-    if (!starter->is_shared) {
-        if (!pmi->is_broken)
-            ask_counted(starter, "finalize-response", "cmd=finalize;");
-        close(pmi->fd);
-    }
-    free(pmi);
-}
-
-static const struct starter_ops pmi2_ops = {.name = "PMI-2",
-                                            .put = pmi2_put,
-                                            .fence = pmi2_fence,
-                                            .get = pmi2_get,
-                                            .finalize = pmi2_finalize};
+static const struct starter_ops versions[] = {
+    {.name = "PMI-1", .put = put, .fence = fence, .get = get, .finalize = finalize},
+    {.name = "PMI-2", .put = put, .fence = fence, .get = get, .finalize = finalize}};
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
 
@@ -316,21 +257,22 @@ static bool environment_number(const char *name, int *number)
 static int begin(struct starter *starter)
 {
     struct pmi *pmi = starter->context;
-    int result = ask_line(starter, "response_to_init", "cmd=init pmi_version=%d pmi_subversion=%d",
-                          pmi->version, pmi->version == 1);
+    pmi->is_line = true;
+    int result = ask(starter, "response_to_init", "cmd=init pmi_version=%d pmi_subversion=%d",
+                     pmi->version, pmi->version == 1);
+    pmi->is_line = pmi->version == 1;
     if (result < 0)
         return result;
     if (pmi->version == 1) {
-        result = ask_line(starter, "my_kvsname", "cmd=get_my_kvsname");
-        if (result == 0 && !field(pmi, true, "kvsname", pmi->space, sizeof(pmi->space)))
+        result = ask(starter, "my_kvsname", "cmd=get_my_kvsname");
+        if (result == 0 && !field(pmi, "kvsname", pmi->space, sizeof(pmi->space)))
             result = broken("it has no key-value space");
         return result;
     }
     const char *job = getenv("PMI_JOBID");
     snprintf(pmi->space, sizeof(pmi->space), "%s", job ? job : "");
-    return ask_counted(starter, "fullinit-response",
-                       "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;", pmi->space,
-                       starter->rank);
+    return ask(starter, "fullinit-response", "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;",
+               pmi->space, starter->rank);
 }
 
 int starter_pmi_open(struct starter *starter, int version)
@@ -339,7 +281,7 @@ int starter_pmi_open(struct starter *starter, int version)
     if (!pmi)
         return error_no_memory("PMI");
     starter->context = pmi;
-    starter->ops = version == 1 ? &pmi1_ops : &pmi2_ops;
+    starter->ops = &versions[version - 1];
     pmi->version = version;
     int result = 0;
     if (!environment_number("PMI_FD", &pmi->fd) ||

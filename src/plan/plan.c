@@ -35,9 +35,9 @@ int sim_plan_begin(struct sim_plan *plan, const struct net *net)
 {
     uint32_t nodes = net->switch_count + net->host_count;
     memset(plan, 0, sizeof(*plan));
-    plan->links = calloc(net->channel_count + net->host_count + 1u, sizeof(*plan->links));
-    plan->names = calloc(nodes + 1u, sizeof(*plan->names));
-    if (!plan->links || !plan->names)
+    ARENA_TAKE(&plan->memory, plan->links, (size_t)net->channel_count + net->host_count);
+    ARENA_TAKE(&plan->memory, plan->names, nodes);
+    if (plan->memory.is_short)
         return no_memory();
     for (uint32_t i = 0; i < net->switch_count; i++)
         plan->names[i] = net_name(net, i);
@@ -80,9 +80,9 @@ int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum algorit
     const struct net *net = lft->net;
     int result = sim_plan_begin(plan, net);
     if (result == 0) {
-        plan->port_to = malloc((size_t)net->switch_count * net->host_count + 1);
-        plan->raises = calloc(net->switch_count + 1u, sizeof(*plan->raises));
-        result = plan->port_to && plan->raises ? 0 : no_memory();
+        ARENA_TAKE(&plan->memory, plan->port_to, (size_t)net->switch_count * net->host_count);
+        ARENA_TAKE(&plan->memory, plan->raises, net->switch_count);
+        result = plan->memory.is_short ? no_memory() : 0;
     }
     if (result == 0) {
         for (uint32_t s = 0; s < net->switch_count; s++) {
@@ -100,11 +100,7 @@ int sim_plan_by_table(struct sim_plan *plan, const struct lft *lft, enum algorit
 
 void sim_plan_free(struct sim_plan *plan)
 {
-    free(plan->links);
-    free(plan->names);
-    free(plan->port_to);
-    free(plan->path_to);
+    arena_free(&plan->memory);
     free(plan->steps);
-    free(plan->raises);
     memset(plan, 0, sizeof(*plan));
 }

@@ -6,12 +6,14 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
+#include "base/arena.h"
 #include "route/tables/lanes.h"
 #include "route/traffic/traffic.h"
 #include "sim/switch/switch.h"
 
 struct sim_plan {
     struct network_plan plan; /* to hand on; points into the rest */
+    struct arena memory;      /* of all but the steps */
     struct network_link *links;
     const char **names;
     uint8_t *port_to;

@@ -107,11 +107,8 @@ int sim_plan_by_paths(struct sim_plan *plan, const struct net *net, const char *
     struct paths paths = {plan, net, 0};
     size_t pairs = (size_t)net->switch_count * net->host_count;
     int result = sim_plan_begin(plan, net);
-    if (result == 0) {
-        plan->path_to = malloc((pairs + 1) * sizeof(*plan->path_to));
-        if (!plan->path_to)
-            result = error_fail(-ENOMEM, "no memory for %zu paths", pairs);
-    }
+    if (result == 0 && !ARENA_TAKE(&plan->memory, plan->path_to, pairs))
+        result = error_fail(-ENOMEM, "no memory for %zu paths", pairs);
     if (result == 0) {
         memset(plan->path_to, 0xff, pairs * sizeof(*plan->path_to));
         plan->plan.path_to = plan->path_to;

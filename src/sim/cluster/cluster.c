@@ -5,6 +5,7 @@
  */
 #include "sim/cluster/cluster.h"
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
 
@@ -19,6 +20,7 @@ struct flight {
 };
 
 struct cluster {
+    struct arena memory; /* of what there is for each node */
     struct sim *sim;
     uint32_t node_count;
     struct host **hosts;
@@ -191,21 +193,19 @@ static int node_make(struct cluster *cluster, const struct cluster_spec *spec, u
 
 int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec)
 {
-    struct cluster *made = calloc(1, sizeof(*made));
+    struct cluster *made = arena_owner(sizeof(*made));
     int result = made ? 0 : -ENOMEM;
     if (made) {
         made->sim = sim;
         made->node_count = spec->node_count;
         made->flight_free = NO_FLIGHT;
         made->constants = spec->constants ? *spec->constants : sim_constants_default();
-        made->hosts = calloc(spec->node_count + 1u, sizeof(struct host *));
-        made->chips = calloc(spec->node_count + 1u, sizeof(struct chip *));
-        made->drivers = calloc(spec->node_count + 1u, sizeof(struct driver *));
-        made->is_dead = calloc(spec->node_count + 1u, sizeof(bool));
-        made->is_mute = calloc(spec->node_count + 1u, sizeof(bool));
-        result = made->hosts && made->chips && made->drivers && made->is_dead && made->is_mute
-                     ? 0
-                     : -ENOMEM;
+        ARENA_TAKE(&made->memory, made->hosts, spec->node_count);
+        ARENA_TAKE(&made->memory, made->chips, spec->node_count);
+        ARENA_TAKE(&made->memory, made->drivers, spec->node_count);
+        ARENA_TAKE(&made->memory, made->is_dead, spec->node_count);
+        ARENA_TAKE(&made->memory, made->is_mute, spec->node_count);
+        result = made->memory.is_short ? -ENOMEM : 0;
     }
     if (result < 0)
         error_fail(result, "no memory for %u simulated nodes", spec->node_count);
@@ -237,13 +237,7 @@ void cluster_destroy(struct cluster *cluster)
     }
     network_destroy(cluster->network);
     free(cluster->flights);
-    free(cluster->is_dead);
-    free(cluster->is_mute);
-    free(cluster->is_cut);
-    free(cluster->drivers);
-    free(cluster->chips);
-    free(cluster->hosts);
-    free(cluster);
+    arena_owner_free(cluster);
 }
 
 struct host *cluster_host(const struct cluster *cluster, uint32_t node)
@@ -279,9 +273,7 @@ void cluster_program_kill(struct cluster *cluster, uint32_t node)
 int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss)
 {
     size_t pairs = (size_t)cluster->node_count * cluster->node_count;
-    if (!cluster->is_cut)
-        cluster->is_cut = calloc(pairs, sizeof(bool));
-    if (!cluster->is_cut)
+    if (!cluster->is_cut && !ARENA_TAKE(&cluster->memory, cluster->is_cut, pairs))
         return error_fail(-ENOMEM, "no memory for %zu pairs of nodes", pairs);
     cluster->loss = *loss;
     return 0;

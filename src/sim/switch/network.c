@@ -50,8 +50,7 @@ static int ports_count(struct network *network)
 {
     const struct network_plan *plan = &network->plan;
     network->node_count = plan->switch_count + plan->host_count;
-    network->port_first = calloc(network->node_count + 2, sizeof(*network->port_first));
-    if (!network->port_first)
+    if (!ARENA_TAKE(&network->memory, network->port_first, network->node_count + 2))
         return -ENOMEM;
     uint32_t *most = network->port_first + 1;
     for (uint32_t i = 0; i < plan->link_count; i++) {
@@ -73,10 +72,10 @@ static int ports_count(struct network *network)
 static int memory_make(struct network *network)
 {
     size_t lanes = (size_t)network->port_count * network->lane_count;
-    network->ports = calloc(network->port_count + 1, sizeof(*network->ports));
-    network->lanes = calloc(lanes + 1, sizeof(*network->lanes));
-    network->link_ports = calloc(2 * (size_t)network->plan.link_count + 1, sizeof(uint32_t));
-    if (!network->ports || !network->lanes || !network->link_ports)
+    ARENA_TAKE(&network->memory, network->ports, network->port_count);
+    ARENA_TAKE(&network->memory, network->lanes, lanes);
+    ARENA_TAKE(&network->memory, network->link_ports, 2 * (size_t)network->plan.link_count);
+    if (network->memory.is_short)
         return -ENOMEM;
     for (size_t i = 0; i < lanes; i++) {
         network->lanes[i].first = network->lanes[i].last = NONE;
@@ -166,7 +165,7 @@ static int network_make(struct network *network)
 int network_create(struct network **network, struct sim *sim, const struct network_plan *plan,
                    const struct network_options *options)
 {
-    struct network *made = calloc(1, sizeof(*made));
+    struct network *made = arena_owner(sizeof(*made));
     if (!made)
         return error_fail(-ENOMEM, "no memory for a network");
     made->sim = sim;
@@ -198,11 +197,7 @@ void network_destroy(struct network *network)
     pool_free(&network->stays);
     pool_free(&network->requests);
     pool_free(&network->notices);
-    free(network->port_first);
-    free(network->ports);
-    free(network->lanes);
-    free(network->link_ports);
-    free(network);
+    arena_owner_free(network);
 }
 
 static int packet_check(const struct network *network, const struct network_packet *packet)

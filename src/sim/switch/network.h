@@ -7,6 +7,7 @@
 #ifndef SIM_SWITCH_NETWORK_H
 #define SIM_SWITCH_NETWORK_H
 
+#include "base/arena.h"
 #include "sim/switch/switch.h"
 
 #define NONE UINT32_MAX
@@ -111,6 +112,7 @@ struct pool {
 };
 
 struct network {
+    struct arena memory; /* of ports, lanes and links */
     struct sim *sim;
     uint32_t actor;
     struct network_plan plan;

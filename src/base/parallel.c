@@ -26,7 +26,7 @@ void parallel_threads_set(uint32_t thread_count)
     atomic_store(&threads_wanted, thread_count > THREADS_MAX ? THREADS_MAX : thread_count);
 }
 
-uint32_t parallel_threads(void)
+static uint32_t parallel_threads(void)
 {
     uint32_t wanted = atomic_load(&threads_wanted);
     if (wanted != 0)

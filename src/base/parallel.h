@@ -12,7 +12,6 @@ typedef void (*parallel_part)(void *context, uint32_t part);
 
 /* Threads to use from now on; 0: as many as the process may run on. */
 void parallel_threads_set(uint32_t thread_count);
-uint32_t parallel_threads(void);
 
 /* Runs part 0 … part_count - 1, in any order, and returns when all are done. Falls back to the
  * calling thread when no other can be started. */

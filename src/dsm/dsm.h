@@ -248,7 +248,6 @@ uint64_t dsm_step_down(struct rh_dsm *dsm, rh_dsm_variable variable, int success
 void dsm_waiters_signal(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* Add the waiters of an entry that has just lost ownership to us to our own. */
 void dsm_waiters_inherit(struct rh_dsm *dsm, rh_dsm_variable variable, int from);
-int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank);
 /* To be stored as a signal: never the same twice, whoever signals. */
 uint64_t dsm_signal_value(struct rh_dsm *dsm);
 

@@ -16,7 +16,7 @@ uint64_t dsm_signal_value(struct rh_dsm *dsm)
     return count << 16 | (unsigned)(dsm->rank + 1);
 }
 
-int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
+static int dsm_signal(struct rh_dsm *dsm, rh_dsm_variable variable, int rank)
 {
     if (dsm_is_gone(dsm, rank))
         return RH_EDEAD;

@@ -37,7 +37,7 @@ close_lanes:
     return result;
 }
 
-int mail_open(struct rh_msg *msg)
+static int mail_open(struct rh_msg *msg)
 {
     struct rh_job *job = msg->job;
     struct mail *mail = calloc(1, sizeof(*mail));
@@ -78,7 +78,7 @@ free_mail:
     return result;
 }
 
-void mail_close(struct rh_msg *msg)
+static void mail_close(struct rh_msg *msg)
 {
     struct mail *mail = msg->mail;
     wire_close(mail);

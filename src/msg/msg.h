@@ -56,8 +56,6 @@ struct rh_msg {
 int mailbox_open(struct rh_msg **msg, struct rh_job *job);
 
 /* Each part opens and closes its own memory; mailbox.c calls them in this order and back. */
-int mail_open(struct rh_msg *msg);
-void mail_close(struct rh_msg *msg);
 int locks_open(struct rh_msg *msg);
 void locks_close(struct rh_msg *msg);
 int sets_open(struct rh_msg *msg);

@@ -18,7 +18,8 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == sizeof(struct pages_entry), "the same memory");
 
-uint64_t notices_pack(struct faults_run run)
+/* A run as one word, for barriers. */
+static uint64_t notices_pack(struct faults_run run)
 {
     return (uint64_t)run.count << 32 | run.first;
 }

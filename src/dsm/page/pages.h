@@ -282,9 +282,6 @@ int interval_close(struct rh_dsm_pages *pages);
 /* Add a run to our log. With `sync` held. */
 void notices_add(struct rh_dsm_pages *pages, struct faults_run run);
 
-/* A run as one word, for barriers. */
-uint64_t notices_pack(struct faults_run run);
-
 /* The run that stands in our own log at a place, packed. */
 uint64_t notices_own(const struct rh_dsm_pages *pages, uint64_t place);
 

@@ -63,8 +63,4 @@ int measure_vpush_stop(const struct measure_setup *setup, double *us);
 /* One of 2048, 512 and 8 bytes, 20 us apart: for a trace. */
 int measure_vpush_sizes(const struct measure_setup *setup);
 
-/* Reading a word of each of so many receive rings of 128 KB, again and again: at their heads or at
- * any slot of each; us for all of them, the mean of several places in memory. */
-int measure_scan(const struct sim_constants *constants, uint32_t rings, bool is_random, double *us);
-
 #endif

@@ -29,7 +29,10 @@ static double scan(struct sim *sim, struct host *host, uint64_t base, uint32_t r
     return ps / (double)SIM_US;
 }
 
-int measure_scan(const struct sim_constants *constants, uint32_t rings, bool is_random, double *us)
+/* Reading a word of each of so many receive rings of 128 KB, again and again: at their heads or at
+ * any slot of each; us for all of them, the mean of several places in memory. */
+static int measure_scan(const struct sim_constants *constants, uint32_t rings, bool is_random,
+                        double *us)
 {
     struct sim *sim;
     struct host *host = NULL;

@@ -155,7 +155,6 @@ void link_free(struct mesh_link *link);
 /* ---- wireup.c -------------------------------------------------------------------------------- */
 
 void dial_accept(struct mesh *mesh);
-void dial_tick(struct mesh *mesh, int64_t now_ns); /* begin and repeat what is to be dialled */
 void dial_failed(struct mesh *mesh, struct mesh_link *link, const char *why);
 
 /* The versions differ. True if so, and then it has been said. */

@@ -63,7 +63,8 @@ static void dial(struct mesh *mesh, int seat, int64_t now_ns)
         one->link->deadline_ns = now_ns + PATIENCE_NS;
 }
 
-void dial_tick(struct mesh *mesh, int64_t now_ns)
+/* Begin and repeat what is to be dialled. */
+static void dial_tick(struct mesh *mesh, int64_t now_ns)
 {
     for (int seat = 0; seat < mesh->seat && !mesh->is_cut; seat++) {
         struct mesh_seat *one = &mesh->seats[seat];

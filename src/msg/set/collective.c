@@ -54,7 +54,8 @@ int collective_exchange(struct rh_set *set, const struct set_exchange *exchange)
     return result;
 }
 
-size_t collective_part(const struct rh_set *set)
+/* Bytes of each member that a stage holds if it holds a part for each: a multiple of 64. */
+static size_t collective_part(const struct rh_set *set)
 {
     return set->stage_length / (size_t)set->size & ~(size_t)63;
 }

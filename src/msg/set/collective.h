@@ -27,9 +27,6 @@ int collective_pull(struct rh_set *set, int member, uint64_t offset, void *targe
 /* An exchange that ends in the middle leaves the set out of step. */
 int collective_exchange(struct rh_set *set, const struct set_exchange *exchange);
 
-/* Bytes of each member that a stage holds if it holds a part for each: a multiple of 64. */
-size_t collective_part(const struct rh_set *set);
-
 static inline size_t collective_min(size_t a, size_t b)
 {
     return a < b ? a : b;

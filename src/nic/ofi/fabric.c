@@ -13,7 +13,8 @@
 
 #define CQ_LENGTH 8192
 
-int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
+/* An error of libfabric in words. */
+static int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code)
 {
     return error_fail(
         RH_EUNSUP,

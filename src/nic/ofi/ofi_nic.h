@@ -55,8 +55,6 @@ void ofi_fabric_close(struct ofi_nic *ofi);
 int ofi_register(struct ofi_nic *ofi, const void *base, size_t length, uint64_t access,
                  struct fid_mr **mr);
 int ofi_receive_post(struct ofi_nic *ofi, struct ofi_buffer *buffer);
-/* An error of libfabric in words. */
-int ofi_failed(const struct ofi_nic *ofi, const char *what, ssize_t code);
 
 /* ---- peer.c --------------------------------------------------------------------------------- */
 

@@ -12,12 +12,12 @@
 
 #include <errno.h>
 
-sim_time ramp_time(const struct ramp *ramp, uint32_t flit)
+static sim_time ramp_time(const struct ramp *ramp, uint32_t flit)
 {
     return ramp->begin + ramp->span * flit / ramp->count;
 }
 
-uint32_t ramp_passed(const struct ramp *ramp, sim_time now)
+static uint32_t ramp_passed(const struct ramp *ramp, sim_time now)
 {
     if (ramp->count == 0 || now < ramp->begin)
         return 0;

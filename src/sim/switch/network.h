@@ -195,8 +195,6 @@ struct way way_find(const struct network *network, uint32_t place, const struct 
 uint32_t way_first_step(const struct network *network, uint32_t source, uint32_t target);
 
 /* flow.c: room in the next buffer. A place is the number of a lane. */
-uint32_t ramp_passed(const struct ramp *ramp, sim_time now);
-sim_time ramp_time(const struct ramp *ramp, uint32_t flit);
 int64_t flow_capacity(const struct network *network);
 int64_t flow_room(const struct network *network, uint32_t place); /* of an input, now */
 /* May a packet of this length begin? If not, *when it will, SIM_NEVER: not known yet. */

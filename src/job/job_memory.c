@@ -5,6 +5,7 @@
 #include "job/job_memory.h"
 
 #include "base/cores.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory_room.h"
 
@@ -102,9 +103,7 @@ void job_memory_release(struct job_memory *memory)
         munmap(memory->roster, roster_bytes(memory->size));
     if (memory->board)
         munmap(memory->board, board_bytes(memory->size));
-    if (memory->roster_fd >= 0)
-        close(memory->roster_fd);
-    if (memory->board_fd >= 0)
-        close(memory->board_fd);
+    descriptor_close(&memory->roster_fd);
+    descriptor_close(&memory->board_fd);
     *memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
 }

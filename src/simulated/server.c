@@ -141,9 +141,7 @@ static void calls_begin(struct server *server)
 /* Its fiber stays where it is, and is forgotten with the world. */
 static void channel_close(struct channel *channel)
 {
-    if (channel->fd >= 0)
-        close(channel->fd);
-    channel->fd = -1;
+    descriptor_close(&channel->fd);
     channel->is_busy = channel->is_new = false;
 }
 
@@ -350,12 +348,10 @@ static void ranks_close(struct server *server)
         while (rank->channels) {
             struct channel *gone = rank->channels;
             rank->channels = gone->next;
-            if (gone->fd >= 0)
-                close(gone->fd);
+            descriptor_close(&gone->fd);
             free(gone);
         }
-        if (rank->control >= 0)
-            close(rank->control);
+        descriptor_close(&rank->control);
     }
     free(server->ranks);
     free(server->polled);

@@ -7,6 +7,7 @@
  * of file means that the launcher is gone, and then kills the ranks' process groups. It keeps
  * nothing else of the launcher open, so that nobody waits for it.
  */
+#include "base/descriptor.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>
@@ -88,9 +89,7 @@ void launch_guard_add(struct launch_guard *guard_process, int group)
 
 static void forget(struct launch_guard *guard_process)
 {
-    if (guard_process->fd >= 0)
-        close(guard_process->fd);
-    guard_process->fd = -1;
+    descriptor_close(&guard_process->fd);
     guard_process->pid = 0;
 }
 

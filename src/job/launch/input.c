@@ -4,6 +4,7 @@
  * group, the launcher's, may read the terminal: so the launcher reads and passes it on. Files and
  * pipes are not relayed; rank 0 simply inherits them, unless it runs on another host.
  */
+#include "base/descriptor.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>
@@ -32,9 +33,7 @@ void launch_input_relay(struct launch_input *input, int fd)
 
 void launch_input_close(struct launch_input *input)
 {
-    if (input->fd >= 0)
-        close(input->fd);
-    input->fd = -1;
+    descriptor_close(&input->fd);
 }
 
 /* In the background a read would stop the launcher (SIGTTIN). */

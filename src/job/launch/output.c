@@ -7,6 +7,7 @@
  * the reading of the pipes, and so the ranks wait in their own writes, as they would without us. A
  * line that is longer than LINE_MAX_BYTES is broken into several, so that memory is bounded too.
  */
+#include "base/descriptor.h"
 #include "job/launch/parts.h"
 
 #include "base/assert.h"
@@ -92,9 +93,7 @@ int launch_output_create(struct launch_output **output, int count)
 
 static void stream_close(struct stream *stream)
 {
-    if (stream->fd >= 0)
-        close(stream->fd);
-    stream->fd = -1;
+    descriptor_close(&stream->fd);
     free(stream->data);
     stream->data = NULL;
     stream->used = 0;

@@ -3,6 +3,7 @@
  * Signals as a descriptor: the event loop reads them in turn with everything else, so no code ever
  * runs inside a signal handler.
  */
+#include "base/descriptor.h"
 #include "job/launch/parts.h"
 
 #include <errno.h>
@@ -41,8 +42,7 @@ int launch_signals_open(struct launch_signals *signals)
 
 void launch_signals_close(struct launch_signals *signals)
 {
-    if (signals->fd >= 0)
-        close(signals->fd);
+    descriptor_close(&signals->fd);
     sigaction(SIGPIPE, &signals->pipe_before, NULL);
     sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
 }

@@ -195,8 +195,7 @@ static void service_line(struct member *member, struct answer *answer)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         refuse(answer, RH_ENOSPACE, "cannot make a service line: %s", strerror(errno));
     } else {
-        if (member->service_fd >= 0)
-            close(member->service_fd);
+        descriptor_close(&member->service_fd);
         member->service_fd = pair[0];
         give(answer, pair[1], true);
     }
@@ -273,9 +272,7 @@ void manager_offers_drop(struct member *member)
 {
     while (member->offer_count > 0)
         close(member->offers[--member->offer_count].fd);
-    if (member->service_fd >= 0)
-        close(member->service_fd);
-    member->service_fd = -1;
+    descriptor_close(&member->service_fd);
 }
 
 void manager_answer(struct manager *manager, int rank, const struct request *request,

@@ -34,8 +34,7 @@ void line_open(struct manager_line *line, int fd)
 
 void line_close(struct manager_line *line)
 {
-    if (line->fd >= 0)
-        close(line->fd);
+    descriptor_close(&line->fd);
     pthread_mutex_destroy(&line->lock);
     pthread_cond_destroy(&line->is_free);
 }

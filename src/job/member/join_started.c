@@ -15,6 +15,7 @@
  */
 #include "job/member/join_started.h"
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "job/job_map.h"
@@ -257,8 +258,7 @@ int join_started(struct starter *starter, const struct settings *settings)
     struct meeting meeting = {.starter = starter, .settings = settings, .listen_fd = -1};
     char name[STARTER_VALUE_MAX];
     int result = meet(&meeting, name);
-    if (meeting.listen_fd >= 0)
-        close(meeting.listen_fd);
+    descriptor_close(&meeting.listen_fd);
     if (result == 0)
         result = manager_process_connect(name, &meeting.map, starter->rank);
     job_map_close(&meeting.map);

@@ -49,8 +49,7 @@ int manager_process_listen(char name[MANAGER_PROCESS_NAME_BYTES])
         return fd;
     int result = error_fail(RH_ENOSPACE, "cannot make the task manager's socket: %s",
                             strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    descriptor_close(&fd);
     return result;
 }
 
@@ -69,8 +68,7 @@ int manager_process_connect(const char *name, const struct job_map *map, int ran
         RH_EREFUSED,
         "the task manager of this host does not answer: %s; has the process that started it ended?",
         strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    descriptor_close(&fd);
     return result;
 }
 

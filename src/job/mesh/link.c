@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "base/descriptor.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -72,8 +73,7 @@ struct mesh_link *link_open(struct mesh *mesh, int fd, int seat, bool is_caller)
 
 void link_free(struct mesh_link *link)
 {
-    if (link->fd >= 0)
-        close(link->fd);
+    descriptor_close(&link->fd);
     free(link->out);
     explicit_bzero(link, sizeof(*link));
     free(link);

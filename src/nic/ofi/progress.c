@@ -4,6 +4,7 @@
  * does not. What a completion is about stands at the start of its context.
  */
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -303,8 +304,7 @@ void ofi_progress_thread_stop(struct ofi_nic *ofi)
         pthread_join(ofi->progress_thread, NULL);
         shm_inside_of(ofi->inner, NULL);
     }
-    if (ofi->progress_kick >= 0)
-        close(ofi->progress_kick);
+    descriptor_close(&ofi->progress_kick);
 }
 
 /* ---- Waiting -------------------------------------------------------------------------------- */

@@ -292,14 +292,10 @@ void shm_service_stop(struct shm_nic *shm)
     }
     for (nfds_t i = 2; i < service->watched_count; i++)
         close(service->watched[i].fd);
-    for (int rank = 0; rank < shm->nic.job->size; rank++) {
-        if (service->connection[rank] >= 0)
-            close(service->connection[rank]);
-    }
-    if (service->line >= 0)
-        close(service->line);
-    if (service->stop >= 0)
-        close(service->stop);
+    for (int rank = 0; rank < shm->nic.job->size; rank++)
+        descriptor_close(&service->connection[rank]);
+    descriptor_close(&service->line);
+    descriptor_close(&service->stop);
     pthread_mutex_destroy(&service->lock);
     free(service->connection);
     free(service->watched);

@@ -51,8 +51,13 @@ enum bench_place {
 
 enum bench_peer { BENCH_OPEN_MPI, BENCH_MPICH, BENCH_UCX, BENCH_PEER_COUNT };
 
-/* Every process of the job calls raw and measure; rank 0's figure counts. All return 0 or a
- * negative error with its text. set_up and tear_down may be NULL. */
+/* What a case is made of. Every process of the job calls raw and measure; rank 0's figure counts.
+ * They return 0 or a negative error with its text. Headers declare them as
+ * `bench_measure rma_push, rma_store;`. */
+typedef int bench_set_up(struct bench_run *run);
+typedef void bench_tear_down(struct bench_run *run);
+typedef int bench_measure(struct bench_run *run, double *figure);
+
 struct bench_case {
     const char *name;
     const char *unit;
@@ -68,10 +73,9 @@ struct bench_case {
     const char *ucx;         /* ucx_perftest's options for the same, or NULL */
     enum bench_bound versus; /* value to that of Open MPI: a ratio, or no bound */
     double versus_value;
-    int (*set_up)(struct bench_run *run);
-    void (*tear_down)(struct bench_run *run);
-    int (*raw)(struct bench_run *run, double *figure);
-    int (*measure)(struct bench_run *run, double *figure);
+    bench_set_up *set_up;       /* or NULL */
+    bench_tear_down *tear_down; /* or NULL */
+    bench_measure *raw, *measure;
 };
 
 struct bench_layer {

@@ -18,47 +18,26 @@ extern const struct bench_case bench_himeno_cases[BENCH_HIMENO_CASES];
 extern const struct bench_case bench_datagram_cases[BENCH_DATAGRAM_CASES];
 
 /* acquire.c */
-int dsm_open_word(struct bench_run *run);
-int dsm_open_block(struct bench_run *run);
-int dsm_open_pushed(struct bench_run *run);
-void dsm_close(struct bench_run *run);
-int dsm_read_hit(struct bench_run *run, double *figure);
-int dsm_read_acquire(struct bench_run *run, double *figure);
-int dsm_write_hit(struct bench_run *run, double *figure);
-int dsm_hand_over(struct bench_run *run, double *figure);
-int dsm_contended(struct bench_run *run, double *figure);
-int dsm_barrier(struct bench_run *run, double *figure);
-int dsm_fetch(struct bench_run *run, double *figure);
-int dsm_raw_fetch(struct bench_run *run, double *figure);
-int dsm_invalidate(struct bench_run *run, double *figure);
-int dsm_update(struct bench_run *run, double *figure);
+bench_set_up dsm_open_word, dsm_open_block, dsm_open_pushed;
+bench_tear_down dsm_close;
+bench_measure dsm_read_hit, dsm_read_acquire, dsm_write_hit, dsm_hand_over, dsm_contended,
+    dsm_barrier, dsm_fetch, dsm_raw_fetch, dsm_invalidate, dsm_update;
 
 /* pages.c */
-int pages_open(struct bench_run *run);
-void pages_close(struct bench_run *run);
-int pages_raw_fault(struct bench_run *run, double *figure); /* by the mechanism in use */
-int pages_raw_mprotect(struct bench_run *run, double *figure);
-int pages_raw_mprotect_write(struct bench_run *run, double *figure);
-int pages_fault_read(struct bench_run *run, double *figure);
-int pages_fault_write(struct bench_run *run, double *figure);
-int pages_fetch(struct bench_run *run, double *figure);
-int pages_stream(struct bench_run *run, double *figure);
-int pages_barrier(struct bench_run *run, double *figure);
-int pages_lock_count(struct bench_run *run, double *figure);
+bench_measure pages_raw_fault; /* by the mechanism in use */
+bench_set_up pages_open;
+bench_tear_down pages_close;
+bench_measure pages_raw_mprotect, pages_raw_mprotect_write, pages_fault_read, pages_fault_write,
+    pages_fetch, pages_stream, pages_barrier, pages_lock_count;
 
 /* datagram.c */
-int datagram_open(struct bench_run *run);
-void datagram_close(struct bench_run *run);
-int datagram_update(struct bench_run *run, double *figure);
-int datagram_update_rdma(struct bench_run *run, double *figure);
+bench_set_up datagram_open;
+bench_tear_down datagram_close;
+bench_measure datagram_update, datagram_update_rdma;
 
 /* himeno.c */
-int himeno_dsm(struct bench_run *run);
-int himeno_set_up(struct bench_run *run);
-void himeno_tear_down(struct bench_run *run);
-int himeno_run_sequential(struct bench_run *run, double *figure);
-int himeno_run_messages(struct bench_run *run, double *figure);
-int himeno_run_entry(struct bench_run *run, double *figure);
-int himeno_run_pages(struct bench_run *run, double *figure);
+bench_set_up himeno_dsm, himeno_set_up;
+bench_tear_down himeno_tear_down;
+bench_measure himeno_run_sequential, himeno_run_messages, himeno_run_entry, himeno_run_pages;
 
 #endif

@@ -11,29 +11,17 @@
 extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];
 
 /* raw.c */
-int raw_ring_block(struct bench_run *run, double *figure);   /* two copies, 16 x 32 KiB, GB/s */
-int raw_stream_lines(struct bench_run *run, double *figure); /* lines one way, M/s */
-int raw_two_atomics(struct bench_run *run, double *figure);
-int raw_hand_over(struct bench_run *run, double *figure); /* of a queue lock */
-int raw_barrier(struct bench_run *run, double *figure);
-int raw_allreduce(struct bench_run *run, double *figure);
+bench_measure raw_ring_block;   /* two copies, 16 x 32 KiB, GB/s */
+bench_measure raw_stream_lines; /* lines one way, M/s */
+bench_measure raw_hand_over;    /* of a queue lock */
+bench_measure raw_two_atomics, raw_barrier, raw_allreduce;
 unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
 
 /* Our side. */
-int msg_open(struct bench_run *run);
-void msg_close(struct bench_run *run);
-int msg_send_8(struct bench_run *run, double *figure);
-int msg_send_block(struct bench_run *run, double *figure);
-int msg_rate(struct bench_run *run, double *figure);
-int msg_lock(struct bench_run *run, double *figure);
-int msg_lock_contended(struct bench_run *run, double *figure);
-int msg_set_open(struct bench_run *run);
-void msg_set_close(struct bench_run *run);
-int msg_barrier(struct bench_run *run, double *figure);
-int msg_allreduce(struct bench_run *run, double *figure);
-int msg_pm_open(struct bench_run *run);
-void msg_pm_close(struct bench_run *run);
-int msg_pm_take_two(struct bench_run *run, double *figure); /* two senders */
-int msg_pm_take_all(struct bench_run *run, double *figure);
+bench_measure msg_pm_take_two; /* two senders */
+bench_set_up msg_open, msg_set_open, msg_pm_open;
+bench_tear_down msg_close, msg_set_close, msg_pm_close;
+bench_measure msg_send_8, msg_send_block, msg_rate, msg_lock, msg_lock_contended, msg_barrier,
+    msg_allreduce, msg_pm_take_all;
 
 #endif

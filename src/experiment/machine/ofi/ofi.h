@@ -14,19 +14,13 @@ extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];
 #define BENCH_OFI_WORDS  100u /* writes in a loop */
 #define BENCH_OFI_BLOCKS 8u
 #define BENCH_OFI_WINDOW 4u /* blocks under way */
-int raw_ofi_open(struct bench_run *run);
-void raw_ofi_close(struct bench_run *run);
-int raw_ofi_words(struct bench_run *run, double *figure);
-int raw_ofi_blocks(struct bench_run *run, double *figure);
-int raw_ofi_stream(struct bench_run *run, double *figure);
-int raw_ofi_inject(struct bench_run *run, double *figure);
-int raw_ofi_send(struct bench_run *run, double *figure);
+bench_set_up raw_ofi_open;
+bench_tear_down raw_ofi_close;
+bench_measure raw_ofi_words, raw_ofi_blocks, raw_ofi_stream, raw_ofi_inject, raw_ofi_send;
 
 /* push.c: our side */
-int ofi_push_words(struct bench_run *run, double *figure);
-int ofi_push_blocks(struct bench_run *run, double *figure);
-int ofi_push_stream(struct bench_run *run, double *figure);
-int ofi_send_open(struct bench_run *run);
-void ofi_send_close(struct bench_run *run);
+bench_set_up ofi_send_open;
+bench_tear_down ofi_send_close;
+bench_measure ofi_push_words, ofi_push_blocks, ofi_push_stream;
 
 #endif

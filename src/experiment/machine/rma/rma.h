@@ -10,27 +10,18 @@
 #define BENCH_RMA_CASES 15
 extern const struct bench_case bench_rma_cases[BENCH_RMA_CASES];
 
-int rma_store_open(struct bench_run *run);
-void rma_store_close(struct bench_run *run);
-int rma_store(struct bench_run *run, double *figure);
-int rma_push(struct bench_run *run, double *figure);
-int rma_inline(struct bench_run *run, double *figure);
-int rma_inline_word(struct bench_run *run, double *figure);
-int rma_fetch_add_trip(struct bench_run *run, double *figure);
-int rma_fetch_add(struct bench_run *run, double *figure);
-int rma_push_flush(struct bench_run *run, double *figure);
+bench_set_up rma_store_open;
+bench_tear_down rma_store_close;
+bench_measure rma_store, rma_push, rma_inline, rma_inline_word, rma_fetch_add_trip, rma_fetch_add,
+    rma_push_flush;
 
-int rma_push_block(struct bench_run *run, double *figure);
-int rma_push_ping(struct bench_run *run, double *figure);
-int rma_attached_open(struct bench_run *run);
-void rma_attached_close(struct bench_run *run);
-int rma_push_attached(struct bench_run *run, double *figure);
+bench_set_up rma_attached_open;
+bench_tear_down rma_attached_close;
+bench_measure rma_push_block, rma_push_ping, rma_push_attached;
 
-int rma_append_open(struct bench_run *run);
-void rma_append_close(struct bench_run *run);
-int rma_append(struct bench_run *run, double *figure);
-int rma_drain_open(struct bench_run *run);
-int rma_drain_one(struct bench_run *run, double *figure); /* one sender */
-int rma_drain_all(struct bench_run *run, double *figure);
+bench_measure rma_drain_one; /* one sender */
+bench_set_up rma_append_open, rma_drain_open;
+bench_tear_down rma_append_close;
+bench_measure rma_append, rma_drain_all;
 
 #endif

@@ -18,8 +18,7 @@
 static const char *const names[EXPERIMENT_COUNT + 1] = {"speed",  "sequential", "singlets",
                                                         "random", "stride",     "overhead"};
 static const struct {
-    int (*run)(struct cache_bench *bench);
-    int (*simulate)(struct cache_bench *bench); /* NULL: it measures a real machine */
+    bench_experiment *run, *simulate; /* simulate is NULL: it measures a real machine */
 } experiments[EXPERIMENT_COUNT] = {
     {bench_speed, NULL},
     {bench_sequential, bench_simulate_sequential},

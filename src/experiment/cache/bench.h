@@ -88,16 +88,10 @@ json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *tri
 /* A number of a result. */
 double bench_number(const json_t *result, const char *name);
 
-int bench_singlets(struct cache_bench *bench);
-int bench_sequential(struct cache_bench *bench);
-int bench_random(struct cache_bench *bench);
-int bench_stride(struct cache_bench *bench);
-int bench_speed(struct cache_bench *bench);
-int bench_overhead(struct cache_bench *bench);
-
-int bench_simulate_singlets(struct cache_bench *bench);
-int bench_simulate_sequential(struct cache_bench *bench);
-int bench_simulate_random(struct cache_bench *bench);
-int bench_simulate_stride(struct cache_bench *bench);
+/* An experiment, on this machine or simulated. 0, or an exit status. */
+typedef int bench_experiment(struct cache_bench *bench);
+bench_experiment bench_singlets, bench_sequential, bench_random, bench_stride, bench_speed,
+    bench_overhead, bench_simulate_singlets, bench_simulate_sequential, bench_simulate_random,
+    bench_simulate_stride;
 
 #endif

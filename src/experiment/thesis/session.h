@@ -30,19 +30,9 @@ double curve_at(const struct thesis_curve *curve, double x); /* NAN: no such poi
 double curve_max(const struct thesis_curve *curve);
 
 /* The parts. Each measures, and settles the rows that it can. */
-int architecture(struct session *session);
-int ports(struct session *session); /* of architecture() */
-int table_62(struct session *session);
-int table_63(struct session *session);
-int fig_61(struct session *session);
-int fig_62(struct session *session);
-int fig_63(struct session *session);
-int fig_64(struct session *session);
-int fig_78(struct session *session);
-int fig_79(struct session *session);
-int fig_711(struct session *session);
-int fig_712(struct session *session);
-int fig_85(struct session *session);
-int dimm(struct session *session);
+typedef int session_part(struct session *session);
+session_part architecture, table_62, table_63, fig_61, fig_62, fig_63, fig_64, fig_78, fig_79,
+    fig_711, fig_712, fig_85, dimm;
+session_part ports; /* of architecture() */
 
 #endif

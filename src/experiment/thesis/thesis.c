@@ -23,7 +23,7 @@ int thesis_run(struct thesis_report *report, const char *which,
 {
     static const struct {
         const char *group;
-        int (*run)(struct session *session);
+        session_part *run;
     } parts[] = {{"constants", architecture},
                  {"table-6.2", table_62},
                  {"table-6.3", table_63},

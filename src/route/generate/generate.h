@@ -26,9 +26,11 @@ struct generate_options {
     enum generate_join join;
 };
 
+typedef int generate_make(struct fabric *fabric, const struct generate_options *options);
+
 struct generate_kind {
     const char *name;
-    int (*make)(struct fabric *fabric, const struct generate_options *options);
+    generate_make *make;
     const char *help;
 };
 
@@ -38,15 +40,8 @@ extern const struct generate_kind generate_kinds[];
 int generate_fabric(struct fabric **fabric, const char *kind,
                     const struct generate_options *options);
 
-int generate_fat_tree(struct fabric *fabric, const struct generate_options *options);
-int generate_joined(struct fabric *fabric, const struct generate_options *options);
-int generate_random(struct fabric *fabric, const struct generate_options *options);
-int generate_ring(struct fabric *fabric, const struct generate_options *options);
-int generate_mesh(struct fabric *fabric, const struct generate_options *options);
-int generate_torus(struct fabric *fabric, const struct generate_options *options);
-int generate_hypercube(struct fabric *fabric, const struct generate_options *options);
-int generate_dragonfly(struct fabric *fabric, const struct generate_options *options);
-int generate_slim_fly(struct fabric *fabric, const struct generate_options *options);
+generate_make generate_fat_tree, generate_joined, generate_random, generate_ring, generate_mesh,
+    generate_torus, generate_hypercube, generate_dragonfly, generate_slim_fly;
 
 /* Adds `count` hosts named "h<switch's name>.<number>" to a switch. */
 int generate_hosts_add(struct fabric *fabric, uint32_t at, uint32_t count);

@@ -21,15 +21,17 @@ struct algorithm_options {
     uint32_t root_count;
 };
 
+/* Allows turns, of which none was allowed before, and finds what they reach; *reach stays NULL
+ * where they have loops. */
+typedef int algorithm_decide(struct turns *turns, struct reach **reach, const struct demand *demand,
+                             const struct algorithm_options *options);
+
 struct algorithm {
     const char *name;
     const char *help;
     enum algorithm_lanes lanes;
     bool loop_free; /* without lanes; what is not is for comparison only */
-    /* Allows turns, of which none was allowed before, and finds what they reach; *reach stays NULL
-     * where they have loops. */
-    int (*decide)(struct turns *turns, struct reach **reach, const struct demand *demand,
-                  const struct algorithm_options *options);
+    algorithm_decide *decide;
 };
 
 /* Ends with an entry whose name is NULL. */
@@ -38,19 +40,10 @@ extern const struct algorithm algorithms[];
 /* The one with this name; NULL, and an error that suggests the nearest, if there is none. */
 const struct algorithm *algorithm_find(const char *name);
 
-/* The result has no loop, connects every pair of switches, and no further turn could be
- * allowed. */
-int algorithm_turn_addition(struct turns *turns, struct reach **reach, const struct demand *demand,
-                            const struct algorithm_options *options);
-int algorithm_up_down(struct turns *turns, struct reach **reach, const struct demand *demand,
-                      const struct algorithm_options *options);
-int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
-                               const struct demand *demand,
-                               const struct algorithm_options *options);
-int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct demand *demand,
-                       const struct algorithm_options *options);
-int algorithm_all_turns(struct turns *turns, struct reach **reach, const struct demand *demand,
-                        const struct algorithm_options *options);
+/* What turn addition decides has no loop, connects every pair of switches, and no further turn
+ * could be allowed. */
+algorithm_decide algorithm_turn_addition, algorithm_up_down, algorithm_turn_prohibition,
+    algorithm_fat_tree, algorithm_all_turns;
 
 /* Prohibits turns from above to above: height[switch], higher is up, all different. */
 void algorithm_turns_by_height(struct turns *turns, const int64_t *height);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The manager process: a task manager in a process of its own, for jobs that somebody else's
- * launcher has started. The lowest rank of each host forks it (member/manager_process_start.h); the
+ * launcher has started. The lowest rank of each host forks it (member/manager_process_start.c); the
  * ranks of the host find it by a name that the launcher's key-value space tells them. It keeps
  * nothing of its parent open, and ends when its last member has gone. Here is what the two sides
  * agree on.

@@ -3,7 +3,7 @@
  * Which task manager a member takes: the program's own, else the library's of its own version.
  * LD_LIBRARY_PATH leads to one of another version.
  */
-#include "job/member/manager_process_load.h"
+#include "job/member/parts.h"
 #include "unit.h"
 
 #include <rhinet/error.h>

@@ -6,7 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "job/member/exchange.h"
+#include "job/member/parts.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "job/member/exchange.h"
+#include "job/member/parts.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,8 +4,7 @@
  */
 #include "base/error.h"
 #include "job/job_map.h"
-#include "job/member/exchange.h"
-#include "job/member/join_started.h"
+#include "job/member/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,13 +13,12 @@
  * The secret is as safe as the launcher's key-value space: PMIx and PMI show it to the job's own
  * processes only, but what lies between their servers is theirs to protect.
  */
-#include "job/member/join_started.h"
+#include "job/member/parts.h"
 
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "job/job_map.h"
-#include "job/member/manager_process_start.h"
 
 #include <errno.h>
 #include <inttypes.h>

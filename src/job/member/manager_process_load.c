@@ -4,7 +4,7 @@
  * librhinet-manager is loaded, which is installed beside librhinet. Few programs need it, and those
  * only for a moment: what runs it is a process of its own.
  */
-#include "job/member/manager_process_load.h"
+#include "job/member/parts.h"
 
 #include "base/error.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See manager_process_start.h.
+ * Finding, starting and calling a manager process (job/manager_process.h).
  */
-#include "job/member/manager_process_start.h"
+#include "job/member/parts.h"
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "job/member/manager_process_load.h"
 #include "job/protocol.h"
 
 #include <errno.h>

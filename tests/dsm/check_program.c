@@ -43,8 +43,7 @@ static void write_in_turn(bool is_apart)
     }
 }
 
-/* ---- Races: rank 0 does one thing, then rank 1 another
- * ---------------------------------------- */
+/* ---- Races: rank 0 does one thing, then rank 1 another -------------------------------------- */
 
 static void use(rh_dsm_variable variable, enum rh_dsm_access access)
 {

@@ -187,9 +187,9 @@ class Wrong(Case):
             self.refused("run", "--topology", self.ring, *words, says=says, status=1)
 
     def test_files(self):
-        for text, says in (("0 nobody hs0.0 8\n", "line 1: no host: 'nobody'"),
-                           ("5 0 1 8\n3 0 1 8\n", "line 2: earlier"),
-                           ("0 0 1\n", "line 1: a line has")):
+        for text, says in (("0 nobody hs0.0 8\n", "trace:1: no host: 'nobody'"),
+                           ("5 0 1 8\n3 0 1 8\n", "trace:2: earlier"),
+                           ("0 0 1\n", "trace:1: a line has")):
             self.refused("run", "--topology", self.ring, "--traffic", "trace", "--trace",
                          self.file("trace", text), says=says, status=1)
         for text, says in (("s0 hs1.0 99 1\n", "leaves the network"),

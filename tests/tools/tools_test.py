@@ -3,8 +3,10 @@
 """The scripts in tools/: the counts that `make test` ends with, what set-up says and does, how long
 comment lines are broken, how mutants are judged."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -65,6 +67,20 @@ class Counts(unittest.TestCase):
         self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped")
         counts.outside = ["b", "c"]  # told apart, so that the closing line is the usual one
         self.assertEqual(str(counts), "12 passed, 1 failed, 0 skipped")
+
+    def test_failures_are_told_last(self):
+        """CI keeps the tail of a log: what failed, and why, must be in it."""
+        script = load_script("test")
+        entry = {"name": "rhinet:suite / t", "result": "FAIL", "stderr": "line 7: wrong\n",
+                 "stdout": "ok a\nFAIL b: why\noutside c: no threads\n"}
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            script.print_summary([("gcc", script.count_test(entry)), ("clang", script.Counts())])
+        lines = [line.strip() for line in out.getvalue().splitlines()]
+        order = ["not applicable: gcc / suite / t: c: no threads",
+                 "failed: gcc / suite / t: b: why", "line 7: wrong",
+                 "clang: 0 passed, 0 failed, 0 skipped"]
+        self.assertEqual(sorted(order, key=lines.index), order)
 
 
 class Format(unittest.TestCase):

@@ -52,8 +52,7 @@ void manager_member_ended(struct manager *manager, int rank, int status, int sig
 int manager_poll_fd(const struct manager *manager);
 void manager_serve(struct manager *manager);
 
-/* ---- A manager whose members come by themselves
- * ------------------------------------------------ */
+/* ---- A manager whose members come by themselves --------------------------------------------- */
 
 /* fd is the connection of a member of this node, which has shown that it is; it becomes the
  * manager's. 0, or -EEXIST if that rank has come before. */

@@ -115,8 +115,7 @@ static void parting(struct pages_member *me)
     end(me);
 }
 
-/* ---- A thread unlocks what a late rank waits for, while its barrier waits for that rank
- * -------- */
+/* ---- A thread unlocks what a late rank waits for, while its barrier waits for that rank ----- */
 
 static void *unlock_late(void *argument)
 {
@@ -149,8 +148,7 @@ static void unlocking(struct pages_member *me)
     end(me);
 }
 
-/* ---- A third rank wants a page that its new home does not have yet
- * ---------------------------- */
+/* ---- A third rank wants a page that its new home does not have yet -------------------------- */
 
 /* Rank 1 pulls slowly (RHINET_FAULT), so that it is long in taking the pages over. */
 static void *read_on(void *argument)
@@ -190,8 +188,7 @@ static void following(struct pages_member *me)
     end(me);
 }
 
-/* ---- Time-outs
- * --------------------------------------------------------------------------------- */
+/* ---- Time-outs ------------------------------------------------------------------------------ */
 
 /* Rank 1 comes only when the others have given up, and then all go on with the same barrier. */
 static void lateness(struct pages_member *me)
@@ -230,8 +227,7 @@ static void closing(struct pages_member *me)
     pages_member_end(me);
 }
 
-/* ---- Writing while another thread releases
- * ---------------------------------------------------- */
+/* ---- Writing while another thread releases -------------------------------------------------- */
 
 #define RACES 400
 
@@ -273,8 +269,7 @@ static void racing(struct pages_member *me)
     end(me);
 }
 
-/* ---- Logs
- * ---------------------------------------------------------------------------------------- */
+/* ---- Logs ----------------------------------------------------------------------------------- */
 
 /* A lock says how far a log has to be read, and there stands something newer by now: whoever reads
  * it must not take that for what it looked for. */
@@ -333,8 +328,7 @@ static void lapped(struct pages_member *me)
     end(me);
 }
 
-/* ---- Homes that die
- * ------------------------------------------------------------------------------ */
+/* ---- Homes that die ------------------------------------------------------------------------- */
 
 static void await_death(struct pages_member *me, int rank)
 {
@@ -440,8 +434,7 @@ static void lost(struct pages_member *me)
     _exit(0);
 }
 
-/* ---- Sends that the network does not take (RHINET_FAULT)
- * --------------------------------------- */
+/* ---- Sends that the network does not take (RHINET_FAULT) ------------------------------------ */
 
 /* From some push on none gets through: an unlock says so. */
 static void refused(struct pages_member *me)

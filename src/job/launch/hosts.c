@@ -193,8 +193,7 @@ void launch_shells_serve(struct launcher *launcher, const struct pollfd *fds)
     }
 }
 
-/* ---- What they tell
- * --------------------------------------------------------------------------- */
+/* ---- What they tell -------------------------------------------------------------------------- */
 
 static struct launch_shell *shell_of(struct launcher *launcher, int node)
 {
@@ -294,8 +293,7 @@ void launch_hosts_serve(struct launcher *launcher)
     }
 }
 
-/* ---- Noticing a shell's end
- * --------------------------------------------------------------------- */
+/* ---- Noticing a shell's end ------------------------------------------------------------------ */
 
 static void describe_end(const siginfo_t *info, char *text, size_t text_size)
 {

@@ -42,10 +42,8 @@ static int pairs_make(int *ours, int *theirs, int count)
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
             int error = -errno;
-            while (i-- > 0) {
-                close(ours[i]);
-                close(theirs[i]);
-            }
+            while (i-- > 0)
+                close(ours[i]); /* theirs are closed by launch_server_stop(), in any case */
             return error;
         }
         ours[i] = pair[0];

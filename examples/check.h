@@ -3,8 +3,7 @@
  * What the examples do with an error: say what the library says about it, and end. Calls return 0
  * or more, or a negative error; rh_error_text() is the sentence that explains the last one.
  */
-#ifndef EXAMPLES_CHECK_H
-#define EXAMPLES_CHECK_H
+#pragma once
 
 #include <rhinet/error.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ static inline void check(int result)
     fprintf(stderr, "error: %s\n", rh_error_text());
     exit(1);
 }
-
-#endif

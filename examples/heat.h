@@ -3,8 +3,7 @@
  * The heat equation of halo.c, and the answer that one process alone finds. Nothing here knows of
  * rhinet. A plate of rows * columns cells is stored with a halo of one cell around it.
  */
-#ifndef EXAMPLES_HEAT_H
-#define EXAMPLES_HEAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -50,5 +49,3 @@ static inline double *heat_alone(int rows, int columns, int steps)
     free(new);
     return old;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Two pressure arrays take turns as the old and the new one.
  */
-#ifndef HIMENO_H
-#define HIMENO_H
+#pragma once
 
 #include "himeno_kernel.h"
 
@@ -370,5 +369,3 @@ static inline int himeno_residual(struct himeno *himeno, float *residual)
     free(sums);
     return result;
 }
-
-#endif

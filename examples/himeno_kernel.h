@@ -6,8 +6,7 @@
  * returned for each plane and always added up in the order of planes, so all versions agree to the
  * last bit, on any number of ranks.
  */
-#ifndef HIMENO_KERNEL_H
-#define HIMENO_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -170,5 +169,3 @@ HIMENO_FAST static inline float himeno_plane(const struct himeno_slab *slab, con
 #endif
     return himeno_rows(slab, p, out, plane);
 }
-
-#endif

@@ -13,8 +13,7 @@
  *
  * One thread at a time.
  */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void arena_free(struct arena *arena);
  * NULL is no memory, and nothing to free. */
 void *arena_owner(size_t bytes);
 void arena_owner_free(void *owner);
-
-#endif

@@ -9,8 +9,7 @@
  *       return no_memory();
  *   all->wishes[all->wish_count++] = wish;
  */
-#ifndef BASE_ARRAY_H
-#define BASE_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ static inline bool array_room_make(void *array, size_t *room, size_t needed, siz
 {
     return needed <= *room || array_enlarge(array, room, needed, item_bytes);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * option `assertions`) it is looked at, and the process ends at once where it does not hold. What
  * users build never ends by it; the condition is compiled all the same, but costs nothing.
  */
-#ifndef BASE_ASSERT_H
-#define BASE_ASSERT_H
+#pragma once
 
 #include "base/likely.h"
 
@@ -15,6 +14,4 @@ _Noreturn void assert_failed(const char *condition, const char *file, int line, 
 #define ASSERT(x) (likely(x) ? (void)0 : assert_failed(#x, __FILE__, __LINE__, __func__))
 #else
 #define ASSERT(x) ((void)sizeof(!(x)))
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  *
  * Time that never jumps, and deadlines made of it.
  */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include "base/deadline.h"
 
@@ -44,5 +43,3 @@ static inline void cpu_relax(void)
     __asm__ volatile("yield" ::: "memory");
 #endif
 }
-
-#endif

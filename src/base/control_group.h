@@ -3,8 +3,7 @@
  * The control groups that this process is in, of either version: limits of a group hold for its
  * children too, so that all up to the root have to be looked at.
  */
-#ifndef BASE_CONTROL_GROUP_H
-#define BASE_CONTROL_GROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void control_group_walk(const struct control_group_tree *tree, const char *contr
 /* The text of a file there; false if there is none. */
 bool control_group_text(const struct control_group *group, const char *file, char *text,
                         size_t room);
-
-#endif

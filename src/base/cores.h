@@ -3,8 +3,7 @@
  * The cores that we may use, which are often fewer than the machine has: taskset, batch systems and
  * control groups each have their say.
  */
-#ifndef BASE_CORES_H
-#define BASE_CORES_H
+#pragma once
 
 #include "base/control_group.h"
 
@@ -25,5 +24,3 @@ unsigned cores_allowed(void);
 
 /* What the quotas alone leave; UINT_MAX: there is none. */
 unsigned cores_of_quota(const struct control_group_tree *tree);
-
-#endif

@@ -4,8 +4,7 @@
  * lie in memory shared with the launcher. Each layer names its own (base/layer.h); top, info and
  * JSON follow it.
  */
-#ifndef BASE_COUNTERS_H
-#define BASE_COUNTERS_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -58,5 +57,3 @@ static inline uint64_t counter_read(const struct counters *counters, unsigned wh
 {
     return atomic_load_explicit(&counters->value[which], memory_order_relaxed);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Deadlines: a moment of some clock in nanoseconds, the machine's (clock.h) or a simulated one. A
  * time-out too long for that means for ever, and stays it.
  */
-#ifndef BASE_DEADLINE_H
-#define BASE_DEADLINE_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline int deadline_left_ms(int64_t deadline_ns, int64_t now_ns)
     int64_t left_ms = left_ns / 1000000 + (left_ns % 1000000 > 0);
     return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Messages with descriptors on a local socket. Whatever arrives is taken whole or refused: wrong
  * length, truncated control data or more descriptors than expected never leave one behind.
  */
-#ifndef BASE_DESCRIPTOR_H
-#define BASE_DESCRIPTOR_H
+#pragma once
 
 #include <stddef.h>
 #include <unistd.h>
@@ -31,5 +30,3 @@ static inline void descriptor_close(int *fd)
         close(*fd);
     *fd = -1;
 }
-
-#endif

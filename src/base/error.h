@@ -4,8 +4,7 @@
  * error_fail(), or error_set() if it is about a rank, with the values and the user's next step; its
  * callers pass the code up silently.
  */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 #include <rhinet/error.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ struct error_state {
 };
 void error_save(struct error_state *state);
 void error_restore(const struct error_state *state);
-
-#endif

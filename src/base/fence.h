@@ -2,8 +2,7 @@
  *
  * Fences. The full one: no later load passes an earlier store.
  */
-#ifndef BASE_FENCE_H
-#define BASE_FENCE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -51,5 +50,3 @@ static inline void load_fence(void)
     atomic_thread_fence(memory_order_acquire);
 #endif
 }
-
-#endif

@@ -7,8 +7,7 @@
  * guard_idle() has said once, later, that every thread was outside. The order that this needs is
  * made by the one who asks (membarrier), which is rare, not by those who enter, which is often.
  */
-#ifndef BASE_GUARD_H
-#define BASE_GUARD_H
+#pragma once
 
 #include "base/likely.h"
 
@@ -50,5 +49,3 @@ static inline void guard_leave(struct guard_record *mine)
 /* True if no thread is inside just now: what was out of the tables before this call is nobody's any
  * more. Always false where the kernel has no membarrier. */
 bool guard_idle(void);
-
-#endif

@@ -11,8 +11,7 @@
  * The numbers of counters and waits are on boards, so they are the same in all processes of a job
  * (ROSTER_VERSION says which).
  */
-#ifndef BASE_LAYER_H
-#define BASE_LAYER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ static inline const struct layer *layer_of(uint32_t number)
 
 /* The layer that a reserved SID belongs to, or NULL. */
 const struct layer *layer_of_sid(uint32_t sid);
-
-#endif

@@ -5,10 +5,7 @@
  * It can be unloaded once every job has been left: then no thread, no signal handler and no
  * thread's end leads into it any more. Who has to leave such a way open says library_pin().
  */
-#ifndef BASE_LIBRARY_H
-#define BASE_LIBRARY_H
+#pragma once
 
 /* From now on dlclose() does not unload it. */
 void library_pin(void);
-
-#endif

@@ -2,11 +2,8 @@
  *
  * Which way a condition usually goes, for the few places where that counts.
  */
-#ifndef BASE_LIKELY_H
-#define BASE_LIKELY_H
+#pragma once
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define rare_path   __attribute__((noinline)) /* its locals stay off the usual path */
-
-#endif

@@ -3,8 +3,7 @@
  * Text files, line by line: all that read one parse from here, so a test or a fuzzer can hand them
  * bytes instead of a file.
  */
-#ifndef BASE_LINES_H
-#define BASE_LINES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ int lines_read(const char *path, void *context,
 
 /* "FILE:LINE: what 'word'"; returns -EINVAL. */
 int lines_wrong(const struct lines_place *place, const char *what, const char *word);
-
-#endif

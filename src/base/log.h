@@ -2,8 +2,7 @@
  *
  * What the library says by itself, on stderr and nowhere else: little, and each line once.
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
         if (log_enabled(LOG_LEVEL_DEBUG))                                                          \
             log_write(LOG_LEVEL_DEBUG, __VA_ARGS__);                                               \
     } while (0)
-
-#endif

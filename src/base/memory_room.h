@@ -3,8 +3,7 @@
  * Memory that is reserved before anyone touches it, so that "full" is an error code with the sizes
  * in its text and never a SIGBUS or a visit of the out-of-memory killer.
  */
-#ifndef BASE_MEMORY_ROOM_H
-#define BASE_MEMORY_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void memory_seal_read_only(int fd);
 /* Whether a descriptor that came from elsewhere is such memory: sealed against resizing. Gives its
  * length. */
 bool memory_is_sealed(int fd, uint64_t *length);
-
-#endif

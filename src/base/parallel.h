@@ -3,8 +3,7 @@
  * Work in numbered parts on a few threads. What a part computes may depend on its number, never on
  * the thread or on the moment, so that any number of threads gives the same result.
  */
-#ifndef BASE_PARALLEL_H
-#define BASE_PARALLEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void parallel_run(uint32_t part_count, parallel_part run, void *context);
 
 /* Processor time that all threads have used so far. */
 double parallel_cpu_seconds(void);
-
-#endif

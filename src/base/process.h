@@ -2,8 +2,7 @@
  *
  * What the kernel says a process of this machine is doing, from /proc.
  */
-#ifndef BASE_PROCESS_H
-#define BASE_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ struct process_look process_look(int pid);
 /* Whether every thread of it, the library's own too, was seen stopped: each is then outside of any
  * call of the kernel, or at its edge. False if that is not known. */
 bool process_is_stopped(int pid);
-
-#endif

@@ -10,8 +10,7 @@
  * ever: Linux 6.18, and 6.12 from its 63rd release on, may give it back to those who yield for
  * minutes, and keep out all who do not. So a longer wait sleeps. Safe in signal handlers.
  */
-#ifndef BASE_REST_H
-#define BASE_REST_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -44,5 +43,3 @@ static inline int64_t rest_between_ns(int64_t waited_ns)
     int64_t share_ns = waited_ns / 8;
     return share_ns < REST_MIN_NS ? REST_MIN_NS : share_ns > REST_MAX_NS ? REST_MAX_NS : share_ns;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * its own by getenv: RHINET_LOG (base/log.c), RHINET_PM (PM knows public headers only) and
  * RHINET_CACHE_SOCKET (the cache's client, in other people's programs).
  */
-#ifndef BASE_SETTINGS_H
-#define BASE_SETTINGS_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -73,5 +72,3 @@ static inline uint64_t setting_number(const struct settings *settings, unsigned 
 {
     return setting_value(settings, which)->number;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Files of /proc and /sys: short, and read at once.
  */
-#ifndef BASE_SMALL_FILE_H
-#define BASE_SMALL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
 /* path is relative to folder, as of openat(2). False if it cannot be read or is empty; text then is
  * empty, too. */
 bool small_file_read(int folder, const char *path, char *text, size_t room);
-
-#endif

@@ -3,8 +3,7 @@
  * splitmix64 (Steele, Lea, Flood): chance that is the same on every machine and libc, from one word
  * of state; and its finaliser, in which every bit of the result depends on every bit of the word.
  */
-#ifndef BASE_SPLITMIX_H
-#define BASE_SPLITMIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ static inline uint64_t splitmix_next(uint64_t *state)
 {
     return splitmix_mix(*state += SPLITMIX_STEP);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Small helpers on text: numbers with units, and the nearest of several names.
  */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool text_to_real(const char *text, double *value);
 
 /* The name with the smallest edit distance to text, or NULL if none is near enough to suggest. */
 const char *text_nearest(const char *text, const char *const *names, size_t name_count);
-
-#endif

@@ -8,8 +8,7 @@
  * every core drain its stores (membarrier), waits until the owner is outside, and only then may it
  * and all others take the lock. Model: tests/model/turn.pml.
  */
-#ifndef BASE_TURN_H
-#define BASE_TURN_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/guard.h"
@@ -59,5 +58,3 @@ static inline void turn_give(struct turn *turn)
     else
         atomic_store_explicit(&turn->is_taken, false, memory_order_release);
 }
-
-#endif

@@ -30,8 +30,7 @@
  * on is in this folder, below all rooms: layout.h (the shared memory), index.h and key.h (finding a
  * block in it), raw.h (system calls that the interposer does not catch).
  */
-#ifndef CACHE_CACHE_H
-#define CACHE_CACHE_H
+#pragma once
 
 /* The variable in which a program finds its node's agent: the name of an abstract socket. */
 #define CACHE_SOCKET_VARIABLE "RHINET_CACHE_SOCKET"
@@ -61,5 +60,3 @@ enum cache_counter {
 
 /* One word for each, as JSON and tables name it. */
 const char *cache_counter_name(enum cache_counter which);
-
-#endif

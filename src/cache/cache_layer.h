@@ -2,8 +2,7 @@
  *
  * What the file cache has by name. Names and texts are in cache_layer.c; see base/layer.h.
  */
-#ifndef CACHE_CACHE_LAYER_H
-#define CACHE_CACHE_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -33,5 +32,3 @@ enum cache_settings {
 #define CACHE_SID_WATCH     (RH_SID_RESERVED + 0xc001)
 #define CACHE_SID_DIRECTORY (RH_SID_RESERVED + 0xc002)
 #define CACHE_SID_LAST      (RH_SID_RESERVED + 0xcfff)
-
-#endif

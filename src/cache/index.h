@@ -6,8 +6,7 @@
  * It only suggests: what counts is the ID and the token in the slot, so that an entry that is gone
  * or new while somebody looks does no harm.
  */
-#ifndef CACHE_INDEX_H
-#define CACHE_INDEX_H
+#pragma once
 
 #include "base/fence.h"
 #include "cache/layout.h"
@@ -77,5 +76,3 @@ static inline bool cache_slot_stands(const struct cache_slot *slot, uint64_t tok
     load_fence(); /* the copy before, the look after */
     return atomic_load_explicit(&slot->token, memory_order_relaxed) == token;
 }
-
-#endif

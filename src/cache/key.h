@@ -7,8 +7,7 @@
  * With 128 bits two of a cluster's blocks share one about as often as memory fails unnoticed. They
  * must come out the same on all nodes of a job, and need not on anything else.
  */
-#ifndef CACHE_KEY_H
-#define CACHE_KEY_H
+#pragma once
 
 #include "base/splitmix.h"
 
@@ -67,5 +66,3 @@ static inline uint64_t cache_watch_hash(uint64_t file_system, uint64_t inode)
 {
     return cache_mix2(file_system, inode);
 }
-
-#endif

@@ -17,8 +17,7 @@
  * memory is used again. So whoever finds the same token before and after copying has the block
  * whose ID stood beside it. Model: tests/model/cache_fetch.pml.
  */
-#ifndef CACHE_LAYOUT_H
-#define CACHE_LAYOUT_H
+#pragma once
 
 #include "cache/cache.h"
 #include "cache/key.h"
@@ -273,5 +272,3 @@ bool cache_shape_make(struct cache_shape *shape, uint64_t bytes, uint32_t block_
 
 /* Whether a shape that came from elsewhere is one that cache_shape_make() makes. */
 bool cache_shape_check(const struct cache_shape *shape);
-
-#endif

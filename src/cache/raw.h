@@ -4,8 +4,7 @@
  * mmap in front of the C library's: it must not call itself. Each returns -errno and leaves errno
  * alone.
  */
-#ifndef CACHE_RAW_H
-#define CACHE_RAW_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,5 +102,3 @@ static inline void raw_futex_wake(const void *word, int count)
 {
     (void)RAW(SYS_futex, word, (long)FUTEX_WAKE, (long)count, NULL, NULL, 0L);
 }
-
-#endif

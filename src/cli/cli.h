@@ -19,8 +19,7 @@
  *
  * The manual is written by hand; tests/cli/options_test.py compares its lists with --help.
  */
-#ifndef CLI_CLI_H
-#define CLI_CLI_H
+#pragma once
 
 #include "cli/option.h"
 
@@ -95,5 +94,3 @@ int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* path: "rhinet route compute". */
 void cli_help_print(FILE *out, const struct cli_command *command, const char *path);
-
-#endif

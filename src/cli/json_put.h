@@ -3,8 +3,7 @@
  * JSON objects, a line per member. Where memory runs out an object lacks members, or is NULL, which
  * all of these accept; the program says so when it ends (incomplete.h).
  */
-#ifndef CLI_JSON_PUT_H
-#define CLI_JSON_PUT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ static inline void json_put_flag(json_t *object, const char *name, bool value)
 {
     json_object_set_new(object, name, json_boolean(value));
 }
-
-#endif

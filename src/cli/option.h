@@ -2,8 +2,7 @@
  *
  * Options of a command: kinds, the line of a table, reading them. See cli.h.
  */
-#ifndef CLI_OPTION_H
-#define CLI_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,5 +113,3 @@ int cli_options_read(const struct cli_command *command, int *count, char **words
 
 /* Several words as "top, middle or bottom". */
 void cli_words_join(char *text, size_t room, const char *const *words);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Curves as a picture (SVG), for the browser or a document.
  */
-#ifndef CLI_PLOT_H
-#define CLI_PLOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int plot_write(const struct plot *plot, const char *path);
 
 /* Where several are to be written; it may be there already. The same results. */
 int plot_folder_make(const char *path);
-
-#endif

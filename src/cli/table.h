@@ -3,8 +3,7 @@
  * Tables for people: columns as wide as their content, fitted to the terminal. On a narrow terminal
  * the least important columns go first; a last column of prose is wrapped.
  */
-#ifndef CLI_TABLE_H
-#define CLI_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ int terminal_height(void);
 #define UNIT_TEXT_MAX 24
 const char *unit_bytes(char text[UNIT_TEXT_MAX], double bytes);
 const char *unit_count(char text[UNIT_TEXT_MAX], double count);
-
-#endif

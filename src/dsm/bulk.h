@@ -6,8 +6,7 @@
  * Data always lies at the same offset at both ends, so a piece is an offset and a length of the
  * heap. The caller sees to it that nobody changes the data meanwhile.
  */
-#ifndef DSM_BULK_H
-#define DSM_BULK_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -41,5 +40,3 @@ struct dsm_bulk_ops {
 };
 
 extern const struct dsm_bulk_ops dsm_bulk_rdma;
-
-#endif

@@ -9,8 +9,7 @@
  * while it is on: the address is looked up, a line is written, and then the handler that was there
  * before has its turn.
  */
-#ifndef DSM_CHECK_H
-#define DSM_CHECK_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -30,5 +29,3 @@ void dsm_check_bound(struct rh_dsm *dsm, rh_dsm_variable variable);
 void dsm_check_signal(struct rh_dsm *dsm, rh_dsm_variable variable);
 /* The barrier of all ranks, which orders what they do. */
 int dsm_check_barrier(struct rh_dsm *dsm, int64_t timeout_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * What cannot be had any more (a home is gone) counts as known: no race is made up for want of
  * knowledge, by this rank or by who comes after it.
  */
-#ifndef DSM_CHECK_CLOCK_H
-#define DSM_CHECK_CLOCK_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -51,5 +50,3 @@ void check_clock_publish(struct rh_dsm *dsm, rh_dsm_variable variable, enum cloc
 
 void check_clock_enter_barrier(struct rh_dsm *dsm);
 void check_clock_leave_barrier(struct rh_dsm *dsm, bool is_met);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of the checker share.
  */
-#ifndef DSM_CHECK_STATE_H
-#define DSM_CHECK_STATE_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -44,5 +43,3 @@ void check_race_trespass(struct rh_dsm *dsm, rh_dsm_variable variable, uint64_t 
 void check_parts_begin(struct rh_dsm *dsm, rh_dsm_variable variable);
 void check_parts_end(struct rh_dsm *dsm, rh_dsm_variable variable);
 void check_report(struct rh_dsm *dsm);
-
-#endif

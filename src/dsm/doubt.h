@@ -7,8 +7,7 @@
  * place, which learns it first: if that asks for the same operation, this is its result, so that
  * what was begun is ended instead of done twice.
  */
-#ifndef DSM_DOUBT_H
-#define DSM_DOUBT_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -18,5 +17,3 @@ int dsm_doubt_atomic(struct rh_dsm *dsm, struct rh_remote word,
 
 int dsm_doubts_open(struct rh_dsm *dsm);
 void dsm_doubts_close(struct rh_dsm *dsm);
-
-#endif

@@ -37,8 +37,7 @@
  *   step.h      steps without an answer      doubt.h     other operations without one
  *   heap.c      the allocator                bind.c      bindings and modes
  */
-#ifndef DSM_DSM_H
-#define DSM_DSM_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -319,5 +318,3 @@ int dsm_diff_choose(struct rh_dsm *dsm, rh_dsm_variable variable);
 uint64_t dsm_heap_min(void);
 /* Prepare the allocator; rank 0 fills its own memory. Called by all before anybody uses it. */
 int dsm_heap_open(struct rh_dsm *dsm);
-
-#endif

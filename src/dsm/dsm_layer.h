@@ -2,8 +2,7 @@
  *
  * What distributed shared memory has by name. Names and texts are in dsm_layer.c; see base/layer.h.
  */
-#ifndef DSM_DSM_LAYER_H
-#define DSM_DSM_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -37,5 +36,3 @@ enum dsm_waits { WAIT_VARIABLE = LAYER_FIRST(LAYER_DSM) };
 #define DSM_SID_PAGES   (RH_SID_RESERVED + 0xff10) /* and up, for src/dsm/page */
 #define DSM_SID_BULK    (RH_SID_RESERVED + 0xff20) /* and up, for src/dsm/datagram */
 #define DSM_SID_LAST    (RH_SID_RESERVED + 0xffff)
-
-#endif

@@ -5,8 +5,7 @@
  * An operation by pointer on the memory of the dead succeeds and means nothing; so who acts on what
  * it found asks dsm_is_gone() afterwards.
  */
-#ifndef DSM_REACH_H
-#define DSM_REACH_H
+#pragma once
 
 #include "dsm/dsm.h"
 
@@ -137,5 +136,3 @@ static inline uint64_t dsm_own_signal(const struct rh_dsm *dsm, rh_dsm_variable 
 {
     return __atomic_load_n(&dsm->entries[variable].signal, __ATOMIC_SEQ_CST);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * There is one such step per variable at most, since SERVING is one thread's. It is looked after
  * wherever this rank waits for shared memory, on slow paths, in barriers and at the end.
  */
-#ifndef DSM_STEP_H
-#define DSM_STEP_H
+#pragma once
 
 #include "dsm/reach.h"
 
@@ -32,5 +31,3 @@ void dsm_step_keep(struct rh_dsm *dsm, rh_dsm_variable variable, enum dsm_step_k
 
 /* Until all has ended, or the time is over. */
 void dsm_settle_all(struct rh_dsm *dsm, int64_t timeout_ns);
-
-#endif

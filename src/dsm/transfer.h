@@ -2,8 +2,7 @@
  *
  * Moving data in pieces: what transfer.c and diff.c share.
  */
-#ifndef DSM_TRANSFER_H
-#define DSM_TRANSFER_H
+#pragma once
 
 #include "dsm/bulk.h"
 #include "dsm/reach.h"
@@ -30,5 +29,3 @@ int dsm_batch_flush(struct dsm_batch *batch);
  * batch. */
 int dsm_diff_pull(struct dsm_batch *batch, rh_dsm_variable variable);
 int dsm_diff_push(struct dsm_batch *batch, rh_dsm_variable variable);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * dsm.h tells the protocol; tests/model/dsm.pml is its model.
  */
-#ifndef DSM_WORD_H
-#define DSM_WORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ static inline bool word_is_free(uint64_t word)
 {
     return (word & (WORD_OWNER | WORD_TAKEN | WORD_READERS)) == WORD_OWNER;
 }
-
-#endif

@@ -17,8 +17,7 @@
  * case of an experiment is a line in that room's table: machine/LAYER/cases.c, thesis/thesis.c
  * with thesis/rows.c, cache/bench.c, routing/paper.c.
  */
-#ifndef EXPERIMENT_EXPERIMENT_H
-#define EXPERIMENT_EXPERIMENT_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -28,5 +27,3 @@ extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_ofi, cli
 
 /* How experiments start this program again. */
 extern const struct cli_command cli_bench_rank, cli_bench_join, cli_bench_nothing, cli_bench_trial;
-
-#endif

@@ -4,8 +4,7 @@
  * of the last error: what others fail with later, mostly because the first one is gone, would
  * replace the cause. Shared by the rooms that have simulated jobs.
  */
-#ifndef EXPERIMENT_FAILURE_H
-#define EXPERIMENT_FAILURE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -21,5 +20,3 @@ void failure_note_pm(struct failure *failure, int result);
 
 /* What the job failed with, with its text; `result`, which is simulated_run()'s, if no rank did. */
 int failure_result(const struct failure *failure, int result);
-
-#endif

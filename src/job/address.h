@@ -3,8 +3,7 @@
  * Numeric addresses of this host, and sockets made of them. Nothing here asks a name server, so
  * nothing here waits.
  */
-#ifndef JOB_ADDRESS_H
-#define JOB_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void address_of_self(int fd, char text[ADDRESS_TEXT]);
 /* As one line of text, and back. False if it makes no sense. */
 void address_list_print(const struct address_list *list, char *text, size_t text_size);
 bool address_list_parse(struct address_list *list, const char *text);
-
-#endif

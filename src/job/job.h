@@ -3,8 +3,7 @@
  * What a `struct rh_job` is made of. Private to the library: src/job fills it, the layers above use
  * the NIC and what it is told of the job.
  */
-#ifndef JOB_JOB_H
-#define JOB_JOB_H
+#pragma once
 
 #include "base/settings.h"
 #include "job/job_layer.h"
@@ -58,5 +57,3 @@ struct job_place {
 
 /* Takes it, as rh_join() would; ends with rh_leave(). Errors: RH_ENOSPACE, those of the NIC. */
 int job_place_take(struct rh_job **job, const struct job_place *place);
-
-#endif

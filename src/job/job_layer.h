@@ -3,8 +3,7 @@
  * What jobs, their members, task managers and launchers have by name. Names and texts are in
  * job_layer.c; see base/layer.h.
  */
-#ifndef JOB_JOB_LAYER_H
-#define JOB_JOB_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -18,5 +17,3 @@ enum job_settings {
     SETTING_PORTS,
     SETTING_RSH
 };
-
-#endif

@@ -7,8 +7,7 @@
  * seat 0, the coordinator, is the task manager of the first launcher, whether ranks run there or
  * not.
  */
-#ifndef JOB_JOB_MAP_H
-#define JOB_JOB_MAP_H
+#pragma once
 
 #include "base/settings.h"
 #include "watch/roster.h"
@@ -56,5 +55,3 @@ void job_map_ranks_text(const struct job_map *map, int node, char *text, size_t 
 /* The NIC of a job whose program names none: what the user says, else one that reaches all nodes.
  * The text is the settings', or constant. */
 const char *nic_choice(const struct settings *settings, uint32_t node_count);
-
-#endif

@@ -3,8 +3,7 @@
  * Making and mapping a job's roster and board (their layout is watch/roster.h). Used by the task
  * manager, and by a job of one, which is its own manager.
  */
-#ifndef JOB_JOB_MEMORY_H
-#define JOB_JOB_MEMORY_H
+#pragma once
 
 #include "watch/roster.h"
 
@@ -24,5 +23,3 @@ int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
 int job_memory_map(struct job_memory *memory, int roster_fd, int board_fd, uint32_t size);
 
 void job_memory_release(struct job_memory *memory);
-
-#endif

@@ -6,8 +6,7 @@
  * nothing of its parent open, and ends when its last member has gone. Here is what the two sides
  * agree on.
  */
-#ifndef JOB_MANAGER_PROCESS_H
-#define JOB_MANAGER_PROCESS_H
+#pragma once
 
 #include "base/settings.h"
 #include "job/address.h"
@@ -39,5 +38,3 @@ void manager_process_bring(const struct manager_process_body *body);
 #define MANAGER_PROCESS_PROOF_BYTES 32
 void manager_process_proof(const struct job_map *map, int rank,
                            uint8_t proof[MANAGER_PROCESS_PROOF_BYTES]);
-
-#endif

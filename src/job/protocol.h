@@ -6,8 +6,7 @@
  * when it comes after all (model: tests/model/manager_request.pml). A request whose answer was
  * given up takes effect nevertheless; asked again, it replaces what it did before.
  */
-#ifndef JOB_PROTOCOL_H
-#define JOB_PROTOCOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ struct reply {
 struct service_caller {
     int32_t rank;
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the public calls of send and receive share: request.c has it.
  */
-#ifndef MSG_CALL_H
-#define MSG_CALL_H
+#pragma once
 
 #include "msg/mail.h"
 
@@ -35,5 +34,3 @@ static inline int call_result(const struct rh_request *request)
 
 /* Waits for a request of ours on the stack; it is over in any case when this returns. */
 int call_finish(struct rh_request *request);
-
-#endif

@@ -3,8 +3,7 @@
  * What mailboxes say to each other, and the memory in which peers write it. Both ends must agree on
  * all of this.
  */
-#ifndef MSG_LAYOUT_H
-#define MSG_LAYOUT_H
+#pragma once
 
 #include "msg/msg.h"
 
@@ -102,5 +101,3 @@ static inline bool is_same_message(uint64_t word, uint64_t other)
 {
     return word >> 32 == other >> 32;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Send and receive: what a mailbox knows of itself and of its peers. How it works is told in msg.h.
  */
-#ifndef MSG_MAIL_H
-#define MSG_MAIL_H
+#pragma once
 
 #include "base/turn.h"
 #include "msg/layout.h"
@@ -167,5 +166,3 @@ void wire_poll(struct mail *mail);
 
 /* The program has taken a message that came by the inbox: give credit back. */
 void wire_consumed(struct mail *mail, int source, bool by_inbox);
-
-#endif

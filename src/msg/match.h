@@ -2,8 +2,7 @@
  *
  * What stands above the long messages, and is not called by them: match.c and progress.c.
  */
-#ifndef MSG_MATCH_H
-#define MSG_MATCH_H
+#pragma once
 
 #include "msg/mail.h"
 
@@ -51,5 +50,3 @@ void progress_send(struct mail *mail, struct rh_request *send);
 void progress(struct mail *mail);
 /* End a request that is not complete: take it off its list. */
 void progress_abort(struct mail *mail, struct rh_request *request, int result);
-
-#endif

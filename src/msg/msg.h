@@ -24,8 +24,7 @@
  *   rendezvous/  long messages
  *   lock/, set/  each with memory of its own, not part of this
  */
-#ifndef MSG_MSG_H
-#define MSG_MSG_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -65,5 +64,3 @@ void sets_close(struct rh_msg *msg);
  * has started a send, and then waits at a barrier, must not keep the receiver from coming there. */
 struct stall_watch;
 int mail_wait_word(struct rh_msg *msg, const struct rh_wait *wait, struct stall_watch *stall);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What messages, locks and sets have by name. Names and texts are in msg_layer.c; see base/layer.h.
  */
-#ifndef MSG_MSG_LAYER_H
-#define MSG_MSG_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -44,5 +43,3 @@ enum msg_waits {
 #define MSG_SID_SETS      (RH_SID_RESERVED + 32)     /* and what follows, up to MSG_SID_PULL */
 #define MSG_SID_PULL      (RH_SID_RESERVED + 0x8000) /* + number of the sending request */
 #define MSG_SID_LAST      (RH_SID_RESERVED + 0xbfff)
-
-#endif

@@ -3,8 +3,7 @@
  * Getting things to peers that may be stopped, without waiting for them: post.c, and control.c for
  * control slots.
  */
-#ifndef MSG_POST_H
-#define MSG_POST_H
+#pragma once
 
 #include "msg/layout.h"
 
@@ -68,5 +67,3 @@ uint64_t post_count(struct mail *mail, int rank, enum return_field field, uint64
                     uint64_t behind);
 /* What was taken for sent gets its chance; the rest is withdrawn. */
 void post_close(struct mail *mail);
-
-#endif

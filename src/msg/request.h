@@ -3,8 +3,7 @@
  * Sends and receives that are not over yet: what they have in common, and a part of their own for
  * each, which is mostly about long messages (rendezvous/rendezvous.h).
  */
-#ifndef MSG_REQUEST_H
-#define MSG_REQUEST_H
+#pragma once
 
 #include "msg/layout.h"
 
@@ -119,5 +118,3 @@ static inline void list_remove(struct list *list, struct rh_request *request)
     else
         list->last = request->previous;
 }
-
-#endif

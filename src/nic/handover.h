@@ -3,8 +3,7 @@
  * What every NIC may take for granted when it is called, said once (see nic.h): each operation of
  * each NIC begins with the assertion that belongs to it, wrapping NICs included.
  */
-#ifndef NIC_HANDOVER_H
-#define NIC_HANDOVER_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -85,5 +84,3 @@ static inline void nic_assert_wait(const struct nic *nic, const struct nic_wait 
     ASSERT(!wait->until || wait->is_met);
     ASSERT(wait->timeout_ns >= 0);
 }
-
-#endif

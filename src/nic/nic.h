@@ -29,8 +29,7 @@
  *    completed (returned without a done flag, done flag set, or flushed). A notice never overtakes
  *    its own data. Completion means visible at the target.
  */
-#ifndef NIC_NIC_H
-#define NIC_NIC_H
+#pragma once
 
 #include "nic/nic_layer.h"
 #include "nic/nic_types.h"
@@ -282,5 +281,3 @@ void nic_wait_describe(void *wait, struct wait_note *note);
 /* RH_ETIMEOUT of a wait, with a text that says what for. hint: the next step for the user, or
  * "". */
 int nic_wait_late(const struct nic_wait *wait, const char *hint);
-
-#endif

@@ -3,8 +3,7 @@
  * What the contract and the NICs have by name. Names and texts are in nic_layer.c; see
  * base/layer.h.
  */
-#ifndef NIC_NIC_LAYER_H
-#define NIC_NIC_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -45,5 +44,3 @@ enum nic_waits {
     WAIT_APPEND,
     WAIT_QUEUE
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Types of the contract that also the layers above rma use (rma/inside.h): atomic operations, and
  * tickets for what must not happen twice.
  */
-#ifndef NIC_NIC_TYPES_H
-#define NIC_NIC_TYPES_H
+#pragma once
 
 #include <rhinet/rma.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint
     }
     return false;
 }
-
-#endif

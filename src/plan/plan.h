@@ -3,8 +3,7 @@
  * From the routing module's fabrics and tables to what the simulated network takes. Neither of the
  * two knows the other; this is where they meet, for `rhinet sim run` and for NIC martini.
  */
-#ifndef PLAN_PLAN_H
-#define PLAN_PLAN_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/lanes.h"
@@ -71,5 +70,3 @@ void sim_plan_free(struct sim_plan *plan);
 
 /* The part that all plans have: links and names, no way yet. */
 int sim_plan_begin(struct sim_plan *plan, const struct net *net);
-
-#endif

@@ -12,8 +12,7 @@
  *   memory.c    writes and reads               pm_queue.c  one queue for all
  *   failure.c   explaining errors              pm_auto.c   a queue for all, rings for a few
  */
-#ifndef PM_CONTEXT_H
-#define PM_CONTEXT_H
+#pragma once
 
 #include "pm/pm_layer.h"
 
@@ -120,5 +119,3 @@ uint64_t pm_queue_memory(struct rh_queue_shape shape);
 
 /* Give back what pmRegisterMemory() opened, and wait for what is under way. */
 int pm_memory_close(struct pm_context *pm);
-
-#endif

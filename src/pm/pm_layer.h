@@ -3,8 +3,7 @@
  * PM's part of the reserved SIDs. Implementations have different ones, so that ranks that did not
  * agree on one wait for each other instead of misunderstanding each other.
  */
-#ifndef PM_PM_LAYER_H
-#define PM_PM_LAYER_H
+#pragma once
 
 #include <rhinet/rma.h>
 
@@ -14,5 +13,3 @@
 #define PM_SID_AUTO_LANES (RH_SID_RESERVED + 0xf003)
 #define PM_SID_MEMORY     (RH_SID_RESERVED + 0xf100) /* + number of the registration */
 #define PM_SID_LAST       (RH_SID_RESERVED + 0xfeff)
-
-#endif

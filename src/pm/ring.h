@@ -26,8 +26,7 @@
  * Positions count units and never wrap. The receiver's is published in a word of its own, which the
  * sender pulls only when the ring looks full: in between nobody tells anybody anything.
  */
-#ifndef PM_RING_H
-#define PM_RING_H
+#pragma once
 
 #include "pm/context.h"
 
@@ -74,5 +73,3 @@ int ring_look(struct ring_in *in, int source, struct pm_message *message);
 
 /* Zero the message that is out and give its units back; wakes the sender if it asked for that. */
 void ring_release(struct pm_context *pm, struct ring_in *in, int source);
-
-#endif

@@ -4,8 +4,7 @@
  * <rhinet/rma.h>. They know a job by this and the public headers only, neither its NIC nor where it
  * keeps things.
  */
-#ifndef RMA_INSIDE_H
-#define RMA_INSIDE_H
+#pragma once
 
 #include "base/counters.h"
 #include "base/settings.h"
@@ -80,5 +79,3 @@ int rma_segment_create(struct rh_job *job, struct rh_segment *segment, int *fd);
 
 /* Let the NIC do what it can do at once, between two looks at memory that it writes. */
 void rma_progress(struct rh_job *job);
-
-#endif

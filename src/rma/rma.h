@@ -2,8 +2,7 @@
  *
  * What the files of src/rma share: checks that come before the NIC is asked.
  */
-#ifndef RMA_RMA_H
-#define RMA_RMA_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -19,5 +18,3 @@ static inline bool rma_rank_is_valid(const struct rh_job *job, int rank)
 {
     return (unsigned)rank < (unsigned)job->nic_job.size;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What remote memory has by name. Names and texts are in rma_layer.c; see base/layer.h.
  */
-#ifndef RMA_RMA_LAYER_H
-#define RMA_RMA_LAYER_H
+#pragma once
 
 #include "base/layer.h"
 
@@ -22,5 +21,3 @@ enum rma_counters {
 };
 
 enum rma_waits { WAIT_SEGMENT = LAYER_FIRST(LAYER_RMA) };
-
-#endif

@@ -39,8 +39,7 @@
  * To add a format of fabrics: a reader in formats/ that fills a fabric, found by fabric_read.c. To
  * add a shape: a function in generate/, named in the table of generate.c.
  */
-#ifndef ROUTE_ROUTE_H
-#define ROUTE_ROUTE_H
+#pragma once
 
 #include "route/check/check.h"
 #include "route/check/transition.h"
@@ -50,5 +49,3 @@
 #include "route/repair/stages.h"
 #include "route/routing/paths.h"
 #include "route/routing/routing.h"
-
-#endif

@@ -8,8 +8,7 @@
  * that serve for validation (V) set nothing here; tests/sim checks that. All of it can be changed
  * for what-if questions (`rhinet sim … --set`).
  */
-#ifndef SIM_CONSTANTS_H
-#define SIM_CONSTANTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -143,5 +142,3 @@ struct sim_constants sim_constants_dimm(const struct sim_constants *pci);
 
 /* "name=value". -EINVAL, with the nearest name, if there is no such constant or no such value. */
 int sim_constants_set(struct sim_constants *constants, const char *text);
-
-#endif

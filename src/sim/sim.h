@@ -25,10 +25,7 @@
  * What stands behind NIC martini is src/simulated. Measurements with all of this, the thesis's
  * among them, are src/experiment.
  */
-#ifndef SIM_SIM_H
-#define SIM_SIM_H
+#pragma once
 
 #include "sim/process/process.h"
 #include "sim/workload/workload.h"
-
-#endif

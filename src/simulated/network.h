@@ -2,8 +2,7 @@
  *
  * The network that a user asks for in RHINET_MARTINI, read from files. Private to src/simulated.
  */
-#ifndef SIMULATED_NETWORK_H
-#define SIMULATED_NETWORK_H
+#pragma once
 
 #include "plan/plan.h"
 #include "simulated/world.h"
@@ -18,5 +17,3 @@ struct martini_network {
 int martini_network_open(struct martini_network *network, const struct martini_settings *settings,
                          uint32_t ranks);
 void martini_network_close(struct martini_network *network);
-
-#endif

@@ -7,8 +7,7 @@
  * For tests and experiments. One job belongs to one thread; a process may run many, one after the
  * other or in several threads.
  */
-#ifndef SIMULATED_SIMULATED_H
-#define SIMULATED_SIMULATED_H
+#pragma once
 
 #include "simulated/world.h"
 
@@ -61,5 +60,3 @@ int simulated_rank(const struct simulated *simulated); /* the one that runs now,
 void simulated_sleep(struct simulated *simulated, int64_t duration_ns);
 int64_t simulated_now_ns(const struct simulated *simulated);
 struct martini_world *simulated_world(const struct simulated *simulated);
-
-#endif

@@ -17,8 +17,7 @@
  *   simulated.c  a job whose ranks are fibers
  *   launch.c     the server as the launcher starts it
  */
-#ifndef SIMULATED_STATION_H
-#define SIMULATED_STATION_H
+#pragma once
 
 #include "nic/martini/call.h"
 #include "sim/cluster/cluster.h"
@@ -262,5 +261,3 @@ int queue_open(struct station *station, struct station_segment *segment);
 void queue_close(struct station *station, struct station_segment *segment);
 int queue_append(struct station *station, struct martini_call *call);
 int queue_release(struct station *station, const struct martini_call *call);
-
-#endif

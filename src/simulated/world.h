@@ -13,8 +13,7 @@
  * --nic martini` ranks are processes; the world is a server's (martini_serve()), the port is a
  * socket, and the server reaches the ranks' memory by cross-memory attach.
  */
-#ifndef SIMULATED_WORLD_H
-#define SIMULATED_WORLD_H
+#pragma once
 
 #include "nic/martini/martini.h"
 #include "sim/constants.h"
@@ -97,5 +96,3 @@ extern const struct launch_server martini_server;
 
 /* Serves until all ranks have gone. Returns 0 or an error, which it has said on stderr. */
 int martini_serve(const struct martini_serve_options *options);
-
-#endif

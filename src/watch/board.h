@@ -10,8 +10,7 @@
  * own. Which calls and groups there are is the layers' business: they say in their NAME_layer.c
  * (base/layer.h) how their waits are read.
  */
-#ifndef WATCH_BOARD_H
-#define WATCH_BOARD_H
+#pragma once
 
 #include "base/counters.h"
 
@@ -156,5 +155,3 @@ static inline const struct wait_spec *wait_spec(uint32_t call)
     const struct layer *layer = layer_of(call);
     return layer && LAYER_AT(call) < layer->wait_count ? &layer->waits[LAYER_AT(call)] : NULL;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * `rhinet doctor` uses this from outside, a rank that has waited for too long from inside.
  */
-#ifndef WATCH_DIAGNOSIS_H
-#define WATCH_DIAGNOSIS_H
+#pragma once
 
 #include "base/process.h"
 #include "watch/roster.h"
@@ -113,5 +112,3 @@ void diagnosis_age_add(struct diagnosis_text *line, double age_s);
 
 /* "0 waits for 1, 1 waits for 0", the circle that rank is in or waits for. */
 void diagnosis_circle_add(struct diagnosis_text *line, const struct diagnosis *diagnosis, int rank);
-
-#endif

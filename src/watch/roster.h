@@ -7,8 +7,7 @@
  * writes its own part, and the launcher and tools read it. Both are memfds: they have no name in
  * the file system and vanish with their last holder.
  */
-#ifndef WATCH_ROSTER_H
-#define WATCH_ROSTER_H
+#pragma once
 
 #include "watch/board.h"
 
@@ -100,5 +99,3 @@ static inline enum rh_peer_state roster_state(const struct roster *roster, int r
     return (enum rh_peer_state)atomic_load_explicit(&roster->peer[rank].state,
                                                     memory_order_acquire);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * board, so that `rhinet doctor` sees it, and is reported once on stderr when it is as old as
  * RHINET_STUCK, with whom it waits for and what they do. Same for every NIC.
  */
-#ifndef WATCH_STALL_WATCH_H
-#define WATCH_STALL_WATCH_H
+#pragma once
 
 #include "watch/board.h"
 
@@ -47,5 +46,3 @@ void stall_watch_keep(struct stall_watch *stall, int64_t now_ns);
 
 /* It is over, whatever its end. Does nothing if it was never kept. */
 void stall_watch_end(struct stall_watch *stall);
-
-#endif

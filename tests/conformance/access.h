@@ -3,8 +3,7 @@
  * Every way to touch remote memory, as a table, so that what holds for all of them (rights, bounds,
  * removal, death) is tested for all of them.
  */
-#ifndef CONFORMANCE_ACCESS_H
-#define CONFORMANCE_ACCESS_H
+#pragma once
 
 #include "conformance.h"
 
@@ -26,5 +25,3 @@ void check_accesses(struct test *test, struct rh_remote remote, unsigned needs, 
 
 #define CHECK_ACCESSES(test, remote, needs, expected)                                              \
     check_accesses(test, remote, needs, expected, __FILE__, __LINE__)
-
-#endif

@@ -6,8 +6,7 @@
  * test_ helpers, which clean up after it, and leaves at the first check that does not hold. Before
  * and after each case all ranks meet, so nothing of one case reaches the next.
  */
-#ifndef CONFORMANCE_H
-#define CONFORMANCE_H
+#pragma once
 
 #include "check.h"
 #include "meeting.h"
@@ -120,5 +119,3 @@ void check_filled(const void *base, size_t length, unsigned char value, const ch
 #define CHECK_FILLED(base, length, value) check_filled(base, length, value, __FILE__, __LINE__)
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-#endif

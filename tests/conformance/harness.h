@@ -2,8 +2,7 @@
  *
  * What the drivers need and the cases do not.
  */
-#ifndef CONFORMANCE_HARNESS_H
-#define CONFORMANCE_HARNESS_H
+#pragma once
 
 #include "conformance.h"
 
@@ -28,5 +27,3 @@ int suite_run(struct rh_job *job, const struct suite_options *options);
 
 /* Give back what the case made. -1 if a guard was overwritten. */
 int test_release_all(struct test *test);
-
-#endif

@@ -3,8 +3,7 @@
  * What the programs that test shared memory begin with: a few variables, each with a pair of
  * numbers that are the same whenever nobody writes them.
  */
-#ifndef DSM_MEMBER_H
-#define DSM_MEMBER_H
+#pragma once
 
 #include "../msg/member.h"
 
@@ -74,5 +73,3 @@ static inline int dsm_main(int count, char **arguments, const struct dsm_case *c
     }
     return 2;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What the test programs of locks, barriers and collectives share: being a rank, failing with a
  * line that says why, dying at a moment of chance. A rank that is content prints "ok RANK".
  */
-#ifndef MSG_MEMBER_H
-#define MSG_MEMBER_H
+#pragma once
 
 #include "moment.h"
 #include "simulation.h"
@@ -142,5 +141,3 @@ static inline int member_main(int count, char **words, member_part part)
            (unsigned long long)report.events);
     return result != 0;
 }
-
-#endif

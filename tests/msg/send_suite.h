@@ -6,8 +6,7 @@
  * straight-line code; at the first check that does not hold its rank says so and ends, and with it
  * the job. Rank 0 prints a line per case.
  */
-#ifndef MSG_SEND_SUITE_H
-#define MSG_SEND_SUITE_H
+#pragma once
 
 #include "check.h"
 #include "pattern.h"
@@ -95,5 +94,3 @@ struct mail_options {
 int mail_suite_run(struct rh_job *job, const struct mail_options *options);
 void mail_suite_list(void);
 const struct mail_case *mail_suite_case(size_t index); /* NULL: there are no more */
-
-#endif

@@ -5,8 +5,7 @@
  * All ranks run each case together, each with a context that was opened for it. A case leaves at
  * the first check that does not hold. Contexts are closed when all ranks have left it.
  */
-#ifndef PM_SUITE_H
-#define PM_SUITE_H
+#pragma once
 
 #include "check.h"
 #include "meeting.h"
@@ -66,5 +65,3 @@ void suite_send(struct suite *suite, int rank, size_t length, uint64_t seed);
 void suite_take(struct suite *suite, int source, size_t length, uint64_t seed);
 void suite_check_message(const struct pm_message *message, int source, size_t length,
                          uint64_t seed);
-
-#endif

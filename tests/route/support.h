@@ -2,8 +2,7 @@
  *
  * What the routing tests share: from a kind of fabric, or a text, to everything that is made of it.
  */
-#ifndef TESTS_ROUTE_SUPPORT_H
-#define TESTS_ROUTE_SUPPORT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,5 +40,3 @@ uint32_t fixture_channel(const struct fixture *fixture, const char *from, const 
 
 /* Takes a cable between two switches away. */
 void fixture_cut(struct fixture *fixture, const char *from, const char *to);
-
-#endif

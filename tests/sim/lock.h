@@ -3,8 +3,7 @@
  * LOCK and UNLOCK of the thesis (5.5.2), as a process on a simulated node uses them: a lock has a
  * number and a representative process, and a grant word in the memory of each process that uses it.
  */
-#ifndef TESTS_SIM_LOCK_H
-#define TESTS_SIM_LOCK_H
+#pragma once
 
 #include "sim/process/process.h"
 
@@ -19,5 +18,3 @@ struct process_lock {
 int process_lock_open(const struct process_lock *lock);
 int process_lock_take(const struct process_lock *lock, sim_time deadline); /* or -ETIMEDOUT */
 int process_lock_give(const struct process_lock *lock);
-
-#endif

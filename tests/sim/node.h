@@ -3,8 +3,7 @@
  * Simulated nodes for tests, with a process on each: job NODE_PGID, process = node number, one
  * window, all memory. Offsets in a process's memory are physical addresses.
  */
-#ifndef TESTS_SIM_NODE_H
-#define TESTS_SIM_NODE_H
+#pragma once
 
 #include "support.h"
 
@@ -35,5 +34,3 @@ uint64_t *node_word(struct nodes *nodes, uint32_t node, uint64_t offset);
 /* In a fiber: kicks a request of a node, and waits for contflag. Returns what it became. */
 uint64_t node_ask(struct nodes *nodes, uint32_t node, const struct process_transfer *transfer,
                   enum chip_kick kick);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Networks for tests: chains of switches made by hand, and fabrics routed by the routing module.
  */
-#ifndef TESTS_SIM_PLAN_H
-#define TESTS_SIM_PLAN_H
+#pragma once
 
 #include "support.h"
 
@@ -55,5 +54,3 @@ void inbox_close(struct inbox *inbox);
 void inbox_send(struct inbox *inbox, uint32_t source, uint32_t target, uint32_t flits);
 /* Runs until nothing is left, checks that everything was kept. */
 void inbox_finish(struct inbox *inbox);
-
-#endif

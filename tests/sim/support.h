@@ -2,8 +2,7 @@
  *
  * What the simulator's tests share.
  */
-#ifndef TESTS_SIM_SUPPORT_H
-#define TESTS_SIM_SUPPORT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,5 +22,3 @@ static inline struct sim *world_make(uint64_t seed)
     assert_int_equal(sim_create(&sim, seed), 0);
     return sim;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * actual", and leaves the body at once, so that tests read straight. The running check belongs to
  * its thread: ranks that are threads do not disturb each other.
  */
-#ifndef SUPPORT_CHECK_H
-#define SUPPORT_CHECK_H
+#pragma once
 
 #include <rhinet/error.h>
 #include <setjmp.h>
@@ -64,5 +63,3 @@ void check_u64(uint64_t actual, uint64_t expected, const char *what, const char 
 
 #define FAIL(...) check_leave(CHECK_FAILED, __FILE__, __LINE__, __VA_ARGS__)
 #define SKIP(...) check_leave(CHECK_SKIPPED, __FILE__, __LINE__, __VA_ARGS__)
-
-#endif

@@ -5,8 +5,7 @@
  * passes before it has heard from all. A rank that gives up calls the meeting off, and the others
  * learn it at once instead of waiting for their deadline.
  */
-#ifndef SUPPORT_MEETING_H
-#define SUPPORT_MEETING_H
+#pragma once
 
 #include <rhinet/rma.h>
 
@@ -34,5 +33,3 @@ void meeting_begin_series(struct meeting *meeting, uint32_t series);
 
 /* Tell the others not to wait for us in this series. */
 void meeting_call_off(struct meeting *meeting);
-
-#endif

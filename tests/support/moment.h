@@ -3,8 +3,7 @@
  * Time and death for tests. Usually those of the machine; where ranks are fibers of a simulated job
  * (simulation.h) they are the simulation's.
  */
-#ifndef SUPPORT_MOMENT_H
-#define SUPPORT_MOMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct moment_ops {
 };
 /* NULL: those of the machine. Only while a single thread runs. */
 void moment_set(const struct moment_ops *ops);
-
-#endif

@@ -4,8 +4,7 @@
  * and buffers between guards. Every byte is a function of (seed, position), so a misplaced byte is
  * found as surely as a wrong one.
  */
-#ifndef SUPPORT_PATTERN_H
-#define SUPPORT_PATTERN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ size_t pattern_find_other(const void *base, size_t length, unsigned char value);
 void *guarded_create(size_t length);
 int guarded_check(const void *base);
 void guarded_destroy(void *base);
-
-#endif

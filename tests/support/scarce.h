@@ -19,8 +19,7 @@
  * Or `scarce_begin(n, true)`: from the n-th on everything fails until scarce_end(), as on a machine
  * that stays out of memory.
  */
-#ifndef SUPPORT_SCARCE_H
-#define SUPPORT_SCARCE_H
+#pragma once
 
 #include <rhinet/error.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ const char *scarce_what(void);
             scarce_result_ = (call);                                                               \
         scarce_result_;                                                                            \
     })
-
-#endif

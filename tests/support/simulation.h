@@ -3,8 +3,7 @@
  * Test suites on NIC martini: all ranks are fibers of one simulated job, time is virtual, a rank
  * can be killed alone. What check.h and moment.h keep belongs to the rank that runs.
  */
-#ifndef SUPPORT_SIMULATION_H
-#define SUPPORT_SIMULATION_H
+#pragma once
 
 #include "simulated/simulated.h"
 
@@ -24,5 +23,3 @@ int simulation_run(const struct simulation_options *options, struct simulated_re
 
 /* The job that runs. */
 struct simulated *simulation_job(void);
-
-#endif

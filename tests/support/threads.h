@@ -3,8 +3,7 @@
  * A whole job inside one process: each rank is a thread, the task manager another. For
  * ThreadSanitizer, which sees races between threads only, and for quick tests.
  */
-#ifndef SUPPORT_THREADS_H
-#define SUPPORT_THREADS_H
+#pragma once
 
 #include <rhinet/job.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ struct threads_options {
 
 /* Runs the job to its end. Returns 0, or the first rank's failure. */
 int threads_run(const struct threads_options *options);
-
-#endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Headers compile alone: the public ones as C99, C17 and C++17 with all warnings, the others as the
-project is compiled."""
+"""Headers compile alone, and if they are included twice: the public ones as C99, C17 and C++17 with all
+warnings, the others as the project is compiled."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ def compiler(language):
 def compile_alone(tree, path, language, standard, options):
     command = [*compiler(language).split(), "-fsyntax-only", "-x", language, f"-std={standard}",
                f"-I{tree.root}/include", *options, "-"]
-    text = f'#include "{tree.root}/{path}"\n'
+    text = f'#include "{tree.root}/{path}"\n' * 2
     run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         reason = next((k for k in run.stderr.split("\n") if "error" in k), run.stderr.strip())

@@ -29,7 +29,7 @@ SPDX = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
 MAN = '.\\" SPDX-License-Identifier: BSD-3-Clause\n'
 
 SOUND = {
-    "include/rhinet/a.h": SPDX + "#include <stddef.h>\nint rh_one(size_t length);\n"
+    "include/rhinet/a.h": SPDX + "#pragma once\n#include <stddef.h>\nint rh_one(size_t length);\n"
                                  "static inline int rh_two(void)\n{\n    return rh_one(2);\n}\n",
     "src/base/text.h": SPDX + "int text(void);\n",
     "src/nic/nic.h": SPDX + '#include "base/text.h"\n',
@@ -472,6 +472,10 @@ class Headers(Case):
     def test_internal_needs_another(self):
         self.write("src/base/x.h", SPDX + "int x(bool y);\n")
         self.speaks(check_headers, "src/base/x.h", "gnu17")
+
+    def test_internal_not_twice(self):
+        self.write("src/base/x.h", SPDX + "struct x {\n    int y;\n};\n")
+        self.speaks(check_headers, "src/base/x.h", "redefinition")
 
 
 class Symbols(Case):

@@ -3,8 +3,7 @@
  * What the unit tests share: cmocka with the headers it forgets, and a way to look at what a
  * function prints on stderr under an environment of its own.
  */
-#ifndef TESTS_UNIT_UNIT_H
-#define TESTS_UNIT_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,5 +22,3 @@ int unit_capture(const char *log_level, int (*action)(void *), void *argument, c
 
 /* How many descriptors this process has open: before and after what must not leak any. */
 size_t unit_descriptor_count(void);
-
-#endif

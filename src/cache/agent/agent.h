@@ -10,8 +10,7 @@
  *   setup.h    what the settings mean for it
  *   keeper.h   the process that starts it, and the program
  */
-#ifndef CACHE_AGENT_AGENT_H
-#define CACHE_AGENT_AGENT_H
+#pragma once
 
 #include "cache/node/node.h"
 
@@ -103,5 +102,3 @@ void agent_socket_close(struct agent *agent);
 
 /* Wait for calls up to timeout_ms, and answer them. */
 void agent_socket_serve(struct agent *agent, int timeout_ms);
-
-#endif

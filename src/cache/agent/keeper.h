@@ -3,8 +3,7 @@
  * The keeper: the process of a node that starts the agent and the program, and outlives both. When
  * the agent dies, it says so to the program's processes through memory, and they go on without.
  */
-#ifndef CACHE_AGENT_KEEPER_H
-#define CACHE_AGENT_KEEPER_H
+#pragma once
 
 struct settings;
 
@@ -12,5 +11,3 @@ struct settings;
  * library to start it with, or NULL. Returns the exit status; a program that was killed takes this
  * process with it, by the same signal. */
 int keeper_run(char *const *argv, const char *preload, const struct settings *settings);
-
-#endif

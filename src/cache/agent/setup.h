@@ -3,8 +3,7 @@
  * What the settings mean for a node: the agent's options, and the control memory that it shares
  * with its clients.
  */
-#ifndef CACHE_AGENT_SETUP_H
-#define CACHE_AGENT_SETUP_H
+#pragma once
 
 #include "cache/agent/agent.h"
 
@@ -17,5 +16,3 @@ struct settings;
 /* Fills all of the options. The control memory stays until the process ends. Errors: RH_EINVALID (a
  * setting), RH_ENOSPACE. */
 int setup_agent(struct agent_options *options, const struct settings *settings);
-
-#endif

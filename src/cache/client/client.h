@@ -18,8 +18,7 @@
  * to open, as on NFS. Writers that are seen on any node of the job (cache_write_begin) are noticed
  * by the next read of everybody. See docs/cache.md.
  */
-#ifndef CACHE_CLIENT_CLIENT_H
-#define CACHE_CLIENT_CLIENT_H
+#pragma once
 
 #include "cache/cache.h"
 
@@ -154,5 +153,3 @@ static inline struct stat cache_writer(uint64_t device, uint64_t inode)
 
 /* Sums at this moment. */
 void cache_client_counters(const struct cache_client *client, uint64_t values[CACHE_COUNTER_COUNT]);
-
-#endif

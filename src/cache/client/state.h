@@ -8,8 +8,7 @@
  *   ask.c     requests to the agent
  *   ahead.c   read-ahead
  */
-#ifndef CACHE_CLIENT_STATE_H
-#define CACHE_CLIENT_STATE_H
+#pragma once
 
 #include "cache/client/client.h"
 #include "cache/index.h"
@@ -91,5 +90,3 @@ int cache_introduce(struct cache_client *client, int fd);
 
 /* A read of [offset, offset + length) has been served: think about the next. */
 void cache_ahead(struct cache_file *file, uint64_t offset, uint64_t length);
-
-#endif

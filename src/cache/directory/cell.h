@@ -13,8 +13,7 @@
  * whoever waits takes it over when the loader is dead, or when nothing has changed for the length
  * of a lease by the waiter's own clock: clocks of different nodes are never compared.
  */
-#ifndef CACHE_DIRECTORY_CELL_H
-#define CACHE_DIRECTORY_CELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,5 +103,3 @@ static inline int cell_rank(uint64_t cell)
 {
     return (int)(cell >> 50);
 }
-
-#endif

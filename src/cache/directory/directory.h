@@ -16,8 +16,7 @@
  *   cell.h  the words of a row    directory.c  opening, time, peers
  *   rows.c  reading and changing  leases.c     claims that are kept while their block is loaded
  */
-#ifndef CACHE_DIRECTORY_DIRECTORY_H
-#define CACHE_DIRECTORY_DIRECTORY_H
+#pragma once
 
 #include "cache/cache_layer.h"
 #include "cache/directory/cell.h"
@@ -143,5 +142,3 @@ bool directory_tell_done(struct directory *directory);
 
 /* Whether all others have said so, or are gone. */
 bool directory_all_done(const struct directory *directory);
-
-#endif

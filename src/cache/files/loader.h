@@ -3,8 +3,7 @@
  * Reading blocks from the file system: files that clients have introduced, and direct I/O, so that
  * the kernel does not keep what the cache keeps.
  */
-#ifndef CACHE_FILES_LOADER_H
-#define CACHE_FILES_LOADER_H
+#pragma once
 
 #include "cache/files/mounts.h"
 
@@ -67,5 +66,3 @@ uint64_t loader_length(const struct loader *loader, const struct loader_file *fi
 /* Read a block to page-aligned memory with room for whole pages. 0; -ESTALE: the file is not what
  * it was; or read's error. */
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target);
-
-#endif

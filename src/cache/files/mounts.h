@@ -13,8 +13,7 @@
  * afterwards. So each file system in the table is held open, and cannot be unmounted (except
  * lazily) until the agent ends.
  */
-#ifndef CACHE_FILES_MOUNTS_H
-#define CACHE_FILES_MOUNTS_H
+#pragma once
 
 #include "cache/layout.h"
 
@@ -60,5 +59,3 @@ void mounts_refresh(struct mounts *mounts, struct cache_card *card);
 bool mounts_find(const struct mounts *mounts, uint64_t device, uint64_t *file_system);
 
 void mounts_close(struct mounts *mounts);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files that stand in front of the C library's functions offer each other.
  */
-#ifndef CACHE_INTERPOSER_CALLS_H
-#define CACHE_INTERPOSER_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ off_t descriptor_seek(int fd, off_t offset, int whence);
 
 /* Whether it is a stream of ours, which knows bytes only. */
 bool stream_is_ours(FILE *stream);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Descriptions, and who may still be looking at them; see table.h.
  */
-#ifndef CACHE_INTERPOSER_POOL_H
-#define CACHE_INTERPOSER_POOL_H
+#pragma once
 
 #include "cache/interposer/table.h"
 
@@ -22,5 +21,3 @@ void pool_retire(struct description *description);
 
 /* Only one thread is left, and it is not inside. */
 void pool_forked(void);
-
-#endif

@@ -8,8 +8,7 @@
  * claimed. That is half of what read(2) costs. Near the end of the file it is not known how much to
  * claim, so there the data is read first, and the claim comes second.
  */
-#ifndef CACHE_INTERPOSER_POSITION_H
-#define CACHE_INTERPOSER_POSITION_H
+#pragma once
 
 #include "cache/interposer/table.h"
 
@@ -25,5 +24,3 @@ ssize_t position_read(struct description *description, int fd, const struct iove
 
 /* The bytes of all parts, or SIZE_MAX if that is more than the kernel takes at a time. */
 size_t position_length(const struct iovec *parts, int part_count);
-
-#endif

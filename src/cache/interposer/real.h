@@ -4,8 +4,7 @@
  * library. Before they have been looked up (calls out of other constructors, or while looking up),
  * those that are a system call are that system call.
  */
-#ifndef CACHE_INTERPOSER_REAL_H
-#define CACHE_INTERPOSER_REAL_H
+#pragma once
 
 #include <aio.h>
 #include <dirent.h>
@@ -82,5 +81,3 @@ extern struct real real;
 
 /* Looks everything up, once. */
 void real_ensure(void);
-
-#endif

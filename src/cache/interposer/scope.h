@@ -3,8 +3,7 @@
  * Which files may be the cache's: a quick no for all others, and the client, attached when the
  * first one that may be is opened.
  */
-#ifndef CACHE_INTERPOSER_SCOPE_H
-#define CACHE_INTERPOSER_SCOPE_H
+#pragma once
 
 #include "cache/client/client.h"
 
@@ -33,5 +32,3 @@ void scope_moved(void);
 
 /* The status of a path that is about to be changed, if it may be the cache's. */
 bool scope_status(int folder, const char *path, int flags, struct stat *status);
-
-#endif

@@ -15,8 +15,7 @@
  * malloc, waits or fails in a way that its caller must handle, so all may be called in signal
  * handlers.
  */
-#ifndef CACHE_INTERPOSER_TABLE_H
-#define CACHE_INTERPOSER_TABLE_H
+#pragma once
 
 #include "cache/client/client.h"
 
@@ -96,5 +95,3 @@ void table_renew(int fd);
 
 /* Descriptors have become something that one table cannot tell; nothing is cached from now on. */
 void table_abandon(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * As with table.h, all may be called in signal handlers.
  */
-#ifndef CACHE_INTERPOSER_WRITERS_H
-#define CACHE_INTERPOSER_WRITERS_H
+#pragma once
 
 #include "cache/interposer/table.h"
 
@@ -32,5 +31,3 @@ void writers_resume(void);
 void writers_fork_begins(void);
 void writers_fork_ends(void);
 void writers_forked(void);
-
-#endif

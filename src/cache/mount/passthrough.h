@@ -3,8 +3,7 @@
  * A FUSE file system that shows a folder as it is. Files that are open for reading only are read
  * through the cache; all else goes to the folder.
  */
-#ifndef CACHE_MOUNT_PASSTHROUGH_H
-#define CACHE_MOUNT_PASSTHROUGH_H
+#pragma once
 
 #define FUSE_USE_VERSION 35
 
@@ -21,5 +20,3 @@ struct passthrough {
 
 /* To be mounted with a struct passthrough as its private data. */
 extern const struct fuse_operations passthrough_operations;
-
-#endif

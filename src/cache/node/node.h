@@ -11,8 +11,7 @@
  *
  * Functions that may wait for the network or the file system are marked; any thread may call any.
  */
-#ifndef CACHE_NODE_NODE_H
-#define CACHE_NODE_NODE_H
+#pragma once
 
 #include "cache/directory/directory.h"
 #include "cache/files/loader.h"
@@ -119,5 +118,3 @@ void node_pretend(struct node *node, uint64_t length);
 
 /* Tell all nodes that files at this word of the watch are changed: add to it everywhere. */
 int node_watch_tell(struct node *node, uint32_t watch, uint64_t amount);
-
-#endif

@@ -9,8 +9,7 @@
  * have. The two pull at the ratio with the times that they cost; the loss of a last copy pulls for
  * all nodes, because any of them may be the one that notices.
  */
-#ifndef CACHE_STORE_POLICY_H
-#define CACHE_STORE_POLICY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ void policy_gave_up(struct policy *policy, const uint64_t id[2], bool was_last);
 
 /* A block was brought in time_ns, from the file system or from another node. */
 void policy_brought(struct policy *policy, const uint64_t id[2], bool was_loaded, int64_t time_ns);
-
-#endif

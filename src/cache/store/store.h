@@ -11,8 +11,7 @@
  * Any thread may call; none of these waits for anything but the lock, and none talks to other
  * nodes: whoever gives up a block tells the directory between store_victim() and store_release().
  */
-#ifndef CACHE_STORE_STORE_H
-#define CACHE_STORE_STORE_H
+#pragma once
 
 #include "cache/index.h"
 
@@ -101,5 +100,3 @@ void store_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_
 
 /* The ID that a slot holds. */
 void store_id(const struct store *store, uint32_t slot, uint64_t id[2]);
-
-#endif

@@ -9,8 +9,7 @@
  *   warm.c    warm: reading files into the cache before they are wanted
  *   mount.c   mount: a folder shown again, for programs without the library
  */
-#ifndef CLI_CACHE_CACHE_H
-#define CLI_CACHE_CACHE_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -27,5 +26,3 @@ const char *cache_find_beside(const char *const *places, size_t count, char *pat
  * name. */
 struct settings;
 const char *cache_find_preload(const struct settings *settings, char *path, size_t room);
-
-#endif

@@ -3,8 +3,7 @@
  * Caches of this host that run for this user, found by their memory in /proc. It is read with
  * pread, never mapped, copied and checked.
  */
-#ifndef CLI_CACHE_FIND_H
-#define CLI_CACHE_FIND_H
+#pragma once
 
 #include "cache/layout.h"
 
@@ -18,5 +17,3 @@ size_t cache_find(struct cache_control *nodes[CACHE_FIND_MAX]);
 /* Keep the nodes of one job: the one with this number (hex), or with NULL the only one there is. 0,
  * or an exit status after it has said what is wrong; then all are freed. */
 int cache_find_job(struct cache_control **nodes, size_t *count, const char *job);
-
-#endif

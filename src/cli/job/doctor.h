@@ -2,8 +2,7 @@
  *
  * Between the two halves of `rhinet doctor`: doctor.c examines, doctor_report.c tells.
  */
-#ifndef CLI_JOB_DOCTOR_H
-#define CLI_JOB_DOCTOR_H
+#pragma once
 
 #include "cli/job/jobs.h"
 
@@ -33,5 +32,3 @@ void doctor_print(FILE *out, const struct doctor_findings *findings);
 
 /* One line of JSON. Returns 0, or -1 if nobody reads it. */
 int doctor_json_print(FILE *out, const struct doctor_findings *findings);
-
-#endif

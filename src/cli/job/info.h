@@ -3,8 +3,7 @@
  * Parts of `rhinet info` that live in files of their own. Each part is gathered once and then shown
  * as text or as JSON.
  */
-#ifndef CLI_JOB_INFO_H
-#define CLI_JOB_INFO_H
+#pragma once
 
 #include "cli/job/jobs.h"
 
@@ -36,5 +35,3 @@ json_t *info_job_json(const struct job_snapshot *job);
 
 /* {"push": 12, ...} */
 json_t *info_counters_json(const uint64_t counter[COUNTERS_MAX]);
-
-#endif

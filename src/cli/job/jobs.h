@@ -6,8 +6,7 @@
  * What is found was written by other processes. It is read with pread(2), never mapped, so that a
  * job that shrinks its memory cannot kill us, copied once into a job_snapshot, and checked there.
  */
-#ifndef CLI_JOB_JOBS_H
-#define CLI_JOB_JOBS_H
+#pragma once
 
 #include "watch/diagnosis.h"
 #include "watch/roster.h"
@@ -82,5 +81,3 @@ const char *job_state_name(enum rh_peer_state state);
 
 /* Print a table of the running jobs on stderr or stdout. */
 void jobs_print(FILE *out, const struct live_job *jobs, size_t job_count);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Between the two halves of `rhinet top`: top.c takes samples, top_screen.c shows them.
  */
-#ifndef CLI_JOB_TOP_H
-#define CLI_JOB_TOP_H
+#pragma once
 
 #include "cli/job/jobs.h"
 
@@ -33,5 +32,3 @@ void top_print(FILE *out, const struct top_sample *sample, int width, int height
 
 /* The sample as one line of JSON. Returns 0, or -1 if nobody reads it. */
 int top_json_print(FILE *out, const struct top_sample *sample);
-
-#endif

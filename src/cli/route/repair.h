@@ -2,8 +2,7 @@
  *
  * What `rhinet route repair` works on, and its report.
  */
-#ifndef CLI_ROUTE_REPAIR_H
-#define CLI_ROUTE_REPAIR_H
+#pragma once
 
 #include "cli/route/route.h"
 
@@ -53,5 +52,3 @@ void repair_stage_path(char *path, size_t size, const char *table, uint32_t stag
 
 /* As text, or as JSON. */
 int repair_report(const struct repair_work *work, const struct repair_arguments *arguments);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the subcommands of `rhinet route` share.
  */
-#ifndef CLI_ROUTE_ROUTE_H
-#define CLI_ROUTE_ROUTE_H
+#pragma once
 
 #include "cli/cli.h"
 #include "route/route.h"
@@ -79,5 +78,3 @@ struct check_options route_check_options(const struct algorithm *algorithm, uint
 
 extern const struct cli_command cli_route_generate, cli_route_compute, cli_route_check,
     cli_route_compare, cli_route_repair;
-
-#endif

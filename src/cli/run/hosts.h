@@ -2,8 +2,7 @@
  *
  * `rhinet run` on several hosts: the lists of hosts and of variables that its options give.
  */
-#ifndef CLI_RUN_HOSTS_H
-#define CLI_RUN_HOSTS_H
+#pragma once
 
 #include "base/settings.h"
 #include "job/launch/launch.h"
@@ -24,5 +23,3 @@ int run_hosts_export(struct run_hosts *hosts, const char *names); /* A,B */
 /* All options are known: what is still open, and the variables' values. */
 int run_hosts_finish(struct run_hosts *hosts, const struct settings *settings);
 void run_hosts_free(struct run_hosts *hosts);
-
-#endif

@@ -3,8 +3,7 @@
  * `rhinet run`, and what is like it: the same options and some more, and a program of ours around
  * the user's.
  */
-#ifndef CLI_RUN_RUN_H
-#define CLI_RUN_RUN_H
+#pragma once
 
 #include "cli/option.h"
 #include "job/launch/launch.h"
@@ -23,5 +22,3 @@ struct run_kind {
 
 /* The options are read; argv is the program with its arguments. */
 int run_job(const struct run_kind *kind, char **argv);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The options of `rhinet sim run`.
  */
-#ifndef CLI_SIM_OPTIONS_H
-#define CLI_SIM_OPTIONS_H
+#pragma once
 
 #include "cli/option.h"
 #include "cli/sim/traffic.h"
@@ -30,5 +29,3 @@ extern const struct cli_option sim_run_options[];
 /* What they say, checked together; NULL after it has said what is wrong, and *status is that of the
  * exit. */
 struct sim_options *sim_options_get(int *status);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the subcommands of `rhinet sim` share.
  */
-#ifndef CLI_SIM_SIM_H
-#define CLI_SIM_SIM_H
+#pragma once
 
 #include "cli/cli.h"
 #include "sim/workload/workload.h"
@@ -40,5 +39,3 @@ int sim_result_plot(const struct sim_result *result, const char *path);
 void sim_links_text(const struct network *network, sim_time span, uint32_t most, FILE *out);
 
 extern const struct cli_command cli_sim_run, cli_sim_constants;
-
-#endif

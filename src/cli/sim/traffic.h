@@ -2,8 +2,7 @@
  *
  * What `rhinet sim run` reads of traffic: lists of loads, traces, names of hosts.
  */
-#ifndef CLI_SIM_TRAFFIC_H
-#define CLI_SIM_TRAFFIC_H
+#pragma once
 
 #include "route/fabric/net.h"
 #include "sim/workload/workload.h"
@@ -28,5 +27,3 @@ struct sim_trace {
 
 /* Lines of "NANOSECONDS SOURCE TARGET BYTES", in order of time. -EINVAL names file and line. */
 int sim_trace_read(struct sim_trace *trace, const struct net *net, const char *path);
-
-#endif

@@ -16,11 +16,8 @@
  * datagrams need somebody at the other end. A push is messages that are acknowledged; a pull is
  * requests, each answered by a message.
  */
-#ifndef DSM_DATAGRAM_DATAGRAM_H
-#define DSM_DATAGRAM_DATAGRAM_H
+#pragma once
 
 #include "dsm/bulk.h"
 
 extern const struct dsm_bulk_ops dsm_bulk_datagram;
-
-#endif

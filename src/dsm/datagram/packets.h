@@ -2,8 +2,7 @@
  *
  * Messages as packets, and packets as messages again. Knows nothing of what messages say.
  */
-#ifndef DSM_DATAGRAM_PACKETS_H
-#define DSM_DATAGRAM_PACKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void assembly_destroy(struct assembly *assembly);
  * far behind the newest that nobody knows is neither. */
 const char *assembly_add(struct assembly *assembly, const struct packet *packet, size_t length,
                          size_t *size, bool *is_old);
-
-#endif

@@ -7,8 +7,7 @@
  *   packets.c    messages in packets
  *   datagram.c   opening and closing, and the thread that receives
  */
-#ifndef DSM_DATAGRAM_STATE_H
-#define DSM_DATAGRAM_STATE_H
+#pragma once
 
 #include "dsm/datagram/datagram.h"
 #include "dsm/datagram/packets.h"
@@ -73,5 +72,3 @@ void datagram_pump(struct datagram *datagram);
 
 int datagram_pull(const struct dsm_move *what);
 int datagram_push(const struct dsm_move *what);
-
-#endif

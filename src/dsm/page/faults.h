@@ -21,8 +21,7 @@
  * blocked meanwhile, and it runs on a stack of its own. What must not happen is that code which
  * holds one of those locks touches a watched page: the library itself works on the backing only.
  */
-#ifndef DSM_PAGE_FAULTS_H
-#define DSM_PAGE_FAULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ bool faults_writes_tell(const struct faults *faults);
  * put into `found`; if that is `room`, ask again from the end of the last. */
 int faults_harvest(struct faults *faults, struct faults_run run, struct faults_run *found,
                    size_t room);
-
-#endif

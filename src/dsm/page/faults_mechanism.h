@@ -3,8 +3,7 @@
  * What faults.c asks of a mechanism, and the part that all of them share: the table of watched
  * ranges and the signal handlers (faults_signal.c).
  */
-#ifndef DSM_PAGE_FAULTS_MECHANISM_H
-#define DSM_PAGE_FAULTS_MECHANISM_H
+#pragma once
 
 #include "dsm/page/faults.h"
 
@@ -45,5 +44,3 @@ static inline char *faults_address(const struct faults *faults, size_t page)
 {
     return faults->range.base + page * FAULTS_PAGE;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The steps in which shared pages are made. All ranks take them together.
  */
-#ifndef DSM_PAGE_OPEN_H
-#define DSM_PAGE_OPEN_H
+#pragma once
 
 #include "dsm/page/pages.h"
 
@@ -15,5 +14,3 @@ int open_faults(struct rh_dsm_pages *pages);
 
 /* Give back whatever was made, and pages itself. */
 void open_undo(struct rh_dsm_pages *pages);
-
-#endif

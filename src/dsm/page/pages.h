@@ -40,8 +40,7 @@
  * program with either of them, except that a barrier keeps `sync` while homes move, when all ranks
  * are in it. Nothing here touches the view. The model is tests/model/pages.pml.
  */
-#ifndef DSM_PAGE_PAGES_H
-#define DSM_PAGE_PAGES_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -359,5 +358,3 @@ int lock_open(struct rh_dsm_pages *pages, uint32_t name);
 
 /* Give their variables and memory back. All ranks take part, after the last use of the locks. */
 int lock_close(struct rh_dsm_pages *pages);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel's interfaces for write tracking, for headers that are older than the kernel we may run
  * on. Numbers and layouts are the kernel's ABI.
  */
-#ifndef DSM_PAGE_UFFD_KERNEL_H
-#define DSM_PAGE_UFFD_KERNEL_H
+#pragma once
 
 #include <linux/fs.h>
 #include <linux/userfaultfd.h>
@@ -44,6 +43,4 @@ struct pm_scan_arg {
 };
 
 #define PAGEMAP_SCAN _IOWR('f', 16, struct pm_scan_arg)
-#endif
-
 #endif

@@ -11,8 +11,7 @@
  *   speed.c     the figures that must be reached
  *   overhead.c  what the library costs programs that have nothing to do with the cache
  */
-#ifndef EXPERIMENT_CACHE_BENCH_H
-#define EXPERIMENT_CACHE_BENCH_H
+#pragma once
 
 #include "cli/plot.h"
 
@@ -93,5 +92,3 @@ typedef int bench_experiment(struct cache_bench *bench);
 bench_experiment bench_singlets, bench_sequential, bench_random, bench_stride, bench_speed,
     bench_overhead, bench_simulate_singlets, bench_simulate_sequential, bench_simulate_random,
     bench_simulate_stride;
-
-#endif

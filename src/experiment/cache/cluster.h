@@ -5,8 +5,7 @@
  * nodes share. Without threads there is no reading ahead, and nobody renews claims: nobody dies
  * here either, and leases are long.
  */
-#ifndef EXPERIMENT_CACHE_CLUSTER_H
-#define EXPERIMENT_CACHE_CLUSTER_H
+#pragma once
 
 #include "cache/cache.h"
 
@@ -44,5 +43,3 @@ struct cache_cluster_result {
 
 /* 0, or a code of rhinet/error.h with its text. */
 int cache_cluster_run(const struct cache_cluster_trial *trial, struct cache_cluster_result *result);
-
-#endif

@@ -3,8 +3,7 @@
  * A network for up to 128 hosts in which no link is shared by more traffic than a host's own: three
  * levels of 8-port switches, as many links up as down on each. Private to this folder.
  */
-#ifndef EXPERIMENT_CACHE_FAT_TREE_H
-#define EXPERIMENT_CACHE_FAT_TREE_H
+#pragma once
 
 #include "sim/switch/switch.h"
 
@@ -13,5 +12,3 @@
 /* RH_EINVALID: too many hosts; RH_ENOSPACE. */
 int fat_tree_make(struct network_plan *plan, uint32_t host_count, uint32_t mbps);
 void fat_tree_free(struct network_plan *plan);
-
-#endif

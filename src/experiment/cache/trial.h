@@ -7,8 +7,7 @@
  *   trial_reads.c    what is read, in which order
  *   trial_speed.c    hits against the page cache, fetches against pushes
  */
-#ifndef EXPERIMENT_CACHE_TRIAL_H
-#define EXPERIMENT_CACHE_TRIAL_H
+#pragma once
 
 #include "cache/agent/agent.h"
 #include "cache/client/client.h"
@@ -67,5 +66,3 @@ struct trial_kind {
 extern const struct trial_kind trial_reads[], trial_speeds[]; /* each ends with NULL */
 
 void trial_figure(struct trial *trial, const char *name, double value);
-
-#endif

@@ -19,8 +19,7 @@
  * and a folder per layer, rma/, msg/, ofi/, dsm/: cases*.c is its table of cases, raw.c its raw
  * programs, the rest our side.
  */
-#ifndef EXPERIMENT_MACHINE_BENCH_H
-#define EXPERIMENT_MACHINE_BENCH_H
+#pragma once
 
 #include <rhinet/msg.h>
 #include <rhinet/pm.h>
@@ -330,5 +329,3 @@ struct bench_report {
 };
 
 int bench_report_write(const struct bench_report *report);
-
-#endif

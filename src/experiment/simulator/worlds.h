@@ -3,8 +3,7 @@
  * The simulator's own speed: what `rhinet sim bench` measures. Rates are per second of processor
  * time, so that a busy machine changes them little.
  */
-#ifndef EXPERIMENT_SIMULATOR_WORLDS_H
-#define EXPERIMENT_SIMULATOR_WORLDS_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -28,5 +27,3 @@ void bench_tree_close(struct bench_tree *tree);
 uint32_t bench_tree_hosts(const struct bench_tree *tree);
 int bench_controllers(const struct bench_tree *tree, struct bench_result *result);
 int bench_network(const struct bench_tree *tree, struct bench_result *result);
-
-#endif

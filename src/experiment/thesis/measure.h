@@ -3,8 +3,7 @@
  * The measurements that the rows are made of. Each makes a world of its own. Private to this
  * folder. All return 0 or the error of the simulation.
  */
-#ifndef EXPERIMENT_THESIS_MEASURE_H
-#define EXPERIMENT_THESIS_MEASURE_H
+#pragma once
 
 #include "experiment/thesis/thesis.h"
 #include "sim/process/process.h"
@@ -62,5 +61,3 @@ int measure_vpush_stop(const struct measure_setup *setup, double *us);
 
 /* One of 2048, 512 and 8 bytes, 20 us apart: for a trace. */
 int measure_vpush_sizes(const struct measure_setup *setup);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Two nodes with a process each, for measurements. Private to this folder.
  */
-#ifndef EXPERIMENT_THESIS_PAIR_H
-#define EXPERIMENT_THESIS_PAIR_H
+#pragma once
 
 #include "experiment/thesis/measure.h"
 
@@ -40,5 +39,3 @@ static inline double pair_us(sim_time time)
 {
     return (double)time / (double)SIM_US;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * One run of `thesis`: rows are settled and curves are drawn by the parts, each a chapter or paper.
  * Private to this folder.
  */
-#ifndef EXPERIMENT_THESIS_SESSION_H
-#define EXPERIMENT_THESIS_SESSION_H
+#pragma once
 
 #include "experiment/thesis/measure.h"
 #include "experiment/thesis/thesis.h"
@@ -34,5 +33,3 @@ typedef int session_part(struct session *session);
 session_part architecture, table_62, table_63, fig_61, fig_62, fig_63, fig_64, fig_78, fig_79,
     fig_711, fig_712, fig_85, dimm;
 session_part ports; /* of architecture() */
-
-#endif

@@ -13,8 +13,7 @@
  *   measure.h      the measurements that parts are made of; pair.h two nodes for them
  *   command.c      the command, its tables, JSON and pictures; what_if.h its options
  */
-#ifndef EXPERIMENT_THESIS_THESIS_H
-#define EXPERIMENT_THESIS_THESIS_H
+#pragma once
 
 #include "sim/constants.h"
 #include "sim/trace/trace.h"
@@ -81,5 +80,3 @@ int thesis_run(struct thesis_report *report, const char *which,
 /* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
  * in which every module of both nodes takes part. */
 int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants);
-
-#endif

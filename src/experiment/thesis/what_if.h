@@ -2,8 +2,7 @@
  *
  * Options that ask what if the simulated controller were another: each sets constants.
  */
-#ifndef EXPERIMENT_THESIS_WHAT_IF_H
-#define EXPERIMENT_THESIS_WHAT_IF_H
+#pragma once
 
 #include "cli/option.h"
 #include "sim/constants.h"
@@ -12,5 +11,3 @@ extern const struct cli_option sim_what_if_options[];
 
 /* The constants of the machine, as the options change them. */
 void sim_what_if_apply(struct sim_constants *constants);
-
-#endif

@@ -7,8 +7,7 @@
  * For programs, not for the library's users: it blocks signals, raises the descriptor limit, writes
  * to stdout and stderr, and reaps every child of the calling process. Call it from the main thread.
  */
-#ifndef JOB_LAUNCH_LAUNCH_H
-#define JOB_LAUNCH_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ int launch_run(const struct launch_options *options);
 /* The same for the ranks of one of several hosts, as another launcher orders it on standard input.
  * Returns 0 if that was done, however the ranks ended. */
 int launch_node(void);
-
-#endif

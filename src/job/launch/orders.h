@@ -4,8 +4,7 @@
  * where nobody else sees it: the job, its secret, who runs where, what to run and with which
  * environment. Behind the orders, the input is that of rank 0.
  */
-#ifndef JOB_LAUNCH_ORDERS_H
-#define JOB_LAUNCH_ORDERS_H
+#pragma once
 
 #include "base/arena.h"
 #include "job/address.h"
@@ -30,5 +29,3 @@ int orders_write(const struct launch_options *options, int seat, char **bytes, s
  * RH_ECORRUPT, RH_ENOSPACE. */
 int orders_read(struct orders *orders, int fd);
 void orders_free(struct orders *orders);
-
-#endif

@@ -17,8 +17,7 @@
  *   hosts.c      the other hosts: the remote shells that start launchers there, what they tell
  *   orders.c     what such a launcher is told, and being one
  */
-#ifndef JOB_LAUNCH_PARTS_H
-#define JOB_LAUNCH_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "job/job_map.h"
@@ -296,5 +295,3 @@ void launch_say(struct launcher *launcher, const char *format, ...)
 
 /* What to do about an error, to follow its name; "" if we do not know. */
 const char *launch_advice(int error);
-
-#endif

@@ -7,8 +7,7 @@
  * inherited. `rhinet run` embeds the manager; tests embed it in a thread. It never blocks: poll its
  * descriptor and call manager_serve() when it is readable. It belongs to one thread.
  */
-#ifndef JOB_MANAGER_MANAGER_H
-#define JOB_MANAGER_MANAGER_H
+#pragma once
 
 #include "watch/roster.h"
 
@@ -108,5 +107,3 @@ void manager_leave(struct manager *manager, int status);
 
 /* Hosts that still take part, ours included; 1 in a job of one host. */
 int manager_present_count(const struct manager *manager);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The inside of a manager process, for programs that have it and for librhinet-manager.
  */
-#ifndef JOB_MANAGER_MANAGER_PROCESS_RUN_H
-#define JOB_MANAGER_MANAGER_PROCESS_RUN_H
+#pragma once
 
 #include "job/manager_process.h"
 
@@ -11,5 +10,3 @@
  * librhinet-manager. */
 extern const struct manager_process_body rh_manager_process_body
     __attribute__((visibility("default")));
-
-#endif

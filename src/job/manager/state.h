@@ -3,8 +3,7 @@
  * The task manager's memory, shared by manager.c (life cycle, sockets) and requests.c (what
  * each request does). Private to src/job.
  */
-#ifndef JOB_MANAGER_STATE_H
-#define JOB_MANAGER_STATE_H
+#pragma once
 
 #include "base/cores.h"
 #include "base/descriptor.h"
@@ -121,5 +120,3 @@ int manager_card_keep(struct member *member, const uint8_t *card, size_t length)
 
 /* The member's process is gone: nothing it offered is handed out any more. */
 void manager_offers_drop(struct member *member);
-
-#endif

@@ -8,8 +8,7 @@
  *   manager_process_start.c   finding, starting and calling a manager process for that
  *   manager_process_load.c    where its body comes from
  */
-#ifndef JOB_MEMBER_PARTS_H
-#define JOB_MEMBER_PARTS_H
+#pragma once
 
 #include "job/job.h"
 #include "job/manager_process.h"
@@ -62,5 +61,3 @@ int manager_process_connect(const char *name, const struct job_map *map, int ran
  * be unloaded again. */
 int manager_process_load(const struct manager_process_body **body, void **library);
 void manager_process_unload(void *library); /* NULL: nothing */
-
-#endif

@@ -21,8 +21,7 @@
  *
  * One thread, never blocks: poll mesh_poll_fd() and call mesh_serve().
  */
-#ifndef JOB_MESH_MESH_H
-#define JOB_MESH_MESH_H
+#pragma once
 
 #include "job/address.h"
 
@@ -111,5 +110,3 @@ const char *mesh_address(const struct mesh *mesh, int seat);
 
 /* Seats that have neither left nor been lost, us included; only us if we have been cut off. */
 int mesh_present_count(const struct mesh *mesh);
-
-#endif

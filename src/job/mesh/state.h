@@ -10,8 +10,7 @@
  *   probe.c        hearing each other while a link is stuck
  *   seal.c         proofs and encryption
  */
-#ifndef JOB_MESH_STATE_H
-#define JOB_MESH_STATE_H
+#pragma once
 
 #include "base/clock.h"
 #include "job/mesh/mesh.h"
@@ -198,5 +197,3 @@ void probe_tick(struct mesh *mesh, int64_t now_ns);
 
 /* That seat is there, whatever its link brings. */
 void probe_heard(struct mesh *mesh, int seat);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Values are words of up to STARTER_VALUE_MAX - 1 characters without blanks, ';' and '='.
  */
-#ifndef JOB_STARTER_STARTER_H
-#define JOB_STARTER_STARTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int starter_pmix_open(struct starter *starter);
 
 /* pmi.c; version 1 or 2 on the descriptor that PMI_FD names. */
 int starter_pmi_open(struct starter *starter, int version);
-
-#endif

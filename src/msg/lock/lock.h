@@ -26,8 +26,7 @@
  *
  * Model: tests/model/lock.pml.
  */
-#ifndef MSG_LOCK_H
-#define MSG_LOCK_H
+#pragma once
 
 #include "msg/msg.h"
 
@@ -251,5 +250,3 @@ static inline uint64_t lock_own_turn(const struct locks *locks, uint32_t lock)
 {
     return lock_turn(lock_own_name(locks, lock));
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of src/msg/rendezvous share; rendezvous.h tells what they do.
  */
-#ifndef MSG_RENDEZVOUS_PARTS_H
-#define MSG_RENDEZVOUS_PARTS_H
+#pragma once
 
 #include "msg/mail.h"
 #include "msg/rendezvous/rendezvous.h"
@@ -168,5 +167,3 @@ int both_ends_attach(struct mail *mail, struct stream *stream);
 void both_ends_detach(struct mail *mail, struct stream *stream);
 int both_ends_pull(struct mail *mail, struct stream *stream);
 uint64_t both_ends_moved(const struct both_ends *part);
-
-#endif

@@ -38,8 +38,7 @@
  * send.c and receive.c decide; the ways move bytes when asked and return how far it is, and nobody
  * here calls back into matching or progress.
  */
-#ifndef MSG_RENDEZVOUS_RENDEZVOUS_H
-#define MSG_RENDEZVOUS_RENDEZVOUS_H
+#pragma once
 
 #include "msg/request.h"
 
@@ -68,5 +67,3 @@ void rendezvous_progress(struct mail *mail);
 uint64_t rendezvous_moved(const struct rh_request *request);
 /* End what hangs on peers that are gone. */
 void rendezvous_gone_end(struct mail *mail);
-
-#endif

@@ -7,8 +7,7 @@
  * which all have read it. The last block is followed by a sync, so that nobody takes its memory
  * away while others read.
  */
-#ifndef MSG_COLLECTIVE_H
-#define MSG_COLLECTIVE_H
+#pragma once
 
 #include "msg/set/set.h"
 
@@ -31,5 +30,3 @@ static inline size_t collective_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
-
-#endif

@@ -26,8 +26,7 @@
  * Whoever finds another word than its own (pair and tree: from the other end; counter: the last one
  * to arrive, in the sum) reads what was called there, tells all, and the set stays unusable, too.
  */
-#ifndef MSG_SET_H
-#define MSG_SET_H
+#pragma once
 
 #include "msg/msg.h"
 
@@ -264,5 +263,3 @@ int set_sync(struct rh_set *set);
 size_t reduce_width(enum rh_type type, enum rh_operator operator_);
 /* sum[i] = sum[i] (operator) more[i]; both aligned to the element. */
 void reduce_fold(const struct rh_reduction *reduction, void *sum, const void *more, size_t count);
-
-#endif

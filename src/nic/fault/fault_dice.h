@@ -6,8 +6,7 @@
  * whether it does is a function of (seed, rank, item, number) alone. So the same calls in the same
  * order meet the same faults, whatever time it is and whatever other ranks do.
  */
-#ifndef NIC_FAULT_FAULT_DICE_H
-#define NIC_FAULT_FAULT_DICE_H
+#pragma once
 
 #include "nic/fault/fault_spec.h"
 
@@ -38,5 +37,3 @@ struct fault_plan fault_dice_roll(struct fault_dice *dice, enum fault_operation 
 
 /* A well-mixed function of x, for choices that must repeat. */
 uint64_t fault_mix(uint64_t x);
-
-#endif

@@ -3,8 +3,7 @@
  * Answers that are held back: the operation has been carried out, but its caller is told
  * RH_ETIMEOUT and gets the result when it goes on with its ticket (nic.h).
  */
-#ifndef NIC_FAULT_FAULT_DOUBT_H
-#define NIC_FAULT_FAULT_DOUBT_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -27,5 +26,3 @@ int fault_doubt_begin(struct fault_doubts *doubts, struct nic_ticket *ticket, in
 /* True if the ticket's answer is one that was held back: it is *result and *old (may be NULL). */
 bool fault_doubt_end(struct fault_doubts *doubts, struct nic_ticket *ticket, int *result,
                      uint64_t *old);
-
-#endif

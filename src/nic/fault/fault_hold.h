@@ -6,8 +6,7 @@
  * latest by the next call that waits, flushes, receives or does a blocking operation; and nothing
  * is held while another thread waits, because that wait may be for what the held operation causes.
  */
-#ifndef NIC_FAULT_FAULT_HOLD_H
-#define NIC_FAULT_FAULT_HOLD_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -56,5 +55,3 @@ void fault_hold_wait_end(struct fault_hold *hold);
 /* The error of an inline push or store on rank (RH_ANY_RANK: any) that failed when it was let go,
  * once; else 0. */
 int fault_hold_late_error(struct fault_hold *hold, int rank);
-
-#endif

@@ -7,8 +7,7 @@
  *   fault_queue.c   append and receive
  *   fault_strike.c  what all faults share
  */
-#ifndef NIC_FAULT_FAULT_NIC_H
-#define NIC_FAULT_FAULT_NIC_H
+#pragma once
 
 #include "nic/fault/fault.h"
 #include "nic/fault/fault_dice.h"
@@ -74,5 +73,3 @@ int fault_append_try(struct nic *nic, struct rh_remote queue, const void *data, 
                      struct nic_ticket *ticket);
 int fault_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
 void fault_queue_release(struct nic *nic, void *queue);
-
-#endif

@@ -11,8 +11,7 @@
  * operation the kind applies to (doubt of a push must be named). rank=N keeps the faults to one
  * rank.
  */
-#ifndef NIC_FAULT_FAULT_SPEC_H
-#define NIC_FAULT_FAULT_SPEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ const char *fault_operation_name(enum fault_operation operation);
 
 /* The operations that a kind can happen to. */
 unsigned fault_kind_operations(enum fault_kind kind);
-
-#endif

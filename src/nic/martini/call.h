@@ -4,8 +4,7 @@
  * carried out by station_serve(). It is also what travels between a rank's process and the server,
  * so it holds numbers only; addresses are the rank's.
  */
-#ifndef NIC_MARTINI_CALL_H
-#define NIC_MARTINI_CALL_H
+#pragma once
 
 #include "nic/martini/martini.h"
 
@@ -84,5 +83,3 @@ struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape);
 #define MARTINI_WORD(rank, length) (MARTINI_PUBLISHED | (uint64_t)(rank) << 32 | (length))
 #define MARTINI_WORD_RANK(word)    ((int)((word) >> 32 & 0x3fffffff))
 #define MARTINI_WORD_LENGTH(word)  ((uint32_t)(word))
-
-#endif

@@ -4,8 +4,7 @@
  * a socket that the launcher has given it. Each thread of the rank has a socket of its own, so that
  * one can wait while others go on.
  */
-#ifndef NIC_MARTINI_CLIENT_H
-#define NIC_MARTINI_CLIENT_H
+#pragma once
 
 #include "nic/martini/call.h"
 
@@ -15,5 +14,3 @@ struct martini_client;
 int martini_client_open(struct martini_client **client, const struct nic_job *job);
 void martini_client_close(struct martini_client *client); /* NULL: nothing */
 const struct martini_port *martini_client_port(const struct martini_client *client);
-
-#endif

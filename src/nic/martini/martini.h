@@ -4,8 +4,7 @@
  * call (call.h), which goes through a port to the rank's station in a simulated world
  * (simulated/world.h). Nothing of that world is here.
  */
-#ifndef NIC_MARTINI_MARTINI_H
-#define NIC_MARTINI_MARTINI_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -19,5 +18,3 @@ struct martini_port {
     /* Carries out the call; the answer is in it. 0, or RH_EREFUSED: the simulation is gone. */
     int (*call)(void *context, struct martini_call *call);
 };
-
-#endif

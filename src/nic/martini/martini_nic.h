@@ -3,8 +3,7 @@
  * What the files of the NIC itself share: martini.c (opening, segments, transfers),
  * martini_queue.c (receiving), martini_wait.c (waiting, and the calls that all of it is made of).
  */
-#ifndef NIC_MARTINI_MARTINI_NIC_H
-#define NIC_MARTINI_MARTINI_NIC_H
+#pragma once
 
 #include "nic/martini/call.h"
 
@@ -55,5 +54,3 @@ int martini_append(struct nic *nic, struct rh_remote queue, const void *data, si
                    int64_t timeout_ns);
 int martini_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival);
 void martini_queue_release(struct nic *nic, void *memory);
-
-#endif

@@ -5,8 +5,7 @@
  * found when it is loaded, and go by other names than its own: a program may have both, and a
  * provider of libfabric may have us inside.
  */
-#ifndef NIC_OFI_LIBRARY_H
-#define NIC_OFI_LIBRARY_H
+#pragma once
 
 #include <rdma/fabric.h>
 
@@ -25,5 +24,3 @@ int ofi_library_load(void);
 /* Around what may load more libraries: the program's signal handlers stay as they are. */
 void ofi_signals_keep(void);
 void ofi_signals_put_back(void);
-
-#endif

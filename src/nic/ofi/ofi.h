@@ -3,8 +3,7 @@
  * The NICs of clusters, on libfabric: `ofi` reaches every other rank by the network, `mixed` those
  * of the own host by shared memory and the others by the network. See ofi_nic.h for how they work.
  */
-#ifndef NIC_OFI_OFI_H
-#define NIC_OFI_OFI_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -19,5 +18,3 @@ struct ofi_choice {
     char reason[384];
 };
 void ofi_choose(const struct settings *settings, struct ofi_choice *choice);
-
-#endif

@@ -35,8 +35,7 @@
  *   pull.c      pull, atomics, flush          queue.c    append and receive
  *   once.c      what must not happen twice
  */
-#ifndef NIC_OFI_OFI_NIC_H
-#define NIC_OFI_OFI_NIC_H
+#pragma once
 
 #include "nic/ofi/ofi_state.h"
 
@@ -288,5 +287,3 @@ int ofi_append_try(struct nic *nic, struct rh_remote queue, const void *data, si
                    struct nic_ticket *ticket);
 int ofi_queue_peek(struct nic *nic, void *queue, struct rh_arrival *arrival);
 void ofi_queue_release(struct nic *nic, void *queue);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The structs that the files of the libfabric NICs share. ofi_nic.h tells how these work.
  */
-#ifndef NIC_OFI_OFI_STATE_H
-#define NIC_OFI_OFI_STATE_H
+#pragma once
 
 #include "nic/ofi/library.h"
 #include "nic/ofi/ofi.h"
@@ -283,5 +282,3 @@ static inline void ofi_unlock(struct ofi_nic *ofi)
 {
     pthread_mutex_unlock(&ofi->lock);
 }
-
-#endif

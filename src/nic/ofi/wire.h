@@ -7,8 +7,7 @@
  * The head has 40 bytes so that a word with its place fits what providers inject (64 bytes on
  * tcp;ofi_rxm), and so does a short message of the layer above with its notice.
  */
-#ifndef NIC_OFI_WIRE_H
-#define NIC_OFI_WIRE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -106,5 +105,3 @@ struct ofi_card {
     uint32_t address_length;
     uint8_t address[256];
 };
-
-#endif

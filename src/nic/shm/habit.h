@@ -10,8 +10,7 @@
  * if that pays again, so do the others. Ends of waits that sleep say nothing: the other one was
  * busy.
  */
-#ifndef SHM_HABIT_H
-#define SHM_HABIT_H
+#pragma once
 
 #include "base/likely.h"
 
@@ -80,5 +79,3 @@ static inline void habit_note_quick(struct shm_habit *habit)
         !habit_yields(habit))
         atomic_store_explicit(&habit->row, 0, memory_order_relaxed);
 }
-
-#endif

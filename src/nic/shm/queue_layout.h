@@ -13,8 +13,7 @@
  * behind walks on, so nobody depends on a dead sender for it. The receiver counts what it has
  * finished with in `head`, which is the senders' check for space. Model: tests/model/append.pml.
  */
-#ifndef NIC_SHM_QUEUE_LAYOUT_H
-#define NIC_SHM_QUEUE_LAYOUT_H
+#pragma once
 
 #include "nic/shm/shm_nic.h"
 
@@ -104,5 +103,3 @@ static inline char *message_place(struct shm_queue *queue, const struct shm_queu
         return queue->slot[index].data;
     return (char *)queue + cut->buffers_at + index * cut->buffer_length;
 }
-
-#endif

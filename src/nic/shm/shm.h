@@ -4,8 +4,7 @@
  * machines may have one inside, for memory, queues and waiting; what it needs for that besides the
  * operations of every NIC is here, too.
  */
-#ifndef NIC_SHM_SHM_H
-#define NIC_SHM_SHM_H
+#pragma once
 
 #include "nic/nic.h"
 
@@ -72,5 +71,3 @@ bool shm_queue_fill(void *queue, int source, const struct shm_claim *claim,
 /* `is_void`: there will be no message. Claims that are not this source's are left alone. */
 void shm_queue_publish(struct nic *nic, void *queue, int source, const struct shm_claim *claim,
                        uint32_t length, bool is_void);
-
-#endif

@@ -27,8 +27,7 @@
  *   service.c     what only the owner can do: atomics on attached memory, and copies where the
  *                 kernel forbids cross-memory attach
  */
-#ifndef NIC_SHM_SHM_NIC_H
-#define NIC_SHM_SHM_NIC_H
+#pragma once
 
 #include "base/assert.h"
 #include "base/fence.h"
@@ -370,5 +369,3 @@ struct shm_service_call {
     uint64_t old;
 };
 int shm_service_ask(struct shm_nic *shm, struct shm_service_call *call);
-
-#endif

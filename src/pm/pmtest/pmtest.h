@@ -10,8 +10,7 @@
  *   meet.c      memory and meetings of ranks    cost.c    what a message costs a receiver of many
  *   pingpong.c  there and back, and raw         report.c  table and JSON
  */
-#ifndef PM_PMTEST_PMTEST_H
-#define PM_PMTEST_PMTEST_H
+#pragma once
 
 #include <jansson.h>
 #include <rhinet/pm.h>
@@ -92,5 +91,3 @@ struct pmtest_figure {
 
 void pmtest_note(struct pmtest *test, const struct pmtest_figure *figure);
 int pmtest_report(const struct pmtest *test);
-
-#endif

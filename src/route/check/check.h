@@ -4,8 +4,7 @@
  * switch and LID, from a file or from anywhere else, and follows every entry itself. It shares no
  * data and no code with the algorithms: their mistakes must not be able to hide here.
  */
-#ifndef ROUTE_CHECK_CHECK_H
-#define ROUTE_CHECK_CHECK_H
+#pragma once
 
 #include "route/formats/dump.h"
 
@@ -53,5 +52,3 @@ static inline bool check_passed(const struct check_report *report)
     return report->pairs == report->pairs_connected && report->entries_missing == 0 &&
            report->loop_free && report->lanes_fit;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The checker's channel dependency graph: which channel, on which lane, waits for which other. A
  * cycle in it is a possible deadlock.
  */
-#ifndef ROUTE_CHECK_LOOP_H
-#define ROUTE_CHECK_LOOP_H
+#pragma once
 
 #include "route/check/check.h"
 #include "route/check/switches.h"
@@ -25,5 +24,3 @@ void check_loop_add(struct check_loop *loop, uint32_t at, uint32_t port_in, uint
 
 /* Looks for a cycle, and describes one in report->witness. Counts the dependencies. */
 int check_loop_find(struct check_loop *loop, struct check_report *report, bool *loop_free);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The checker's own count of switches, in node order, as tables of forwarding entries have them.
  */
-#ifndef ROUTE_CHECK_SWITCHES_H
-#define ROUTE_CHECK_SWITCHES_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/fabric/fabric.h"
@@ -25,5 +24,3 @@ static inline const struct fabric_node *check_switch(const struct check_switches
 {
     return &switches->fabric->nodes[switches->node[at]];
 }
-
-#endif

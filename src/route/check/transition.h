@@ -14,8 +14,7 @@
  *
  * It knows nothing of turns, ranks and stages, as check.h wants it.
  */
-#ifndef ROUTE_CHECK_TRANSITION_H
-#define ROUTE_CHECK_TRANSITION_H
+#pragma once
 
 #include "route/formats/dump.h"
 
@@ -36,5 +35,3 @@ static inline bool transition_safe(const struct transition_report *report)
 {
     return report->lids_circling == 0 && report->loop_free;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The fabric as people see it: named switches and hosts, numbered ports, cables, LIDs. Readers and
  * generators build it, writers print it, net.h turns it into what the algorithms work on.
  */
-#ifndef ROUTE_FABRIC_FABRIC_H
-#define ROUTE_FABRIC_FABRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,5 +103,3 @@ int fabric_part_keep(struct fabric *fabric, struct fabric_cut *cut);
 void fabric_groups_by_name(struct fabric *fabric, char separator);
 
 uint32_t fabric_count(const struct fabric *fabric, enum fabric_kind kind);
-
-#endif

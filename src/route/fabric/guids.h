@@ -2,8 +2,7 @@
  *
  * Finds switches by their GUIDs.
  */
-#ifndef ROUTE_FABRIC_GUIDS_H
-#define ROUTE_FABRIC_GUIDS_H
+#pragma once
 
 #include "route/fabric/fabric.h"
 
@@ -22,5 +21,3 @@ void guids_destroy(struct guids *guids);
 
 /* The number of the switch, or FABRIC_NONE. */
 uint32_t guids_find(const struct guids *guids, uint64_t guid);
-
-#endif

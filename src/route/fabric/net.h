@@ -8,8 +8,7 @@
  * at a switch is a pair of slots. Targets are what tables have entries for: first all host ports,
  * ordered by their switch, then the switches themselves.
  */
-#ifndef ROUTE_FABRIC_NET_H
-#define ROUTE_FABRIC_NET_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/fabric/fabric.h"
@@ -75,5 +74,3 @@ static inline const char *net_name(const struct net *net, uint32_t at)
 {
     return net->fabric->nodes[net->node[at]].name;
 }
-
-#endif

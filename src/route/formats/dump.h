@@ -3,8 +3,7 @@
  * Forwarding tables as switches hold them, and as files list them, anybody's: ports by switch and
  * LID. tables/lft.h has them as the algorithms work on them.
  */
-#ifndef ROUTE_FORMATS_DUMP_H
-#define ROUTE_FORMATS_DUMP_H
+#pragma once
 
 #include "route/fabric/fabric.h"
 #include "route/formats/source.h"
@@ -33,5 +32,3 @@ static inline uint64_t lft_dump_fingerprint_add(uint64_t print, uint32_t lid, ui
 {
     return (print ^ ((uint64_t)lid << 8 | port)) * 0x9e3779b97f4a7c15ull;
 }
-
-#endif

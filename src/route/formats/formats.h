@@ -4,8 +4,7 @@
  * a whole fabric or return an error that names file, line and reason; writers print what the
  * readers, ibsim and OpenSM understand.
  */
-#ifndef ROUTE_FORMATS_FORMATS_H
-#define ROUTE_FORMATS_FORMATS_H
+#pragma once
 
 #include "route/fabric/fabric.h"
 #include "route/formats/source.h"
@@ -27,5 +26,3 @@ int formats_ibnet_write(const struct fabric *fabric, FILE *out);
 int formats_edges_write(const struct fabric *fabric, FILE *out);
 /* OpenSM's guid2lid file, so that it gives the same LIDs. */
 int formats_guid2lid_write(const struct fabric *fabric, FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * What the readers of files share: taking words and numbers from a line (base/lines.h), and errors
  * that name file, line and reason.
  */
-#ifndef ROUTE_FORMATS_SOURCE_H
-#define ROUTE_FORMATS_SOURCE_H
+#pragma once
 
 #include "base/lines.h"
 
@@ -29,5 +28,3 @@ int source_hex_digit(char digit);                          /* its value, -1 if i
 bool source_word_take(const char **at, char *word, size_t size);
 /* What stands between this character and the next of it, or the matching bracket; cut to size. */
 bool source_between_take(const char **at, char open, char close, char *word, size_t size);
-
-#endif

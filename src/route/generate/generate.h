@@ -3,8 +3,7 @@
  * Makes fabrics of known shapes. Each function adds to an empty fabric; all are functions of their
  * arguments alone. Hosts hang on the first ports of their switch.
  */
-#ifndef ROUTE_GENERATE_GENERATE_H
-#define ROUTE_GENERATE_GENERATE_H
+#pragma once
 
 #include "route/fabric/fabric.h"
 
@@ -45,5 +44,3 @@ generate_make generate_fat_tree, generate_joined, generate_random, generate_ring
 
 /* Adds `count` hosts named "h<switch's name>.<number>" to a switch. */
 int generate_hosts_add(struct fabric *fabric, uint32_t at, uint32_t count);
-
-#endif

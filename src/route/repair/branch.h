@@ -2,8 +2,7 @@
  *
  * A branch of a target's tree: one switch, and all whose ways lead through it.
  */
-#ifndef ROUTE_REPAIR_BRANCH_H
-#define ROUTE_REPAIR_BRANCH_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/load.h"
@@ -38,5 +37,3 @@ void branch_list_all(struct branch *branch, const uint8_t *next, uint32_t root);
  * off, and finds flow. */
 void branch_load(struct branch *branch, struct load *load, const uint8_t *next, uint32_t target,
                  float sign);
-
-#endif

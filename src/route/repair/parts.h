@@ -2,8 +2,7 @@
  *
  * What the files of repair share.
  */
-#ifndef ROUTE_REPAIR_PARTS_H
-#define ROUTE_REPAIR_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/repair/branch.h"
@@ -59,5 +58,3 @@ void repair_expected_drop(struct repair *repair);
  * have become busier than all others. */
 int repair_balance(struct repair *repair, struct lft *lft, struct load *load,
                    struct repair_result *result);
-
-#endif

@@ -10,8 +10,7 @@
  * mend (repair.c, way.c) and balance what has changed (balance.c). branch.h is what hangs on one
  * switch of a tree. stages.h is the change from the old table to the mended one.
  */
-#ifndef ROUTE_REPAIR_REPAIR_H
-#define ROUTE_REPAIR_REPAIR_H
+#pragma once
 
 #include "route/tables/lft.h"
 #include "route/tables/load.h"
@@ -71,5 +70,3 @@ int repair_table(struct lft *lft, const struct repair_room *room, struct load *l
  * mending. */
 uint64_t repair_unavoidable(const struct lft *in_use, const struct reach *reach,
                             const struct dead_list *dead);
-
-#endif

@@ -9,8 +9,7 @@
  * An entry goes from old to new in some stage. Where entries wait for each other in a circle, some
  * of them drop their packets from the first stage on until their turn has come.
  */
-#ifndef ROUTE_REPAIR_STAGES_H
-#define ROUTE_REPAIR_STAGES_H
+#pragma once
 
 #include "route/tables/lft.h"
 #include "route/turns/turns.h"
@@ -46,5 +45,3 @@ void stages_free(struct stages *stages);
 
 /* The table of a stage, from 1 to `count`, where it is `after`. */
 int stages_table(const struct stages *stages, uint32_t stage, struct lft_dump *table);
-
-#endif

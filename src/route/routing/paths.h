@@ -4,8 +4,7 @@
  * uses. Unlike trees, paths to one target from different sources may part again after they have
  * met.
  */
-#ifndef ROUTE_ROUTING_PATHS_H
-#define ROUTE_ROUTING_PATHS_H
+#pragma once
 
 #include "route/routing/routing.h"
 
@@ -14,5 +13,3 @@
  * "SOURCE-SWITCH HOST port port …", lanes behind a slash where there are several. Hosts of one
  * switch share their paths. -ENETUNREACH: a pair has none. */
 int paths_route(const struct routing *routing, struct load *load, FILE *out);
-
-#endif

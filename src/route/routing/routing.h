@@ -3,8 +3,7 @@
  * From a network and its traffic to finished tables: the one entry point that commands and tests
  * use.
  */
-#ifndef ROUTE_ROUTING_ROUTING_H
-#define ROUTE_ROUTING_ROUTING_H
+#pragma once
 
 #include "route/trees/trees.h"
 #include "route/turns/algorithm.h"
@@ -31,5 +30,3 @@ struct routing {
 int routing_create(struct routing **routing, const struct traffic *traffic,
                    const struct algorithm *algorithm, const struct routing_options *options);
 void routing_destroy(struct routing *routing);
-
-#endif

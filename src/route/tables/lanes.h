@@ -2,8 +2,7 @@
  *
  * Virtual channels (lanes) by the rule of an algorithm.
  */
-#ifndef ROUTE_TABLES_LANES_H
-#define ROUTE_TABLES_LANES_H
+#pragma once
 
 #include "route/tables/lft.h"
 #include "route/turns/algorithm.h"
@@ -14,5 +13,3 @@ bool lanes_raise(const struct net *net, enum algorithm_lanes lanes, uint32_t at)
 /* How many the ways to the first target_count targets need. */
 int lanes_count(const struct lft *table, enum algorithm_lanes lanes, uint32_t target_count,
                 uint32_t *count);
-
-#endif

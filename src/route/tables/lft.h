@@ -3,8 +3,7 @@
  * Forwarding tables: for each target and switch the slot to leave by. Stored target by target,
  * since a target's entries form a tree that is built, loaded and repaired as one.
  */
-#ifndef ROUTE_TABLES_LFT_H
-#define ROUTE_TABLES_LFT_H
+#pragma once
 
 #include "route/fabric/net.h"
 #include "route/formats/dump.h"
@@ -56,5 +55,3 @@ int lft_export(struct lft_dump *dump, const struct lft *table);
 
 /* Entries in which two tables of one net differ. */
 uint64_t lft_difference(const struct lft *a, const struct lft *b);
-
-#endif

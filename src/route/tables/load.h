@@ -3,8 +3,7 @@
  * How much traffic each channel carries, by class, and the paper's measure made of it: network
  * throughput = link capacity 1.00 / load of the busiest link.
  */
-#ifndef ROUTE_TABLES_LOAD_H
-#define ROUTE_TABLES_LOAD_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/lft.h"
@@ -39,5 +38,3 @@ int load_dot_write(const struct net *net, const struct load *load, FILE *out);
 
 double load_max(const struct load *load, uint32_t class);
 double load_throughput(const struct load *load, uint32_t class);
-
-#endif

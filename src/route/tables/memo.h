@@ -4,8 +4,7 @@
  * not learn it from the table again: the ranks that its turns follow, the turns it uses, and the
  * load of its channels. Everything works without it, only slower.
  */
-#ifndef ROUTE_TABLES_MEMO_H
-#define ROUTE_TABLES_MEMO_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/load.h"
@@ -48,5 +47,3 @@ int memo_parse(struct memo **memo, const struct net *net, struct lines *source);
 
 /* The turns that a table uses, and their reverses; turns has none before. */
 int memo_turns_collect(struct turns *turns, const struct lft *table);
-
-#endif

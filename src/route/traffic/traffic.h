@@ -9,8 +9,7 @@
  * separately, as the paper does. For deciding which turn matters more they are added up, with the
  * weight the user gives to traffic between groups.
  */
-#ifndef ROUTE_TRAFFIC_TRAFFIC_H
-#define ROUTE_TRAFFIC_TRAFFIC_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/fabric/net.h"
@@ -71,5 +70,3 @@ static inline uint32_t traffic_class(const struct traffic *traffic, uint32_t at,
 
 /* The load that the busiest host cable carries in a class, whatever the routing. */
 double traffic_host_load(const struct traffic *traffic, uint32_t class);
-
-#endif

@@ -7,8 +7,7 @@
  * chosen its output, only neighbours from which that output may be turned to can join it, and
  * growth can get stuck. grow_rescue() then always succeeds; see there.
  */
-#ifndef ROUTE_TREES_GROW_H
-#define ROUTE_TREES_GROW_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/load.h"
@@ -69,5 +68,3 @@ void rescue_busy_mark(struct grow *grow, const uint8_t *next);
  * Returns false if the turns allow no way. Switches that join thereby are appended to order[].
  * *bold: ways that carry traffic had to change. */
 bool grow_rescue(struct grow *grow, uint32_t target, uint32_t at, uint8_t *next, bool *bold);
-
-#endif

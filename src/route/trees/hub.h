@@ -9,8 +9,7 @@
  * see the same loads; one failed cable ends that. So the top is chosen first, by the cables below
  * it, and all sources use it that can do so at no detour.
  */
-#ifndef ROUTE_TREES_HUB_H
-#define ROUTE_TREES_HUB_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/load.h"
@@ -37,5 +36,3 @@ void hub_candidates_find(struct hub *hub, uint32_t target);
 
 /* Chooses one, when all candidates have chosen their outputs. */
 void hub_choose(struct hub *hub, const uint8_t *next);
-
-#endif

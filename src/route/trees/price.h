@@ -7,8 +7,7 @@
  * cube is the marginal cost of the sum of fourth powers: steep enough to spread the load, not so
  * steep that small differences on the way outweigh a free last hop.
  */
-#ifndef ROUTE_TREES_PRICE_H
-#define ROUTE_TREES_PRICE_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/tables/load.h"
@@ -30,5 +29,3 @@ void price_destroy(struct price *price);
 void price_fill(struct price *price);                     /* of all channels */
 void price_update(struct price *price, uint32_t channel); /* after its load has changed */
 void price_settle(struct price *price);                   /* after a batch of updates */
-
-#endif

@@ -3,8 +3,7 @@
  * Grows the trees of all targets, over the turns that are allowed: a whole table, with the load
  * that it puts on the channels. tune.h balances it afterwards.
  */
-#ifndef ROUTE_TREES_TREES_H
-#define ROUTE_TREES_TREES_H
+#pragma once
 
 #include "route/tables/load.h"
 #include "route/turns/reach.h"
@@ -18,5 +17,3 @@ struct trees_progress {
 /* Fills lft and load, which are empty. reach is what the turns reach, NULL if they have loops. */
 int trees_build(struct lft *lft, struct load *load, const struct turns *turns,
                 const struct reach *reach, struct trees_progress progress);
-
-#endif

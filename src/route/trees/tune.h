@@ -4,8 +4,7 @@
  * outputs, and take the one that makes the sum of high powers of the loads least. Every step keeps
  * the table valid: only allowed turns, no one cut off.
  */
-#ifndef ROUTE_TREES_TUNE_H
-#define ROUTE_TREES_TUNE_H
+#pragma once
 
 #include "route/tables/load.h"
 #include "route/turns/turns.h"
@@ -32,5 +31,3 @@ struct tune_entry {
 };
 int tune_entries(struct lft *table, const struct turns *turns, struct load *load,
                  const struct tune_entry *entries, size_t entry_count, uint32_t rounds);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of tuning share.
  */
-#ifndef ROUTE_TREES_TUNE_PARTS_H
-#define ROUTE_TREES_TUNE_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/trees/tune.h"
@@ -56,5 +55,3 @@ void tune_busy_list(struct tune *tune);
 
 /* Does a target's tree use a busy channel at all? Spares most targets the closer look. */
 bool tune_uses_busy(const struct tune *tune, const struct lft *table, uint32_t target);
-
-#endif

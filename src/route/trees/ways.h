@@ -3,8 +3,7 @@
  * The shortest ways to one switch, for all hosts that hang on it: which outputs each switch may
  * choose from. Their trees differ only in the choices, so this is found once for all of them.
  */
-#ifndef ROUTE_TREES_WAYS_H
-#define ROUTE_TREES_WAYS_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/turns/turns.h"
@@ -31,5 +30,3 @@ static inline const uint64_t *ways_choice(const struct ways *ways, uint32_t at)
 {
     return ways->choice + (size_t)at * ways->turns->words;
 }
-
-#endif

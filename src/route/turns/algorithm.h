@@ -3,8 +3,7 @@
  * All routing algorithms behind one interface: each decides which turns are allowed; trees and
  * paths are then grown by the same code for all of them, so that comparisons compare the turns.
  */
-#ifndef ROUTE_TURNS_ALGORITHM_H
-#define ROUTE_TURNS_ALGORITHM_H
+#pragma once
 
 #include "route/turns/demand.h"
 #include "route/turns/reach.h"
@@ -47,5 +46,3 @@ algorithm_decide algorithm_turn_addition, algorithm_up_down, algorithm_turn_proh
 
 /* Prohibits turns from above to above: height[switch], higher is up, all different. */
 void algorithm_turns_by_height(struct turns *turns, const int64_t *height);
-
-#endif

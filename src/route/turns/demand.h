@@ -5,8 +5,7 @@
  * round-robin over the roots of a fat tree amounts to, but needs no knowledge of trees and makes
  * turns that are equal by symmetry exactly equal.
  */
-#ifndef ROUTE_TURNS_DEMAND_H
-#define ROUTE_TURNS_DEMAND_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/traffic/traffic.h"
@@ -30,5 +29,3 @@ static inline double demand_pair(const struct demand *demand, uint32_t at, uint3
     uint32_t degree = net_degree(demand->net, at);
     return matrix[i * degree + j] + matrix[j * degree + i];
 }
-
-#endif

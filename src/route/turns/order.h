@@ -6,8 +6,7 @@
  * only. If the searches meet there is a loop; if one of them ends, the few channels it has found
  * move past the other end, and the other search need not be finished.
  */
-#ifndef ROUTE_TURNS_ORDER_H
-#define ROUTE_TURNS_ORDER_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/turns/turns.h"
@@ -46,5 +45,3 @@ bool order_turn_add(struct order *order, uint32_t in, uint32_t out);
 
 /* place[channel] = 0, 1, … along the order. */
 void order_places(const struct order *order, uint32_t *place);
-
-#endif

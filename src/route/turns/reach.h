@@ -3,8 +3,7 @@
  * Which switches can be reached by starting on which channel, with the allowed turns only. One bit
  * for each (channel, switch), computed along a topological order of the channels.
  */
-#ifndef ROUTE_TURNS_REACH_H
-#define ROUTE_TURNS_REACH_H
+#pragma once
 
 #include "route/turns/turns.h"
 
@@ -30,5 +29,3 @@ bool reach_complete(const struct reach *reach, uint32_t *from, uint32_t *to);
 
 /* Channels, each after all that allowed turns lead to it from. Returns 0 or -ELOOP. */
 int reach_order(const struct turns *turns, uint32_t *order);
-
-#endif

@@ -3,8 +3,7 @@
  * Turn addition: start with every turn prohibited, then allow turns, the busiest first, unless that
  * closes a loop.
  */
-#ifndef ROUTE_TURNS_TURN_ADDITION_H
-#define ROUTE_TURNS_TURN_ADDITION_H
+#pragma once
 
 #include "route/turns/demand.h"
 #include "route/turns/reach.h"
@@ -21,5 +20,3 @@ struct turn_pair {
 };
 int turn_addition_local(struct turns *turns, const struct turns *in_use, const int64_t *rank,
                         const struct turn_pair *pairs, size_t pair_count);
-
-#endif

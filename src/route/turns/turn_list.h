@@ -3,8 +3,7 @@
  * The turns that carry traffic, in the order in which turn addition tries them: busiest first;
  * equals one for each switch in rotation, and at each switch starting from a different far end.
  */
-#ifndef ROUTE_TURNS_TURN_LIST_H
-#define ROUTE_TURNS_TURN_LIST_H
+#pragma once
 
 #include "route/turns/turn_addition.h"
 
@@ -31,5 +30,3 @@ static inline struct turn_pair turn_list_pair(const struct turn_list *list, size
     return (struct turn_pair){.in = list->net->reverse[first + item->in_slot],
                               .out = first + item->out_slot};
 }
-
-#endif

@@ -5,8 +5,7 @@
  * a packet may have come in by if it leaves by slot j, and equally the set it may leave by if it
  * came in by j. U-turns are never allowed.
  */
-#ifndef ROUTE_TURNS_TURNS_H
-#define ROUTE_TURNS_TURNS_H
+#pragma once
 
 #include "base/arena.h"
 #include "route/fabric/net.h"
@@ -63,5 +62,3 @@ uint32_t turns_in_count(const struct turns *turns, uint32_t channel);
 
 /* Turn pairs, and how many of them are prohibited, of one switch. */
 uint32_t turns_prohibited(const struct turns *turns, uint32_t at, uint32_t *total);
-
-#endif

@@ -14,8 +14,7 @@
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
  * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c, lock.c, note.c (for traces).
  */
-#ifndef SIM_CHIP_CHIP_H
-#define SIM_CHIP_CHIP_H
+#pragma once
 
 #include "sim/host/host.h"
 
@@ -254,5 +253,3 @@ enum chip_moment {
     CHIP_MOMENTS
 };
 sim_time chip_moment(const struct chip *chip, enum chip_moment moment);
-
-#endif

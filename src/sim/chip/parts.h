@@ -2,8 +2,7 @@
  *
  * What the chip consists of. Private to sim/chip.
  */
-#ifndef SIM_CHIP_PARTS_H
-#define SIM_CHIP_PARTS_H
+#pragma once
 
 #include "sim/chip/chip.h"
 
@@ -378,5 +377,3 @@ void firmware_step(struct chip *chip, uint32_t state);
 void firmware_interrupt(struct chip *chip);
 /* Page table to PATLB; false: the page is not in the table, so it is not pinned. */
 bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual);
-
-#endif

@@ -3,8 +3,7 @@
  * Simulated nodes on a simulated network: a host and a controller each, joined by switches, or two
  * of them back to back. Programs on them are fibers; several nodes' programs live in one process.
  */
-#ifndef SIM_CLUSTER_CLUSTER_H
-#define SIM_CLUSTER_CLUSTER_H
+#pragma once
 
 #include "sim/driver/driver.h"
 #include "sim/switch/switch.h"
@@ -46,5 +45,3 @@ void cluster_node_kill(struct cluster *cluster, uint32_t node);
 void cluster_program_kill(struct cluster *cluster, uint32_t node);
 int cluster_loss_set(struct cluster *cluster, const struct cluster_loss *loss); /* -ENOMEM */
 uint64_t cluster_lost(const struct cluster *cluster); /* packets, by both */
-
-#endif

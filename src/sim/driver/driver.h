@@ -10,8 +10,7 @@
  * step, and leaves the table before it is unpinned. Closing, which a kernel also does for a process
  * that has died, takes everything back.
  */
-#ifndef SIM_DRIVER_DRIVER_H
-#define SIM_DRIVER_DRIVER_H
+#pragma once
 
 #include "sim/chip/chip.h"
 
@@ -64,5 +63,3 @@ bool driver_is_pinned(const struct driver *driver, int file, uint64_t virtual);
 /* A header for stores to an AOTF page, checked: it must be a push of a word, for the own job and
  * from the own process (-EACCES), and the page must not be another's (-EBUSY). */
 int driver_header(struct driver *driver, int file, uint32_t page, const struct chip_header *header);
-
-#endif

@@ -6,8 +6,7 @@
  * some 20 times faster than swapcontext(3), which enters the kernel for the signal mask. Elsewhere
  * it is swapcontext. Address and thread sanitizer are told of every switch.
  */
-#ifndef SIM_ENGINE_CONTEXT_H
-#define SIM_ENGINE_CONTEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void context_switch(struct context *from, struct context *to, bool is_end);
 
 /* To be called first of all by body, with the context that switched to it. */
 void context_begin(struct context *from);
-
-#endif

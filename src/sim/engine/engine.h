@@ -10,8 +10,7 @@
  * One world belongs to one thread; a process may have many worlds. Nothing here is global.
  * Host programs run as fibers of the world; see sim/engine/fiber.h, which this header includes.
  */
-#ifndef SIM_ENGINE_ENGINE_H
-#define SIM_ENGINE_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ double sim_random_real(struct sim *sim);                    /* 0 <= x < 1 */
 double sim_random_wait(struct sim *sim, double mean);       /* exponentially distributed, > 0 */
 
 #include "sim/engine/fiber.h"
-
-#endif

@@ -7,8 +7,7 @@
  * A fiber's stack is of fixed size and ends in a guard page: overrunning it is a fault, never
  * silent damage. Fibers of one world run in one thread.
  */
-#ifndef SIM_ENGINE_FIBER_H
-#define SIM_ENGINE_FIBER_H
+#pragma once
 
 #include "sim/engine/engine.h"
 
@@ -53,5 +52,3 @@ size_t fiber_count(const struct sim *sim);
 
 /* One line for each: name, what it waits for, since when. */
 void fiber_list_print(const struct sim *sim, FILE *out);
-
-#endif

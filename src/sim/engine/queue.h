@@ -9,8 +9,7 @@
  * thousand controllers in step hundreds are due at the same time, in order: the run saves the heap
  * then. Measured by `rhinet sim bench`.
  */
-#ifndef SIM_ENGINE_QUEUE_H
-#define SIM_ENGINE_QUEUE_H
+#pragma once
 
 #include "sim/engine/engine.h"
 
@@ -72,5 +71,3 @@ static inline const struct sim_event *queue_glance(const struct queue *queue, si
     size_t at = queue->run_at + ahead;
     return at < queue->run_count ? &queue->items[queue->run[at].item].event : NULL;
 }
-
-#endif

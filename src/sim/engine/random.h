@@ -3,8 +3,7 @@
  * The stream of chance: xoshiro256++ (Blackman and Vigna), seeded by splitmix64. Private to the
  * engine.
  */
-#ifndef SIM_ENGINE_RANDOM_H
-#define SIM_ENGINE_RANDOM_H
+#pragma once
 
 #include "base/splitmix.h"
 
@@ -45,5 +44,3 @@ static inline double random_exponential(struct random *random)
 {
     return -log(((double)(random_next(random) >> 12) + 0.5) * 0x1p-52);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What a world consists of. Private to the engine.
  */
-#ifndef SIM_ENGINE_WORLD_H
-#define SIM_ENGINE_WORLD_H
+#pragma once
 
 #include "sim/engine/context.h"
 #include "sim/engine/engine.h"
@@ -38,5 +37,3 @@ struct sim {
 
 int fibers_open(struct sim *sim);
 void fibers_close(struct sim *sim);
-
-#endif

@@ -6,8 +6,7 @@
  * Memory is real memory: physical address 0 is its first byte. DMA moves real bytes, at the time at
  * which a poll could first see them. What a program computes costs no time unless it says so.
  */
-#ifndef SIM_HOST_HOST_H
-#define SIM_HOST_HOST_H
+#pragma once
 
 #include "sim/constants.h"
 #include "sim/engine/engine.h"
@@ -108,5 +107,3 @@ int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not,
 sim_time host_read_cost(struct host *host, uint64_t physical);
 /* Forgets what is in them, as a program that has used other memory meanwhile. */
 void host_cache_forget(struct host *host);
-
-#endif

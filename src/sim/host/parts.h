@@ -2,8 +2,7 @@
  *
  * What a host consists of. Private to sim/host.
  */
-#ifndef SIM_HOST_PARTS_H
-#define SIM_HOST_PARTS_H
+#pragma once
 
 #include "sim/host/host.h"
 
@@ -49,5 +48,3 @@ static inline sim_time host_cycles(const struct host *host, int64_t count)
 /* pci.c */
 void pci_event(void *context, uint32_t kind, uint64_t argument);
 void pci_expect(void *context, uint32_t kind, uint64_t argument);
-
-#endif

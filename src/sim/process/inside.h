@@ -2,8 +2,7 @@
  *
  * What a process consists of. Private to sim/process.
  */
-#ifndef SIM_PROCESS_INSIDE_H
-#define SIM_PROCESS_INSIDE_H
+#pragma once
 
 #include "sim/process/process.h"
 
@@ -28,5 +27,3 @@ struct process {
     } loans[PROCESS_LOANS];
     uint64_t segment_next; /* virtual address of the next segment */
 };
-
-#endif

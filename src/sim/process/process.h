@@ -7,8 +7,7 @@
  * Memory is named by offsets into the process's own memory; the first page is the library's
  * (contflags and the flag for acks), programs begin at PROCESS_DATA.
  */
-#ifndef SIM_PROCESS_PROCESS_H
-#define SIM_PROCESS_PROCESS_H
+#pragma once
 
 #include "sim/cluster/cluster.h"
 
@@ -123,5 +122,3 @@ void process_ring_release(struct process *process, uint64_t taken);
 
 /* Makes the next access to this page of the own memory miss PATLB. */
 void process_page_forget(struct process *process, uint64_t offset);
-
-#endif

@@ -4,8 +4,7 @@
  * can travel in events: ports of all nodes in one array, lanes of all ports in one, stays and
  * packets in pools.
  */
-#ifndef SIM_SWITCH_NETWORK_H
-#define SIM_SWITCH_NETWORK_H
+#pragma once
 
 #include "base/arena.h"
 #include "sim/switch/switch.h"
@@ -230,5 +229,3 @@ void crossbar_request(struct network *network, uint32_t stay, uint32_t packet, s
 
 /* Copies of a stay's packet ask for all its outputs; targets that cannot be reached are lost. */
 void multicast_request(struct network *network, uint32_t stay);
-
-#endif

@@ -22,8 +22,7 @@
  * A plan tells what is connected and how packets find their way; the command line makes it from the
  * files of the routing module, which this module does not know.
  */
-#ifndef SIM_SWITCH_SWITCH_H
-#define SIM_SWITCH_SWITCH_H
+#pragma once
 
 #include "sim/constants.h"
 #include "sim/engine/engine.h"
@@ -156,5 +155,3 @@ const char *network_name(const struct network *network, uint32_t node, char text
 const struct sim_constants *network_constants(const struct network *network);
 sim_time network_flit_time(const struct network *network); /* of links that say no speed */
 uint32_t network_flits(const struct network *network, uint32_t bytes); /* of a packet with data */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The blocks of a pcapng file, as docs/packets.md describes them. Private to sim/trace.
  */
-#ifndef SIM_TRACE_PCAP_H
-#define SIM_TRACE_PCAP_H
+#pragma once
 
 #include "sim/trace/trace.h"
 
@@ -11,5 +10,3 @@ void pcap_begin(FILE *out);
 /* One for each node, numbered from 0 in the order of these calls. */
 void pcap_interface(FILE *out, uint32_t node);
 void pcap_packet(FILE *out, uint32_t interface, const struct trace_packet *packet);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * One small interface; who has no trace passes NULL.
  */
-#ifndef SIM_TRACE_TRACE_H
-#define SIM_TRACE_TRACE_H
+#pragma once
 
 #include "sim/engine/engine.h"
 
@@ -47,5 +46,3 @@ struct trace_packet {
     const char *text; /* in words, without time and node */
 };
 void trace_packet(struct trace *trace, const struct trace_packet *packet);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Latencies, all of them kept, so that percentiles are exact. Private to sim/workload.
  */
-#ifndef SIM_WORKLOAD_SAMPLES_H
-#define SIM_WORKLOAD_SAMPLES_H
+#pragma once
 
 #include "sim/workload/workload.h"
 
@@ -18,5 +17,3 @@ void samples_free(struct samples *samples);
 
 /* Sorts them. */
 struct workload_latency samples_sum(struct samples *samples);
-
-#endif

@@ -3,8 +3,7 @@
  * Traffic for simulated networks, and what is measured of it: latency, throughput, and whether
  * everything arrived. Every run checks the network's books and looks for deadlock.
  */
-#ifndef SIM_WORKLOAD_WORKLOAD_H
-#define SIM_WORKLOAD_WORKLOAD_H
+#pragma once
 
 #include "sim/switch/switch.h"
 
@@ -62,5 +61,3 @@ void workload_deliver(void *workload, const struct network_arrival *arrival);
 /* 0; -EINVAL: the specification is wrong; -EIO: the network's books do not add up; -ENOMEM. */
 int workload_run(struct workload *workload, struct sim *sim, struct network *network,
                  uint32_t host_count, struct workload_report *report);
-
-#endif

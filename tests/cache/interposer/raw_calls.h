@@ -2,8 +2,7 @@
  *
  * System calls as a program makes them that does without the C library: no library can see them.
  */
-#ifndef TEST_RAW_CALLS_H
-#define TEST_RAW_CALLS_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -33,5 +32,3 @@ static inline int raw_close(int fd)
 {
     return (int)raw_call(SYS_close, fd, 0, 0, 0);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the test programs of page mode share: being a rank with shared memory and shared pages.
  */
-#ifndef DSM_PAGES_MEMBER_H
-#define DSM_PAGES_MEMBER_H
+#pragma once
 
 #include "../../msg/member.h"
 
@@ -63,5 +62,3 @@ static inline struct rh_dsm_pages_stat pages_member_stat(struct pages_member *me
     MEMBER_OK(&me->member, rh_dsm_pages_stat(me->pages, &stat));
     return stat;
 }
-
-#endif

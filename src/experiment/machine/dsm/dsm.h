@@ -3,8 +3,7 @@
  * Cases of shared memory: entry mode (cases.c), and page mode, the Himeno benchmark and datagrams
  * (cases_pages.c).
  */
-#ifndef EXPERIMENT_MACHINE_DSM_DSM_H
-#define EXPERIMENT_MACHINE_DSM_DSM_H
+#pragma once
 
 #include "experiment/machine/bench.h"
 
@@ -39,5 +38,3 @@ bench_measure datagram_update, datagram_update_rdma;
 bench_set_up himeno_dsm, himeno_set_up;
 bench_tear_down himeno_tear_down;
 bench_measure himeno_run_sequential, himeno_run_messages, himeno_run_entry, himeno_run_pages;
-
-#endif

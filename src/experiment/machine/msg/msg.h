@@ -2,8 +2,7 @@
  *
  * Cases of messages.
  */
-#ifndef EXPERIMENT_MACHINE_MSG_MSG_H
-#define EXPERIMENT_MACHINE_MSG_MSG_H
+#pragma once
 
 #include "experiment/machine/bench.h"
 
@@ -23,5 +22,3 @@ bench_set_up msg_open, msg_set_open, msg_pm_open;
 bench_tear_down msg_close, msg_set_close, msg_pm_close;
 bench_measure msg_send_8, msg_send_block, msg_rate, msg_lock, msg_lock_contended, msg_barrier,
     msg_allreduce, msg_pm_take_all;
-
-#endif

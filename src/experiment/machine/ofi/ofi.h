@@ -2,8 +2,7 @@
  *
  * Cases of the libfabric NICs.
  */
-#ifndef EXPERIMENT_MACHINE_OFI_OFI_H
-#define EXPERIMENT_MACHINE_OFI_OFI_H
+#pragma once
 
 #include "experiment/machine/bench.h"
 
@@ -22,5 +21,3 @@ bench_measure raw_ofi_words, raw_ofi_blocks, raw_ofi_stream, raw_ofi_inject, raw
 bench_set_up ofi_send_open;
 bench_tear_down ofi_send_close;
 bench_measure ofi_push_words, ofi_push_blocks, ofi_push_stream;
-
-#endif

@@ -4,8 +4,7 @@
  * name of a case and counts `step` up; all ranks of the MPI job measure it; its rank 0 writes the
  * value and sets `done` to the step. In between the MPI job sleeps, so that it disturbs nobody.
  */
-#ifndef BENCH_PEERS_FOLLOW_H
-#define BENCH_PEERS_FOLLOW_H
+#pragma once
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -37,5 +36,3 @@ static inline void follow_tell(_Atomic uint32_t *word, uint32_t value)
     atomic_store(word, value);
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Cases of remote memory: our side; the raw programs are those of bench.h.
  */
-#ifndef EXPERIMENT_MACHINE_RMA_RMA_H
-#define EXPERIMENT_MACHINE_RMA_RMA_H
+#pragma once
 
 #include "experiment/machine/bench.h"
 
@@ -23,5 +22,3 @@ bench_measure rma_drain_one; /* one sender */
 bench_set_up rma_append_open, rma_drain_open;
 bench_tear_down rma_append_close;
 bench_measure rma_append, rma_drain_all;
-
-#endif

@@ -8,8 +8,7 @@
  *   mpi_measure  what MPI makes of PM: exchanges among all ranks, with copies
  *   mpi_rows     chapter 8's MPI and NPB, as far as that goes
  */
-#ifndef EXPERIMENT_THESIS_PM_PM_H
-#define EXPERIMENT_THESIS_PM_PM_H
+#pragma once
 
 #include "experiment/thesis/session.h"
 
@@ -18,5 +17,3 @@ int pm_nodes(struct session *session);
 int pm_facts(struct session *session);
 int cluster_facts(struct session *session);
 int mpi_rows(struct session *session);
-
-#endif

@@ -3,8 +3,7 @@
  * PM on simulated nodes: the first and the last rank exchange messages while those between them, as
  * many as asked for, are there and silent. Private to this folder.
  */
-#ifndef EXPERIMENT_THESIS_PM_PM_MEASURE_H
-#define EXPERIMENT_THESIS_PM_PM_MEASURE_H
+#pragma once
 
 #include "sim/constants.h"
 
@@ -31,5 +30,3 @@ int pm_write_stream(const struct pm_setup *setup, double *mbps);
 uint32_t pm_message_max(const struct pm_setup *setup);
 void pm_options_of(const struct pm_setup *setup, struct pm_options *options);
 void pm_linger(struct rh_job *job);
-
-#endif

@@ -171,7 +171,6 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static int completion(int count, char **words)
 {
-    (void)count;
     const char *const scripts[] = {bash_script, zsh_script, fish_script};
     size_t i = 0;
     while (strcmp(words[0], shells[i]) != 0)

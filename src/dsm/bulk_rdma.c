@@ -12,15 +12,12 @@
 
 static int open_nothing(struct rh_dsm *dsm, void **state)
 {
-    (void)dsm;
     *state = NULL;
     return 0;
 }
 
 static void close_nothing(struct rh_dsm *dsm, void *state)
 {
-    (void)dsm;
-    (void)state;
 }
 
 static int start(const struct dsm_move *move, const struct dsm_piece *piece, bool is_push,

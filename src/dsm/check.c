@@ -102,7 +102,6 @@ static bool was_write(const ucontext_t *context)
 #if defined(__x86_64__)
     return context->uc_mcontext.gregs[REG_ERR] & 2;
 #else
-    (void)context;
     return false;
 #endif
 }

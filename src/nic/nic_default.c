@@ -50,7 +50,6 @@ static int default_append(struct nic *nic, struct rh_remote queue, const void *d
 static int default_append_try(struct nic *nic, struct rh_remote queue, const void *data,
                               size_t length, struct nic_ticket *ticket)
 {
-    (void)ticket;
     return nic->ops->append(nic, queue, data, length, 0);
 }
 
@@ -96,7 +95,6 @@ static int default_wake(struct nic *nic, int rank)
 
 static int64_t default_now_ns(struct nic *nic)
 {
-    (void)nic;
     return clock_now_ns();
 }
 

@@ -131,7 +131,6 @@ static void end_waiter(struct mount *mount, pthread_t waiter)
 
 static void do_nothing(int number)
 {
-    (void)number;
 }
 
 /* Those that end us are blocked in all threads, and one waits for them. FUSE's loop looks whether

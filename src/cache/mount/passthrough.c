@@ -79,7 +79,6 @@ static int do_create(const char *path, mode_t mode, struct fuse_file_info *info)
 static int do_read(const char *path, char *buffer, size_t length, off_t offset,
                    struct fuse_file_info *info)
 {
-    (void)path;
     struct open_file *open_file = handle(info);
     return (int)cache_file_read(&open_file->file, open_file->fd, buffer, length, offset);
 }
@@ -87,20 +86,17 @@ static int do_read(const char *path, char *buffer, size_t length, off_t offset,
 static int do_write(const char *path, const char *buffer, size_t length, off_t offset,
                     struct fuse_file_info *info)
 {
-    (void)path;
     ssize_t result = pwrite(handle(info)->fd, buffer, length, offset);
     return result < 0 ? -errno : (int)result;
 }
 
 static int do_flush(const char *path, struct fuse_file_info *info)
 {
-    (void)path;
     return outcome(close(dup(handle(info)->fd))); /* gives errors of writing behind to close() */
 }
 
 static int do_release(const char *path, struct fuse_file_info *info)
 {
-    (void)path;
     struct open_file *open_file = handle(info);
     cache_file_close(&open_file->file);
     close(open_file->fd);
@@ -112,27 +108,23 @@ static int do_release(const char *path, struct fuse_file_info *info)
 
 static int do_fsync(const char *path, int data_only, struct fuse_file_info *info)
 {
-    (void)path;
     return outcome(data_only ? fdatasync(handle(info)->fd) : fsync(handle(info)->fd));
 }
 
 static int do_fallocate(const char *path, int mode, off_t offset, off_t length,
                         struct fuse_file_info *info)
 {
-    (void)path;
     return outcome(fallocate(handle(info)->fd, mode, offset, length));
 }
 
 static off_t do_lseek(const char *path, off_t offset, int whence, struct fuse_file_info *info)
 {
-    (void)path;
     off_t result = lseek(handle(info)->fd, offset, whence);
     return result < 0 ? -errno : result;
 }
 
 static int do_flock(const char *path, struct fuse_file_info *info, int operation)
 {
-    (void)path;
     return outcome(flock(handle(info)->fd, operation));
 }
 
@@ -140,7 +132,6 @@ static int do_flock(const char *path, struct fuse_file_info *info, int operation
 
 static void *do_init(struct fuse_conn_info *connection, struct fuse_config *config)
 {
-    (void)connection;
     config->use_ino = 1;
     config->auto_cache = 1; /* what the kernel keeps is dropped at open if the file has changed */
     config->nullpath_ok = 0;
@@ -170,7 +161,6 @@ static int do_readlink(const char *path, char *text, size_t room)
 
 static int do_statfs(const char *path, struct statvfs *status)
 {
-    (void)path;
     return outcome(fstatvfs(self()->folder, status));
 }
 
@@ -266,19 +256,16 @@ static int do_link(const char *path, const char *to)
 
 static int do_chmod(const char *path, mode_t mode, struct fuse_file_info *info)
 {
-    (void)info;
     return outcome(fchmodat(self()->folder, below(path), mode, 0));
 }
 
 static int do_chown(const char *path, uid_t user, gid_t group, struct fuse_file_info *info)
 {
-    (void)info;
     return outcome(fchownat(self()->folder, below(path), user, group, AT_SYMLINK_NOFOLLOW));
 }
 
 static int do_utimens(const char *path, const struct timespec times[2], struct fuse_file_info *info)
 {
-    (void)info;
     return outcome(utimensat(self()->folder, below(path), times, AT_SYMLINK_NOFOLLOW));
 }
 

@@ -108,7 +108,6 @@ static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_NONE, /* any program, with threads */
                                          .wrap = wrap};
-    (void)count;
     int status = set_size(SETTING_CACHE_SIZE, cache_bytes);
     if (status == 0)
         status = set_size(SETTING_CACHE_BLOCK, block_bytes);
@@ -155,7 +154,6 @@ static int node(int count, char **words)
 {
     struct settings settings;
     char path[PATH_MAX + 64];
-    (void)count;
     if (settings_load(&settings, environ) < 0)
         return cli_fail();
     return keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings);

@@ -187,8 +187,6 @@ static int stat_run(int count, char **words)
 {
     struct cache_control *nodes[CACHE_FIND_MAX];
     size_t node_count = cache_find(nodes);
-    (void)count;
-    (void)words;
     if ((node_count == 0 || wishes.job) && cache_find_job(nodes, &node_count, wishes.job) != 0)
         return 1;
     if (!wishes.json)

@@ -270,7 +270,6 @@ static int warm_run(int word_count, char **words)
     struct warm warm = {.share_count = 1, .block_length = 1 << 20};
     struct cache_control *nodes[CACHE_FIND_MAX];
     int status = 0;
-    (void)word_count;
     size_t count = cache_find(nodes);
     if (wishes.job || !attach_inside(&warm, nodes, count))
         status = attach_outside(&warm, nodes, &count, wishes.job);

@@ -37,7 +37,6 @@ static volatile sig_atomic_t interrupted;
 
 static void note_interrupt(int signal)
 {
-    (void)signal;
     interrupted = 1;
 }
 

@@ -227,7 +227,6 @@ static int compare_one(const struct route_input *input, const struct algorithm *
 static int compare_run(int count, char **words)
 {
     struct route_input input;
-    (void)count;
     if (only && !algorithm_find(only))
         return cli_fail();
     int result = route_input_open(&input, words[0], &route_view);

@@ -158,7 +158,6 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
 static int run(int count, char **words)
 {
     struct route_input input;
-    (void)count;
     if (wishes.threads > 0)
         parallel_threads_set(wishes.threads);
     int result = route_input_open(&input, words[0], &route_view);

@@ -178,7 +178,6 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
 
 static int run(int count, char **words)
 {
-    (void)count;
     wishes.old_fabric = words[0];
     wishes.table = words[1];
     wishes.new_fabric = words[2];

@@ -94,7 +94,6 @@ int run_hosts_add(struct run_hosts *hosts, const char *list)
 static int add_line(void *context, const struct lines_place *place, char *line)
 {
     static const char between[] = ": \t";
-    (void)place;
     char *rest = line + strspn(line, " \t");
     char *name = strsep(&rest, between);
     while (rest && rest[0] && strchr(between, rest[0]))

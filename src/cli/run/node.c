@@ -7,8 +7,6 @@
 
 static int node(int count, char **words)
 {
-    (void)count;
-    (void)words;
     return launch_node(); /* takes its orders on standard input */
 }
 

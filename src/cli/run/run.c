@@ -151,7 +151,6 @@ int run_job(const struct run_kind *kind, char **argv)
 static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_AUTO};
-    (void)count;
     return run_job(&kind, words);
 }
 

@@ -169,8 +169,6 @@ static int run_command(int count, char **words)
 {
     int status;
     struct sim_options *options = sim_options_get(&status);
-    (void)count;
-    (void)words;
     return options ? run(options) : status;
 }
 

@@ -59,8 +59,6 @@ static const struct cli_option options[] = {
 
 static int run(int count, char **words)
 {
-    (void)count;
-    (void)words;
     if (wants_json)
         constants_json();
     else

@@ -75,7 +75,6 @@ static int open_datagram(struct rh_dsm *dsm, void **state)
 static void close_datagram(struct rh_dsm *dsm, void *state)
 {
     struct datagram *datagram = state;
-    (void)dsm;
     atomic_store_explicit(&datagram->is_ending, true, memory_order_release);
     pthread_join(datagram->thread, NULL);
     free_all(datagram);

@@ -19,7 +19,6 @@ static const int protection[] = {
 static int set(struct faults *faults, struct faults_run run, enum faults_access from,
                enum faults_access to)
 {
-    (void)from;
     if (mprotect(faults_address(faults, run.first), run.count * FAULTS_PAGE, protection[to]) == 0)
         return 0;
     return error_fail(
@@ -36,7 +35,6 @@ static int start(struct faults *faults)
 
 static void stop(struct faults *faults)
 {
-    (void)faults;
 }
 
 /* Never asked: writes raise a fault. */

@@ -61,7 +61,6 @@ static enum faults_cause cause_of(const ucontext_t *context)
 #ifdef __x86_64__
     return context->uc_mcontext.gregs[REG_ERR] & 2 ? FAULTS_BY_WRITE : FAULTS_BY_READ;
 #else
-    (void)context;
     return FAULTS_BY_EITHER;
 #endif
 }

@@ -87,7 +87,6 @@ static int server_read(const struct loader_source *source, const struct loader_f
     struct server *server = (struct server *)(uintptr_t)source;
     uint64_t *words = target;
     uint64_t offset = block * server->run->trial->block_length;
-    (void)file;
     server_serve(server, length);
     for (uint64_t i = 0; i < length / 8; i++)
         words[i] = word_at(offset + i * 8);

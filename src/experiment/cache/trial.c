@@ -215,7 +215,6 @@ static int trial_run(int count, char **words)
 {
     static struct trial trial; /* too large for a stack */
     pthread_t server;
-    (void)count;
     if (!parse(&trial, words))
         return cli_usage_error("LENGTH, at least 1, and READS are numbers");
     const struct trial_kind *kind = find_kind(trial.kind);

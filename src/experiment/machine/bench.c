@@ -195,36 +195,27 @@ static int measure(const char *name)
 /* The command is called like the layer. */
 static int run(int count, char **words)
 {
-    (void)count;
-    (void)words;
     return measure(cli_current()->name);
 }
 
 static int run_dsm(int count, char **words)
 {
-    (void)count;
-    (void)words;
     return measure("dsm");
 }
 
 /* How this program starts itself again. */
 static int be_rank(int count, char **words)
 {
-    (void)count;
     return bench_members_be_rank(words[0]);
 }
 
 static int join_and_leave(int count, char **words)
 {
-    (void)count;
-    (void)words;
     return start_join_and_leave();
 }
 
 static int do_nothing(int count, char **words)
 {
-    (void)count;
-    (void)words;
     return 0;
 }
 

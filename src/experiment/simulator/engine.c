@@ -22,7 +22,6 @@ struct load {
 static void again(void *context, uint32_t kind, uint64_t argument)
 {
     struct load *load = context;
-    (void)kind;
     sim_time after = 1 + (sim_time)sim_random_below(load->sim, load->range);
     sim_post(load->sim, sim_now(load->sim) + after, (struct sim_event){load->actor, 0, argument});
 }
@@ -67,8 +66,6 @@ static double fibers_measure(void)
 
 static int run(int count, char **words)
 {
-    (void)count;
-    (void)words;
     printf("%10s %22s %22s\n", "pending", "within 2 us, /s", "within 2 s (heap), /s");
     for (uint64_t pending = 1; pending <= 100000; pending *= 10)
         printf("%10llu %22.0f %22.0f\n", (unsigned long long)pending,

@@ -92,8 +92,6 @@ static const struct cli_option options[] = {
 
 static int run(int count, char **words)
 {
-    (void)count;
-    (void)words;
     if (ports % 2 != 0)
         return cli_usage_error("--ports is an even number from 4 to 32, not '%u'", ports);
     return measure(ports, wants_json);

@@ -161,7 +161,6 @@ static void we_are_cut(void *context, const char *why)
 static void stranger_refused(void *context, uint32_t refused)
 {
     struct manager *manager = context;
-    (void)refused;
     manager_refused_count(manager);
 }
 

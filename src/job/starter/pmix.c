@@ -178,7 +178,6 @@ int starter_pmix_open(struct starter *starter)
 
 int starter_pmix_open(struct starter *starter)
 {
-    (void)starter;
     return error_fail(
         RH_EUNSUP, "started by a PMIx launcher, but this rhinet was built without libpmix; install "
                    "libpmix-dev and build it again, or use `rhinet run`");

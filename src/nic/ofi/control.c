@@ -81,7 +81,6 @@ void ofi_waiting_send(struct ofi_nic *ofi)
 
 static bool never(void *context)
 {
-    (void)context;
     return false;
 }
 

@@ -167,7 +167,6 @@ void ofi_peer_fail(struct ofi_nic *ofi, int rank)
 
 static bool never(void *context)
 {
-    (void)context;
     return false;
 }
 

@@ -92,7 +92,6 @@ static void conflicts_visit(struct plan *plan, uint32_t at, conflict_visit visit
 
 static void conflict_count(struct plan *plan, uint32_t old_at, uint32_t new_at)
 {
-    (void)old_at;
     plan->conflicts[new_at]++;
 }
 
@@ -165,7 +164,6 @@ static bool waits(const struct plan *plan, uint32_t at)
 
 static void conflict_note(struct plan *plan, uint32_t old_at, uint32_t new_at)
 {
-    (void)new_at;
     plan->queue[old_at] = 1;
 }
 

@@ -188,7 +188,6 @@ int algorithm_turn_addition(struct turns *turns, struct reach **reach, const str
 {
     static const struct start starts[] = {{.tree = false}, {.tree_last = true}, {.tree = true}};
     struct lost lost;
-    (void)options;
     int result = decide_connected(turns, reach, demand, starts, 3, &lost);
     if (result == 0 && lost.any)
         result = error_fail(

@@ -137,7 +137,6 @@ int algorithm_turn_prohibition(struct turns *turns, struct reach **reach,
 {
     const struct net *net = turns->net;
     struct prohibition work = {.net = net, .demand = demand, .turns = turns};
-    (void)options;
     struct demand *inside = NULL;
     struct traffic inside_traffic = *demand->traffic;
     inside_traffic.between_weight = 0;

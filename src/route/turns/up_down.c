@@ -161,8 +161,6 @@ int algorithm_fat_tree(struct turns *turns, struct reach **reach, const struct d
     struct levels levels = {0};
     uint32_t count = 0, from = 0, to = 0;
     int result = 0;
-    (void)demand;
-    (void)options;
     if (!levels_allocate(&levels, net))
         result = error_fail(-ENOMEM, "no memory for %u levels", net->switch_count);
     for (uint32_t s = 0; result == 0 && s < net->switch_count; s++) {

@@ -41,7 +41,6 @@ static void dma_give(struct chip *chip, struct dma *dma)
 static void pci_started(void *context, struct pci_request *request)
 {
     struct dma *dma = context;
-    (void)request;
     if (dma->started)
         dma->started(dma->chip, dma);
 }

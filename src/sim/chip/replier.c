@@ -146,7 +146,6 @@ void replier_room(struct chip *chip)
 
 static void read_started(struct chip *chip, struct dma *dma)
 {
-    (void)dma;
     chip_moment_note(chip, CHIP_PCI_READ);
 }
 

@@ -99,7 +99,6 @@ static void wire_send(void *context, struct chip *chip, struct chip_packet *pack
 static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time end)
 {
     struct cluster *cluster = context;
-    (void)chip;
     network_drain(cluster->network, stay, end);
 }
 

@@ -62,7 +62,6 @@ static void stack_clean(const struct stack *stack)
 #ifdef WITH_ASAN
     __asan_unpoison_memory_region(stack->base, stack->size);
 #else
-    (void)stack;
 #endif
 }
 
@@ -209,7 +208,6 @@ void context_destroy(struct context *context)
 
 void context_switch(struct context *from, struct context *to, bool is_end)
 {
-    (void)is_end;
 #ifdef WITH_ASAN
     /* A thread's own stack became known when it was switched away from: see context_begin(). */
     __sanitizer_start_switch_fiber(is_end ? NULL : &from->fake_stack, to->stack.base,
@@ -226,7 +224,6 @@ void context_switch(struct context *from, struct context *to, bool is_end)
 
 void context_begin(struct context *from)
 {
-    (void)from;
 #ifdef WITH_ASAN
     const void *base;
     size_t size;

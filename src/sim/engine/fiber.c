@@ -82,7 +82,6 @@ static void fibers_expect(void *context, uint32_t kind, uint64_t argument)
 {
     const struct sim *sim = context;
     const struct fiber *fiber = sim->table[argument];
-    (void)kind;
     __builtin_prefetch(fiber);
     __builtin_prefetch((const char *)fiber + 64);
 }

@@ -137,8 +137,6 @@ static void store_end(struct host *host)
 void pci_expect(void *context, uint32_t kind, uint64_t argument)
 {
     const struct host *host = context;
-    (void)kind;
-    (void)argument;
     __builtin_prefetch(host);
     __builtin_prefetch(&host->current);
 }
@@ -146,7 +144,6 @@ void pci_expect(void *context, uint32_t kind, uint64_t argument)
 void pci_event(void *context, uint32_t kind, uint64_t argument)
 {
     struct host *host = context;
-    (void)argument;
     if (kind == EVENT_START)
         bus_start(host);
     else if (kind == EVENT_END)
@@ -165,7 +162,6 @@ struct pio_wait {
 static void pio_ended(void *context, struct pci_request *request)
 {
     struct pio_wait *wait = context;
-    (void)request;
     wait->is_done = true;
     sim_condition_signal(wait->sim, &wait->done);
 }

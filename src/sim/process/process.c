@@ -159,7 +159,6 @@ static void header_make(const struct process *process, const struct process_tran
                         uint8_t type, struct chip_header *header)
 {
     const struct process_spec *peer = &transfer->peer->spec;
-    (void)process;
     *header = (struct chip_header){.type = type,
                                    .wants_ack = transfer->wants_flag,
                                    .target_node = (uint16_t)peer->node,

@@ -231,7 +231,6 @@ static int release(struct bench_run *run)
 
 static int do_nothing(struct bench_run *run)
 {
-    (void)run;
     return 0;
 }
 

@@ -171,7 +171,6 @@ static void lock_alone(struct peer *peer, int count)
 
 static void barrier(struct peer *peer, int count)
 {
-    (void)peer;
     for (int i = 0; i < count; i++)
         MPI_Barrier(MPI_COMM_WORLD);
 }

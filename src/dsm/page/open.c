@@ -75,22 +75,20 @@ static int open_tables(struct rh_dsm_pages *pages)
     _Atomic uint64_t **maps[] = {&pages->written,   &pages->owed,  &pages->watched,
                                  &pages->announced, &pages->noted, &pages->adopted,
                                  &pages->moving};
-    bool is_complete = true;
     for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
-        is_complete &= (*maps[i] = calloc(words, 8)) != NULL;
-    pages->pages = calloc(pages->count, sizeof(*pages->pages));
-    pages->direct = calloc(ranks, sizeof(*pages->direct));
-    pages->vector = calloc(ranks, 8);
-    pages->reached = calloc(ranks, sizeof(*pages->reached));
-    pages->scratch = malloc(PAGES_CLOSE_MAX * FAULTS_PAGE);
-    pages->is_writer = calloc(pages->options.lock_count + 1, sizeof(bool));
+        ARENA_TAKE(&pages->memory, *maps[i], words);
+    ARENA_TAKE(&pages->memory, pages->pages, pages->count);
+    ARENA_TAKE(&pages->memory, pages->direct, ranks);
+    ARENA_TAKE(&pages->memory, pages->vector, ranks);
+    ARENA_TAKE(&pages->memory, pages->reached, ranks);
+    ARENA_TAKE(&pages->memory, pages->scratch, PAGES_CLOSE_MAX * FAULTS_PAGE);
+    ARENA_TAKE(&pages->memory, pages->is_writer, pages->options.lock_count);
     void *twins = mmap(NULL, pages->count * FAULTS_PAGE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     pages->twins = twins == MAP_FAILED ? NULL : twins;
-    if (is_complete && pages->pages && pages->direct && pages->vector && pages->reached &&
-        pages->scratch && pages->is_writer && pages->twins)
-        return 0;
-    return error_no_memory("the tables of %zu shared pages", pages->count);
+    if (pages->memory.is_short || !pages->twins)
+        return error_no_memory("the tables of %zu shared pages", pages->count);
+    return 0;
 }
 
 /* Look at every peer's segments once, so that no fault has to ask the task manager. */
@@ -338,19 +336,7 @@ void open_undo(struct rh_dsm_pages *pages)
         rh_segment_detach(pages->job, pages->control_sid);
     if (pages->twins)
         munmap(pages->twins, length);
-    free(pages->written);
-    free(pages->owed);
-    free(pages->watched);
-    free(pages->announced);
-    free(pages->noted);
-    free(pages->adopted);
-    free(pages->pages);
-    free(pages->direct);
-    free(pages->vector);
-    free(pages->moving);
-    free(pages->reached);
-    free(pages->scratch);
-    free(pages->is_writer);
     sync_close(pages);
+    arena_free(&pages->memory);
     free(pages);
 }

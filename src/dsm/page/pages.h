@@ -42,6 +42,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "dsm/page/faults.h"
@@ -127,7 +128,8 @@ struct rh_dsm_pages {
     struct pages_layout layout;
     struct rh_dsm_pages_options options;
 
-    size_t count; /* of pages */
+    struct arena memory; /* of the tables */
+    size_t count;        /* of pages */
     char *backing, *view, *twins;
     bool is_same_address;
     struct page *pages;

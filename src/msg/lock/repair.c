@@ -3,10 +3,10 @@
  * Making a broken queue whole again; lock.h tells how. Slow and careful: everything is read twice,
  * and whatever changes meanwhile makes us begin anew. A repair that was not necessary does no harm.
  */
+#include "base/arena.h"
 #include "base/clock.h"
 #include "msg/lock/lock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define NAP_NS   (50 * NS_PER_US)
@@ -340,29 +340,20 @@ static int repair_owned(struct repair *repair)
 
 int lock_repair(struct locks *locks, uint32_t lock, int64_t deadline_ns)
 {
-    size_t size = (size_t)locks->size;
+    struct arena memory = {0};
     struct repair repair = {.locks = locks, .lock = lock, .deadline_ns = deadline_ns};
-    repair.was_gone = calloc(size, sizeof(*repair.was_gone));
-    repair.has_stood = calloc(size, sizeof(*repair.has_stood));
-    repair.again = calloc(size, sizeof(*repair.again));
-    repair.plan.seats = calloc(size, sizeof(*repair.plan.seats));
-    repair.plan.order = calloc(size, sizeof(*repair.plan.order));
-    int result = RH_ENOSPACE;
-    if (repair.was_gone && repair.has_stood && repair.again && repair.plan.seats &&
-        repair.plan.order)
-        result = begin(&repair);
-    else
-        error_fail(RH_ENOSPACE, "no memory to repair lock %u", lock);
+    ARENA_TAKE(&memory, repair.was_gone, locks->size);
+    ARENA_TAKE(&memory, repair.has_stood, locks->size);
+    ARENA_TAKE(&memory, repair.again, locks->size);
+    ARENA_TAKE(&memory, repair.plan.seats, locks->size);
+    ARENA_TAKE(&memory, repair.plan.order, locks->size);
+    int result = memory.is_short ? error_no_memory("the repair of lock %u", lock) : begin(&repair);
     if (result == 0) {
         lock_peers_forget(locks);
         result = repair_owned(&repair);
         end(&repair);
     }
-    free(repair.was_gone);
-    free(repair.has_stood);
-    free(repair.again);
-    free(repair.plan.seats);
-    free(repair.plan.order);
+    arena_free(&memory);
     return is_gone_code(result) && result != RH_EDEAD
                ? error_set(RH_EDEAD, locks->mine[lock].home,
                            "rank %d, which looks after lock %u, has closed its mailbox",

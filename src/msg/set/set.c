@@ -34,12 +34,7 @@ static void free_set(struct rh_set *set)
 {
     if (set->base)
         rh_segment_detach(set->job, set->sid);
-    free(set->ranks);
-    free(set->parents);
-    free(set->children);
-    free(set->sids);
-    free(set->gifts);
-    free(set->scratch);
+    arena_free(&set->memory);
     free(set);
 }
 
@@ -105,17 +100,14 @@ static void unpublish(struct rh_set *set)
 
 static int allocate(struct rh_set *set)
 {
-    size_t size = (size_t)set->size;
-    set->ranks = calloc(size, sizeof(*set->ranks));
-    set->parents = calloc(size, sizeof(*set->parents));
-    set->children = calloc(size, sizeof(*set->children));
-    set->sids = calloc(size, sizeof(*set->sids));
+    ARENA_TAKE(&set->memory, set->ranks, set->size);
+    ARENA_TAKE(&set->memory, set->parents, set->size);
+    ARENA_TAKE(&set->memory, set->children, set->size);
+    ARENA_TAKE(&set->memory, set->sids, set->size);
     set_lay_out(set);
-    set->gifts = calloc(size, sizeof(struct set_slot));
-    set->scratch = malloc(set->stage_length);
-    if (set->ranks && set->parents && set->children && set->sids && set->gifts && set->scratch)
-        return 0;
-    return error_no_memory("a set of %d", set->size);
+    ARENA_TAKE(&set->memory, set->gifts, (size_t)set->size * sizeof(struct set_slot));
+    ARENA_TAKE(&set->memory, set->scratch, set->stage_length);
+    return set->memory.is_short ? error_no_memory("a set of %d", set->size) : 0;
 }
 
 static int create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)

@@ -28,6 +28,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "msg/msg.h"
 
 #include <pthread.h>
@@ -162,6 +163,7 @@ struct rh_set {
     char *scratch;             /* private, one block */
     struct set_name *name;     /* in the directory */
     struct board_group *board; /* tells people how far we are */
+    struct arena memory;       /* of the arrays */
 };
 
 /* Numbers of sets of ours, above those of programs. */

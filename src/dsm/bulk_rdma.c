@@ -16,9 +16,7 @@ static int open_nothing(struct rh_dsm *dsm, void **state)
     return 0;
 }
 
-static void close_nothing(struct rh_dsm *dsm, void *state)
-{
-}
+static void close_nothing(struct rh_dsm *dsm, void *state) {}
 
 static int start(const struct dsm_move *move, const struct dsm_piece *piece, bool is_push,
                  struct rh_done *done)

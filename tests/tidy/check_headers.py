@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Headers compile alone, and if they are included twice: the public ones as C99, C17 and C++17 with all
-warnings, the others as the project is compiled."""
+"""Headers compile alone, and if they are included twice: the public ones as C99, C17 and C++17 with
+all warnings, the others as the project is compiled."""
 
 import os
 import subprocess

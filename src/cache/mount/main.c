@@ -129,9 +129,7 @@ static void end_waiter(struct mount *mount, pthread_t waiter)
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-static void do_nothing(int number)
-{
-}
+static void do_nothing(int number) {}
 
 /* Those that end us are blocked in all threads, and one waits for them. FUSE's loop looks whether
  * it is to end, and then waits: a signal that came between the two would not wake it. */

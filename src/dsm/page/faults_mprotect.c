@@ -33,9 +33,7 @@ static int start(struct faults *faults)
     return set(faults, all, FAULTS_WRITE, FAULTS_NONE);
 }
 
-static void stop(struct faults *faults)
-{
-}
+static void stop(struct faults *faults) {}
 
 /* Never asked: writes raise a fault. */
 static int harvest(struct faults *faults, struct faults_run run, struct faults_run *found,

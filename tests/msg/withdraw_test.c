@@ -65,37 +65,6 @@ static bool has_names_out(const struct mail *mail)
     return false;
 }
 
-static void give_up_sends(struct member *member, char *data, const uint64_t *word)
-{
-    int64_t usual_ns = member->job->timeout_ns;
-    for (int round = 0; round < ROUNDS; round++) {
-        member->job->timeout_ns = RH_MILLISECONDS(100);
-        MEMBER_CODE(member, rh_send(member->msg, 1, TAG, data, LENGTH), RH_ETIMEOUT);
-        member->job->timeout_ns = usual_ns;
-        tell(member, (uint64_t)round + 1);
-        await_politely(member, word, (uint64_t)round + 1);
-    }
-    for (int64_t end_ms = member_now_ms() + 5000; has_names_out(member->msg->mail);) {
-        MEMBER_CHECK(member, member_now_ms() < end_ms);
-        MEMBER_CODE(member, rh_probe(member->msg, 1, TAG, NULL, 0), RH_EAGAIN);
-    }
-}
-
-static void lose_receives(struct member *member, char *data, const uint64_t *word)
-{
-    struct rh_request *receive;
-    for (int round = 0; round < ROUNDS; round++) {
-        MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
-        for (int64_t end_ms = member_now_ms() + 20000; !receive->in.stream;) {
-            MEMBER_CHECK(member, member_now_ms() < end_ms);
-            MEMBER_CODE(member, rh_test_request(receive, NULL), RH_EAGAIN);
-        }
-        await(member, word, (uint64_t)round + 1);
-        MEMBER_CODE(member, rh_wait_request(receive, NULL, RH_TIMEOUT_DEFAULT), RH_ECANCELED);
-        tell(member, (uint64_t)round + 1);
-    }
-}
-
 static void await_end(struct member *member, struct rh_request *receive)
 {
     MEMBER_CODE(member, rh_wait_request(receive, NULL, RH_TIMEOUT_DEFAULT), RH_ECANCELED);
@@ -131,14 +100,43 @@ static bool has_told(const struct mail *mail)
 }
 
 /* Give up as a call does whose time is over. */
-static void give_up(struct member *member, struct rh_request *send)
+static void give_up(struct member *member, struct rh_request *send, uint64_t turn)
 {
     struct mail *mail = member->msg->mail;
     mail_take(mail);
     progress_abort(mail, send, RH_ETIMEOUT);
     mail_give(mail);
     MEMBER_CODE(member, rh_wait_request(send, NULL, 0), RH_ETIMEOUT);
-    tell(member, 1);
+    tell(member, turn);
+}
+
+/* Each time when the receiver has begun to take it. */
+static void give_up_sends(struct member *member, char *data, const uint64_t *word)
+{
+    struct rh_request *send;
+    for (uint64_t turn = 1; turn < 2 * ROUNDS; turn += 2) {
+        MEMBER_OK(member, rh_isend(member->msg, 1, TAG, data, LENGTH, &send));
+        await_politely(member, word, turn);
+        give_up(member, send, turn);
+        await_politely(member, word, turn + 1);
+    }
+    look_until(member, has_no_names_out);
+}
+
+static void lose_receives(struct member *member, char *data, const uint64_t *word)
+{
+    struct rh_request *receive;
+    for (uint64_t turn = 1; turn < 2 * ROUNDS; turn += 2) {
+        MEMBER_OK(member, rh_irecv(member->msg, 0, TAG, data, LENGTH, &receive));
+        for (int64_t end_ms = member_now_ms() + 20000; !receive->in.stream;) {
+            MEMBER_CHECK(member, member_now_ms() < end_ms);
+            MEMBER_CODE(member, rh_test_request(receive, NULL), RH_EAGAIN);
+        }
+        tell(member, turn);
+        await(member, word, turn);
+        await_end(member, receive);
+        tell(member, turn + 1);
+    }
 }
 
 static void push_in_doubt(struct member *member, char *data, const uint64_t *word)
@@ -147,7 +145,7 @@ static void push_in_doubt(struct member *member, char *data, const uint64_t *wor
     if (member->rank == 0) {
         MEMBER_OK(member, rh_isend(member->msg, 1, TAG, data, LENGTH, &send));
         look_until(member, has_pushed);
-        give_up(member, send);
+        give_up(member, send, 1);
         await(member, word, 1);
         look_until(member, has_no_names_out);
         tell(member, 2);
@@ -170,7 +168,7 @@ static void told_in_doubt(struct member *member, char *data, const uint64_t *wor
     if (member->rank == 0) {
         MEMBER_OK(member, rh_isend(member->msg, 1, TAG, data, LENGTH, &send));
         await_politely(member, word, 1);
-        give_up(member, send);
+        give_up(member, send, 1);
         await_politely(member, word, 2);
         MEMBER_CHECK(member, has_names_out(member->msg->mail));
         return;
@@ -221,8 +219,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
         MEMBER_OK(&member, rh_recv(member.msg, 0, TAG, data, LENGTH, &status));
         MEMBER_CHECK(&member, status.length == LENGTH && data[LENGTH - 1] == 7);
     }
-    tell(&member, ROUNDS + 1);
-    await(&member, word, ROUNDS + 1);
+    tell(&member, 2 * ROUNDS + 1);
+    await(&member, word, 2 * ROUNDS + 1);
     if (strcmp(name, "told") != 0) /* or short ones would go slowly */
         MEMBER_CHECK(&member, member.msg->mail->long_count == 0);
     free(data);

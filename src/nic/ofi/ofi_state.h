@@ -22,16 +22,6 @@
 #include <rdma/fi_rma.h>
 #include <sys/socket.h>
 
-#include <poll.h>
-#include <pthread.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
-#include <sys/socket.h>
-
 #define OFI_API          FI_VERSION(1, 17)
 #define OFI_RECEIVES     128                /* buffers posted for messages */
 #define OFI_SENDS        64                 /* buffers for messages too long to inject */

@@ -40,7 +40,7 @@ static size_t unasked_length(void)
 
 static void expect_no_more(struct mail_test *test)
 {
-    test->is_gone[victim_of(test)] = true;
+    test->meeting.is_gone[victim_of(test)] = true;
 }
 
 static void await_end(struct mail_test *test)

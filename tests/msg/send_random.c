@@ -15,6 +15,7 @@
  * Longer than most files: plan, program and checker are one thing, and nobody else's.
  */
 #include "check.h"
+#include "meeting.h"
 #include "moment.h"
 #include "pattern.h"
 #include "simulation.h"
@@ -27,7 +28,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MEET_SID   0xC0FFEE10u
 #define LENGTH_MAX 200000
 #define WINDOW     8  /* sends, and receives, under way */
 #define AHEAD      12 /* messages of a pair that a receive by tag may pass over */
@@ -70,8 +70,7 @@ struct player {
     size_t received;
     struct rh_request *sends[WINDOW];
     char *send_buffer[WINDOW];
-    uint64_t *heard; /* as in send_suite.c */
-    uint64_t round;
+    struct meeting meeting;
 };
 
 /* ---- The plan: the same on all ranks -------------------------------------------------------- */
@@ -367,23 +366,9 @@ static bool receive_some(struct player *player)
 
 static void meet(struct player *player)
 {
-    player->round++;
-    for (int rank = 0; rank < player->size; rank++) {
-        struct rh_remote word = rh_at(rank, MEET_SID, (uint64_t)player->rank * sizeof(uint64_t));
-        struct rh_notice notice = {.word = word, .value = player->round};
-        int result;
-        while ((result = rh_push_notify(player->job, word, NULL, 0, &notice)) == RH_ETIMEOUT)
-            continue;
-        CHECK_OK(result);
-    }
-    for (int rank = 0; rank < player->size; rank++) {
-        struct rh_wait wait = {.word = &player->heard[rank],
-                               .when = RH_AT_LEAST,
-                               .value = player->round,
-                               .from = rank,
-                               .timeout_ns = player->patience_ns};
-        CHECK_OK(rh_wait_word(player->job, &wait));
-    }
+    int missing;
+    if (meeting_hold(&player->meeting, player->patience_ns, &missing) < 0)
+        FAIL("meeting rank %d: %s", missing, rh_error_text());
 }
 
 static void play(void *argument)
@@ -425,9 +410,7 @@ static int player_run(struct rh_job *job, void *context)
     player.patience_ns = (int64_t)options->patience_s * 1000000000;
     player.to = calloc((size_t)player.size, sizeof(*player.to));
     player.from = calloc((size_t)player.size, sizeof(*player.from));
-    int result = rh_segment_alloc(job, MEET_SID, (uint64_t)player.size * 8, (void **)&player.heard);
-    for (int rank = 0; rank < player.size && result == 0; rank++)
-        result = rh_segment_wait(job, rank, MEET_SID, RH_TIMEOUT_DEFAULT);
+    int result = meeting_open(&player.meeting, job);
     if (result == 0)
         result = rh_msg_open(&player.msg, job);
     for (uint64_t i = 0; i < options->count && result == 0; i++) {

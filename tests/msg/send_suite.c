@@ -40,42 +40,11 @@ void mail_suite_list(void)
 
 /* ---- Steps of a case ------------------------------------------------------------------------ */
 
-static void tell(struct mail_test *test, int rank)
-{
-    struct rh_remote word = rh_at(rank, MEET_SID, (uint64_t)test->rank * sizeof(uint64_t));
-    struct rh_notice notice = {.word = word, .value = test->round};
-    int result;
-    while ((result = rh_push_notify(test->job, word, NULL, 0, &notice)) == RH_ETIMEOUT)
-        continue;
-    if (result < 0)
-        FAIL("meeting with rank %d: %s", rank, rh_error_text());
-}
-
 void mail_meet(struct mail_test *test)
 {
-    test->round++;
-    for (int rank = 0; rank < test->size; rank++) {
-        if (!test->is_gone[rank])
-            tell(test, rank);
-    }
-    for (int rank = 0; rank < test->size; rank++) {
-        struct rh_wait wait = {.word = &test->heard[rank],
-                               .when = RH_AT_LEAST,
-                               .value = test->round,
-                               .from = rank,
-                               .timeout_ns = LONG_NS};
-        if (!test->is_gone[rank] && rh_wait_word(test->job, &wait) < 0)
-            FAIL("meeting without rank %d: %s", rank, rh_error_text());
-    }
-}
-
-static int open_meeting(struct mail_test *test)
-{
-    int result = rh_segment_alloc(test->job, MEET_SID, 64 * sizeof(uint64_t),
-                                  (void **)&test->heard);
-    for (int rank = 0; rank < test->size && result == 0; rank++)
-        result = rh_segment_wait(test->job, rank, MEET_SID, LONG_NS);
-    return result;
+    int missing;
+    if (meeting_hold(&test->meeting, LONG_NS, &missing) < 0)
+        FAIL("meeting rank %d: %s", missing, rh_error_text());
 }
 
 void mail_sleep_us(unsigned duration_us)
@@ -103,7 +72,7 @@ const char *mail_way(void)
 
 bool mail_is_direct(const struct mail_test *test)
 {
-    return rh_remote_ptr(test->job, rh_at(test->next, MEET_SID, 0), 8) != NULL;
+    return rh_remote_ptr(test->job, rh_at(test->next, MEETING_SID, 0), 8) != NULL;
 }
 
 bool mail_pulls(const struct mail_test *test)
@@ -242,7 +211,7 @@ int mail_suite_run(struct rh_job *job, const struct mail_options *options)
     test.previous = (test.rank + test.size - 1) % test.size;
     test.is_quick = options->is_quick;
     test.is_thread = options->is_thread;
-    if (test.size > 64 || open_meeting(&test) < 0)
+    if (meeting_open(&test.meeting, test.job) < 0)
         fail(&test, "start", rh_error_text());
     for (size_t i = 0; mail_suite_case(i) && !test.has_left; i++) {
         const struct mail_case *one = mail_suite_case(i);

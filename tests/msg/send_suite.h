@@ -9,6 +9,7 @@
 #pragma once
 
 #include "check.h"
+#include "meeting.h"
 #include "pattern.h"
 
 #include <rhinet/msg.h>
@@ -22,9 +23,7 @@ struct mail_test {
     struct rh_msg *msg;
     int rank, size;
     int next, previous; /* neighbours round the ring */
-    uint64_t *heard;    /* how far each rank is, written by it: see mail_meet() */
-    uint64_t round;
-    bool is_gone[64];    /* ranks that are not expected to meet any more */
+    struct meeting meeting;
     struct prng prng;    /* same numbers on all ranks; seeded anew for each case */
     bool is_quick;       /* memory and time are short: a sanitizer watches */
     bool is_thread;      /* ranks are threads of one process */
@@ -53,8 +52,6 @@ extern const struct mail_case send_way_cases[];
 extern const struct mail_case send_end_cases[];
 
 /* ---- Steps of a case ------------------------------------------------------------------------ */
-
-#define MEET_SID 0xC0FFEE10u
 
 /* Wait for all ranks that are not gone. Made of pushes only, each tried until it arrives, so that
  * it works on a NIC that drops some. */

@@ -5,6 +5,8 @@
  */
 #include "meeting.h"
 
+#include "moment.h"
+
 #include <string.h>
 
 #define ROUND_CALLED_OFF 0xffffffffu
@@ -30,16 +32,31 @@ void meeting_close(struct meeting *meeting)
     rh_segment_detach(meeting->job, MEETING_SID);
 }
 
-static int tell_all(struct meeting *meeting, uint64_t value)
+/* Again while it is in doubt whether it has come. Who leaves meanwhile has heard of us: nobody goes
+ * from the last meeting before. */
+static int tell(const struct meeting *meeting, int rank, uint64_t value, int64_t end_ns)
 {
-    int self = rh_rank(meeting->job);
+    uint64_t own = (uint64_t)rh_rank(meeting->job) * sizeof(uint64_t);
+    struct rh_notice notice = {.word = rh_at(rank, MEETING_SID, own), .value = value};
+    bool is_in_doubt = false;
+    int result;
+    do {
+        result = rh_push_notify(meeting->job, rh_at(rank, MEETING_SID, 0), NULL, 0, &notice);
+        if (result == RH_EDEAD && is_in_doubt)
+            return 0;
+        is_in_doubt = result == RH_ETIMEOUT;
+    } while (is_in_doubt && moment_now_ns() < end_ns);
+    return result;
+}
+
+static int tell_all(const struct meeting *meeting, uint64_t value, int64_t timeout_ns)
+{
+    int64_t end_ns = moment_now_ns() + timeout_ns;
     int first_error = 0;
     for (int rank = 0; rank < rh_size(meeting->job); rank++) {
-        if (rank == self || meeting->is_gone[rank])
+        if (rank == rh_rank(meeting->job) || meeting->is_gone[rank])
             continue;
-        struct rh_remote word = rh_at(rank, MEETING_SID, (uint64_t)self * sizeof(uint64_t));
-        struct rh_notice notice = {.word = word, .value = value};
-        int result = rh_push_notify(meeting->job, rh_at(rank, MEETING_SID, 0), NULL, 0, &notice);
+        int result = tell(meeting, rank, value, end_ns);
         if (result < 0 && first_error == 0)
             first_error = result;
     }
@@ -57,7 +74,7 @@ int meeting_hold(struct meeting *meeting, int64_t timeout_ns, int *missing)
 {
     int self = rh_rank(meeting->job);
     meeting->round++;
-    int result = tell_all(meeting, meeting->round);
+    int result = tell_all(meeting, meeting->round, timeout_ns);
     if (result < 0) {
         *missing = rh_error_rank();
         return result;
@@ -87,5 +104,5 @@ void meeting_begin_series(struct meeting *meeting, uint32_t series)
 
 void meeting_call_off(struct meeting *meeting)
 {
-    tell_all(meeting, meeting->round | ROUND_CALLED_OFF);
+    tell_all(meeting, meeting->round | ROUND_CALLED_OFF, 0);
 }

@@ -13,19 +13,20 @@ struct arena_block {
 
 _Static_assert(sizeof(struct arena_block) % _Alignof(max_align_t) == 0, "what follows is aligned");
 
-void *arena_take(struct arena *arena, size_t count, size_t item_bytes)
+void *arena_take(struct arena *arena, size_t count, size_t item_bytes, size_t alignment)
 {
-    size_t bytes;
+    size_t bytes, more = sizeof(struct arena_block) + alignment;
     struct arena_block *block = NULL;
-    if (!__builtin_mul_overflow(count, item_bytes, &bytes) && bytes <= PTRDIFF_MAX - sizeof(*block))
-        block = calloc(1, sizeof(*block) + bytes);
+    if (!__builtin_mul_overflow(count, item_bytes, &bytes) && bytes <= PTRDIFF_MAX - more)
+        block = calloc(1, bytes + more);
     if (!block) {
         arena->is_short = true;
         return NULL;
     }
     block->next = arena->blocks;
     arena->blocks = block;
-    return block + 1;
+    char *array = (char *)(block + 1);
+    return array + (-(uintptr_t)array & (alignment - 1));
 }
 
 void arena_free(struct arena *arena)

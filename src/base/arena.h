@@ -25,11 +25,12 @@ struct arena {
     bool is_short;              /* something was wanted and there was no memory for it */
 };
 
-/* Makes `array`, a pointer, point to so many cleared items. NULL: no memory. */
+/* Makes `array`, a pointer, point to so many cleared items, aligned as they are to be, and as any
+ * memory of malloc() is. NULL: no memory. */
 #define ARENA_TAKE(arena, array, count)                                                            \
-    ((array) = arena_take((arena), (size_t)(count), sizeof(*(array))))
+    ((array) = arena_take((arena), (size_t)(count), sizeof(*(array)), _Alignof(typeof(*(array)))))
 
-void *arena_take(struct arena *arena, size_t count, size_t item_bytes);
+void *arena_take(struct arena *arena, size_t count, size_t item_bytes, size_t alignment);
 
 /* Everything; the arena is empty then, and can be used again. */
 void arena_free(struct arena *arena);

@@ -33,6 +33,26 @@ static void test_takes_and_frees(void **state)
     arena_free(&arena); /* of nothing */
 }
 
+struct line {
+    _Alignas(256) uint64_t word; /* malloc() would do for one of 16 */
+};
+
+static void test_aligned(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    for (size_t i = 0; i < 100; i++) {
+        struct line *lines;
+        ARENA_TAKE(&arena, lines, i);
+        assert_int_equal((uintptr_t)lines % 256, 0);
+        for (size_t k = 0; k < i; k++) {
+            assert_int_equal(lines[k].word, 0);
+            memset(&lines[k], 1, sizeof(lines[k])); /* the sanitizer sees what is not ours */
+        }
+    }
+    arena_free(&arena);
+}
+
 struct owner {
     struct arena memory;
     double *numbers;
@@ -75,7 +95,7 @@ static void test_too_large(void **state)
     const size_t wanted[] = {SIZE_MAX / 8 + 2, SIZE_MAX / 8, PTRDIFF_MAX / 8};
     for (size_t i = 0; i < COUNT_OF(wanted); i++) {
         struct arena arena = {0};
-        assert_null(arena_take(&arena, wanted[i], 8));
+        assert_null(arena_take(&arena, wanted[i], 8, 8));
         assert_true(arena.is_short);
         arena_free(&arena);
     }
@@ -84,9 +104,8 @@ static void test_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_takes_and_frees),
-        cmocka_unit_test(test_owner),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_takes_and_frees), cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_owner),           cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  */
 #include "cache/client/client.h"
 #include "cache/mount/passthrough.h"
+#include "cache/mount/unmount.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,46 +64,20 @@ static void *run_program(void *object)
     return NULL;
 }
 
-/* Quiet: the helper lives as long as we do, and complains when we have unmounted before it. */
-static bool mount_once(struct mount *mount, bool is_quiet)
-{
-    int kept = is_quiet ? dup(STDERR_FILENO) : -1;
-    int nothing = kept >= 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-    if (nothing >= 0)
-        dup2(nothing, STDERR_FILENO);
-    bool is_mounted = fuse_mount(mount->fuse, mount->place) == 0;
-    if (kept >= 0)
-        dup2(kept, STDERR_FILENO);
-    if (nothing >= 0)
-        close(nothing);
-    if (kept >= 0)
-        close(kept);
-    return is_mounted;
-}
-
-/* With a helper that unmounts when this process dies, however it dies; without, where that helper
- * is not installed. */
 static int mount_it(struct mount *mount)
 {
-    static const char *const options[] = {"default_permissions,auto_unmount,fsname=rhinet-cache",
-                                          "default_permissions,fsname=rhinet-cache"};
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        char text[128];
-        snprintf(text, sizeof(text), "%s,%s", mount->passthrough.is_read_only ? "ro" : "rw",
-                 options[i]);
-        char name[] = "rhinet-cache-mount", option[] = "-o";
-        char *words[] = {name, option, text};
-        struct fuse_args arguments = FUSE_ARGS_INIT(3, words);
-        mount->fuse = fuse_new(&arguments, &passthrough_operations, sizeof(passthrough_operations),
-                               &mount->passthrough);
-        bool is_quiet = i == 0;
-        bool is_mounted = mount->fuse && mount_once(mount, is_quiet);
-        fuse_opt_free_args(&arguments);
-        if (is_mounted)
-            return 0;
-        if (mount->fuse)
-            fuse_destroy(mount->fuse);
-    }
+    char option[] = "-o", name[] = "rhinet-cache-mount";
+    char text[] = "r?,default_permissions,fsname=" MOUNT_SOURCE;
+    text[1] = mount->passthrough.is_read_only ? 'o' : 'w';
+    char *words[] = {name, option, text};
+    struct fuse_args arguments = FUSE_ARGS_INIT(3, words);
+    mount->fuse = fuse_new(&arguments, &passthrough_operations, sizeof(passthrough_operations),
+                           &mount->passthrough);
+    fuse_opt_free_args(&arguments);
+    if (mount->fuse && fuse_mount(mount->fuse, mount->place) == 0)
+        return 0;
+    if (mount->fuse)
+        fuse_destroy(mount->fuse);
     return -1;
 }
 
@@ -180,6 +155,9 @@ static int serve(struct mount *mount)
 
 int main(int argc, char **argv)
 {
+    int status;
+    if (unmount_is_meant(argc, argv, &status))
+        return status;
     if (argc < 4) {
         fprintf(stderr, "usage: rhinet-cache-mount READONLY FOLDER PLACE [PROGRAM...]\n");
         return 2;
@@ -197,9 +175,9 @@ int main(int argc, char **argv)
                         "with `rhinet cache run`\n");
     }
     umask(0); /* modes are those that the programs ask for */
-    if (mount_it(&mount) != 0)
+    if ((errno = unmount_prepare(mount.place)) != 0 || mount_it(&mount) != 0)
         return fail("cannot mount at", mount.place);
-    int status = serve(&mount);
+    status = serve(&mount);
     fuse_unmount(mount.fuse);
     fuse_destroy(mount.fuse);
     return status;

@@ -154,8 +154,29 @@ class Mount(harness.CacheTest):
                                      capture_output=True, text=True, check=True).stdout.split()
             os.kill(int(servers[0]), number)
             self.finish(job)
-            if shutil.which("fusermount3") or number == signal.SIGTERM:
-                self.assertTrue(wait_until(lambda: not is_mounted(self.place)), number)
+            self.assertTrue(wait_until(lambda: not is_mounted(self.place)), number)
+
+    def test_killed_at_any_moment(self):
+        """Whatever the kernel has closed of it by then, nothing stays mounted."""
+        for k in range(40):
+            server = self.start([HELPER, "0", self.data, self.place], self.environment())
+            self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+            time.sleep(k % 8 * 0.001)
+            server.kill()
+            self.finish(server)
+            self.assertTrue(wait_until(lambda: not is_mounted(self.place)), k)
+
+    def test_what_others_have_mounted_stays(self):
+        """Who unmounts after the dead looks whose it is, not only what it is called."""
+        subprocess.run(["mount", "-t", "tmpfs", "rhinet-cache", self.place], check=True)
+        server = subprocess.Popen(["true"])
+        process = os.pidfd_open(server.pid)
+        server.wait()
+        subprocess.run(["rhinet-cache-unmount", str(process), self.place], executable=HELPER,
+                       pass_fds=(process,), timeout=30, check=True)
+        os.close(process)
+        self.assertTrue(is_mounted(self.place))
+        subprocess.run(["umount", self.place], check=True)
 
     def end_with(self, number, delay, **more):
         """Start, mounted; then a signal: how it ended."""

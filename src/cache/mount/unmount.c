@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See unmount.h. The process is this program under another name, so that it shares nothing with
+ * the server: no descriptor, no terminal, no thread.
+ */
+#include "cache/mount/unmount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NAME "rhinet-cache-unmount"
+
+/* ---- The server's side ----------------------------------------------------------------------- */
+
+/* The environment without LD_PRELOAD: it reads no files that are cached. NULL: no memory. */
+static char **plain_environment(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    char **plain = calloc(count + 1, sizeof(*plain));
+    for (size_t i = 0; plain && i < count; i++) {
+        if (strncmp(environ[i], "LD_PRELOAD=", strlen("LD_PRELOAD=")) != 0)
+            plain[kept++] = environ[i];
+    }
+    return plain;
+}
+
+static int spawn(char *const *words)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    pid_t pid;
+    char **environment = plain_environment();
+    if (!environment)
+        return ENOMEM;
+    posix_spawn_file_actions_init(&actions);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    int result = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, words, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    free(environment);
+    return result;
+}
+
+int unmount_prepare(const char *place)
+{
+    char path[PATH_MAX], number[16], name[] = NAME;
+    char *words[] = {name, number, path, NULL};
+    if (!realpath(place, path))
+        return errno;
+    int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (process < 0)
+        return errno;
+    int result = fcntl(process, F_SETFD, 0) < 0 ? errno : 0; /* it is handed on */
+    snprintf(number, sizeof(number), "%d", process);
+    if (result == 0)
+        result = spawn(words);
+    close(process);
+    return result;
+}
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+/* The number of the mount that is seen at a place; -1: none. Asks no server: that is dead. */
+static int mount_number(const char *place)
+{
+    char name[64], line[256];
+    int number = -1, fd = open(place, O_PATH | O_CLOEXEC);
+    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+    FILE *file = fd < 0 ? NULL : fopen(name, "re");
+    while (file && fgets(line, sizeof(line), file) && sscanf(line, "mnt_id: %d", &number) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    if (fd >= 0)
+        close(fd);
+    return number;
+}
+
+/* Whether a server of this kind made the mount: its line ends "- fuse... SOURCE options". */
+static bool is_ours(int wanted)
+{
+    int number;
+    char *line = NULL, source[32];
+    size_t room = 0;
+    bool is_so = false;
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    while (file && !is_so && getline(&line, &room, file) >= 0) {
+        const char *kind = strstr(line, " - fuse");
+        if (sscanf(line, "%d", &number) == 1 && number == wanted && kind &&
+            sscanf(kind, " - %*s %31s", source) == 1)
+            is_so = strcmp(source, MOUNT_SOURCE) == 0;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return is_so;
+}
+
+static int unmount(char *place)
+{
+    char program[] = "fusermount3", options[] = "-uqz", end[] = "--";
+    char *words[] = {program, options, end, place, NULL};
+    if (umount2(place, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        return 0;
+    execvp(program, words); /* who is not root is helped */
+    return 1;
+}
+
+bool unmount_is_meant(int argc, char **argv, int *status)
+{
+    if (argc != 3 || strcmp(argv[0], NAME) != 0)
+        return false;
+    struct pollfd process = {.fd = -1, .events = POLLIN};
+    *status = 2;
+    if (sscanf(argv[1], "%d", &process.fd) != 1)
+        return true;
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < 3; i++)
+        signal(signals[i], SIG_IGN); /* it ends after the server, not before */
+    while (poll(&process, 1, -1) < 0 && errno == EINTR)
+        continue;
+    int number = mount_number(argv[2]);
+    *status = number >= 0 && is_ours(number) ? unmount(argv[2]) : 0;
+    return true;
+}

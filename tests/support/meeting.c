@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define ROUND_CALLED_OFF 0xffffffffu
+#define OPEN_NS          RH_MILLISECONDS(30000) /* also where the job's own time-out is short */
 
 int meeting_open(struct meeting *meeting, struct rh_job *job)
 {
@@ -23,7 +24,7 @@ int meeting_open(struct meeting *meeting, struct rh_job *job)
         return result;
     meeting->heard = base;
     for (int rank = 0; rank < rh_size(job) && result == 0; rank++)
-        result = rh_segment_wait(job, rank, MEETING_SID, RH_TIMEOUT_DEFAULT);
+        result = rh_segment_wait(job, rank, MEETING_SID, OPEN_NS);
     return result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See unmount.h. The process is this program under another name, so that it shares nothing with
- * the server: no descriptor, no terminal, no thread.
+ * See unmount.h. The process is this program under another name, so that it shares no memory, no
+ * thread, no terminal and no standard descriptor with the server.
  */
 #include "cache/mount/unmount.h"
 

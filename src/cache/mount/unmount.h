@@ -3,9 +3,8 @@
  * A process that unmounts what a server has mounted once that server is dead, however it died.
  *
  * Not libfuse's auto_unmount: its helper looks when a socket of the server's closes, which may be
- * before the kernel has closed the rest; it then finds the mount alive, and leaves it for good (8
- * of
- * 150 servers killed on a busy machine). This one waits for the process itself.
+ * before the kernel has closed the rest; it then finds the mount alive, and leaves it for good: so
+ * did 8 of 150 servers that were killed on a busy machine. This one waits for the process itself.
  */
 #pragma once
 

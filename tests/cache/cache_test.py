@@ -147,8 +147,19 @@ def wait_for(condition, what):
     return result
 
 
-def readers_of(job):
-    return [pid for pid, (_, name) in processes_of(job).items() if name == "cache-reader"]
+AT_GATE = "reader at gate"  # attached to its agent, and waiting; see reader.c
+
+
+def readers_of(job, names=("cache-reader", AT_GATE)):
+    return [pid for pid, (_, name) in processes_of(job).items() if name in names]
+
+
+def await_readers(job, count):
+    """Until all have attached: to an agent that is stopped or dead nobody can. The readers."""
+    def at_gate():
+        found = readers_of(job.process.pid, (AT_GATE,))
+        return len(found) == count and found
+    return wait_for(at_gate, "the readers at their gate")
 
 
 def agents_of(job):
@@ -313,7 +324,7 @@ class Death(Case):
     def test_agent_killed_while_reading(self):
         job = Run(3, ["--order", "random", "--reads", "9000", "--length", "100000", LARGE],
                   "--cache", "16M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
+        await_readers(job, 3)
         victim = random.choice(agents_of(job.process.pid))
         job.open_gate()
         time.sleep(0.2)
@@ -325,7 +336,7 @@ class Death(Case):
         """Silent, not dead: it is not asked any more, and as a loader it is overruled."""
         job = Run(3, [*FILES, *FILES], "--cache", "64M", RHINET_CACHE_LEASE="300ms",
                   RHINET_CACHE_AHEAD="0")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 3, "the readers")
+        await_readers(job, 3)
         victim = agents_of(job.process.pid)[0]
         os.kill(victim, signal.SIGSTOP)
         job.open_gate()
@@ -340,8 +351,7 @@ class Death(Case):
     def test_node_killed(self):
         job = Run(4, ["--order", "random", "--reads", "9000", "--length", "100000", LARGE],
                   "--cache", "16M", "--survive")
-        readers = wait_for(lambda: len(readers_of(job.process.pid)) == 4 and
-                           readers_of(job.process.pid), "the readers")
+        readers = await_readers(job, 4)
         keeper = processes_of(job.process.pid)[readers[0]][0]
         job.open_gate()
         time.sleep(0.2)
@@ -353,7 +363,7 @@ class Death(Case):
 
     def test_launcher_killed(self):
         job = Run(2, FILES, "--cache", "16M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        await_readers(job, 2)
         members = set(processes_of(job.process.pid)) - {job.process.pid}
         job.process.kill()
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in members),
@@ -369,7 +379,7 @@ class Death(Case):
 
     def test_nothing_is_left(self):
         job = Run(2, FILES, "--cache", "8M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        await_readers(job, 2)
         members = set(processes_of(job.process.pid))
         self.check_good(job.finish(), 2)
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in members),
@@ -469,8 +479,8 @@ class Hostile(Case):
         line = f"{SCRIBBLE} {seed} {passes} && exec {READER} --gate $0 {FILES[0]} {SMALL[0]}"
         job = Run(2, [], "--cache", "16M", program=["sh", "-c", line, "GATE"],
                   RHINET_CACHE_PATIENCE="500ms")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 2 or job.process.poll() is not None,
-                 "the readers")
+        wait_for(lambda: len(readers_of(job.process.pid, (AT_GATE,))) == 2 or
+                 job.process.poll() is not None, "the readers at their gate, or the end")
         return job
 
     def check_calm(self, job):
@@ -560,7 +570,7 @@ class Commands(Case):
 
     def test_stat_and_warm(self):
         job = Run(2, [*FILES, *FILES], "--cache", "32M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 2, "the readers")
+        await_readers(job, 2)
         agents = agents_of(job.process.pid)
         known = [json.loads(line) for line in self.command("stat", "--json").split("\n") if line]
         number, = {node["job"] for node in known if node["agent_pid"] in agents}
@@ -582,7 +592,7 @@ class Commands(Case):
     def started(self, nodes):
         """A job whose readers wait, and its number."""
         job = Run(nodes, [FILES[0]], "--cache", "32M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == nodes, "the readers")
+        await_readers(job, nodes)
         known = [json.loads(line) for line in self.command("stat", "--json").split("\n") if line]
         number, = {node["job"] for node in known if node["agent_pid"] in agents_of(job.process.pid)}
         return job, number
@@ -746,7 +756,7 @@ class Found(Case):
 
     def test_only_what_makes_sense(self):
         job = Run(1, [FILES[0]], "--cache", "8M")
-        wait_for(lambda: len(readers_of(job.process.pid)) == 1, "the reader")
+        await_readers(job, 1)
         memory, first = self.memory_of(job), os.getpid() << 16
         self.show(first, memory)
         self.show(first + 1, memory, (self.PROGRAM, "3s", b"a\033b"), (self.STATE, "<I", 7),

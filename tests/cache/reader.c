@@ -7,7 +7,9 @@
  *   cache-reader [--order sequential|random|stride] [--length BYTES] [--reads N] [--seed S]
  *                [--threads N] [--forks N] [--gate FD] [--again] FILE...
  *
- * --gate: begin when the other end of that pipe is closed, so that all nodes begin at once.
+ * --gate: begin when the other end of that pipe is closed, so that all nodes begin at once. Who waits
+ *         there has attached to its agent, and bears the name AT_GATE: a test that stops or kills
+ *         can know that this is past.
  * --again: open each file anew for every read.
  */
 #include "cache/client/client.h"
@@ -20,8 +22,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define AT_GATE "reader at gate"
 
 struct plan {
     struct cache_client *client;
@@ -214,6 +219,15 @@ static void parse(struct plan *plan, int argc, char **argv)
     plan->file_count = argc - optind;
 }
 
+static void await_gate(int gate_fd)
+{
+    char byte, name[16];
+    prctl(PR_GET_NAME, name);
+    prctl(PR_SET_NAME, AT_GATE);
+    (void)!read(gate_fd, &byte, 1);
+    prctl(PR_SET_NAME, name);
+}
+
 int main(int argc, char **argv)
 {
     struct plan plan = {.order = "sequential",
@@ -222,14 +236,13 @@ int main(int argc, char **argv)
                         .seed = 1,
                         .thread_count = 1,
                         .gate_fd = -1};
-    char byte;
     parse(&plan, argc, argv);
     plan.seed = plan.seed * 100000 + (uint64_t)getpid();
     int result = cache_client_attach(&plan.client, NULL);
     if (result < 0)
         fprintf(stderr, "cache-reader: no cache: %s\n", strerror(-result));
     if (plan.gate_fd >= 0)
-        (void)!read(plan.gate_fd, &byte, 1);
+        await_gate(plan.gate_fd);
     result = read_with_forks(&plan);
     print_counters(plan.client);
     return result;

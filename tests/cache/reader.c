@@ -7,9 +7,8 @@
  *   cache-reader [--order sequential|random|stride] [--length BYTES] [--reads N] [--seed S]
  *                [--threads N] [--forks N] [--gate FD] [--again] FILE...
  *
- * --gate: begin when the other end of that pipe is closed, so that all nodes begin at once. Who waits
- *         there has attached to its agent, and bears the name AT_GATE: a test that stops or kills
- *         can know that this is past.
+ * --gate: begin when the other end of that pipe is closed, so that all nodes begin at once. Who
+ * waits there has attached to its agent and bears the name AT_GATE, for tests that stop or kill.
  * --again: open each file anew for every read.
  */
 #include "cache/client/client.h"

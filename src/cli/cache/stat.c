@@ -156,6 +156,7 @@ static void print_json(struct cache_control *node, uint64_t most)
     json_t *object = json_object(), *list = json_array();
     uint32_t state = node->agent_state;
     snprintf(job, sizeof(job), "%" PRIx64, node->job_id);
+    json_put_format(object, "cache stat 1");
     json_put_text(object, "job", job);
     json_put_number(object, "node", (uint64_t)node->rank);
     json_put_number(object, "nodes", (uint64_t)node->size);

@@ -279,6 +279,7 @@ int doctor_json_print(FILE *out, const struct doctor_findings *findings)
     json_t *ranks = json_array();
     for (uint32_t i = 0; i < findings->diagnosis->size; i++)
         json_array_append_new(ranks, rank_json(findings->diagnosis, (int)i));
+    json_put_format(object, "doctor 1");
     json_put_text(object, "job", id);
     json_put_text(object, "command", findings->job->command);
     json_put_text(object, "verdict", verdicts[verdict]);

@@ -160,6 +160,7 @@ int top_json_print(FILE *out, const struct top_sample *sample)
     for (uint32_t i = 0; i < sample->now->size; i++)
         json_array_append_new(ranks, rank_json(sample, i));
     json_t *object = json_object();
+    json_put_format(object, "top 1");
     json_put_text(object, "job", id);
     json_put_number(object, "time", (uint64_t)time(NULL));
     json_put_real(object, "interval_s", sample->interval_s);

@@ -152,7 +152,7 @@ static json_t *rank_json(const struct top_sample *sample, uint32_t which)
     return object;
 }
 
-int top_json_print(FILE *out, const struct top_sample *sample)
+json_t *top_json(const struct top_sample *sample)
 {
     char id[24];
     snprintf(id, sizeof(id), "%" PRIx64, sample->now->id);
@@ -165,6 +165,12 @@ int top_json_print(FILE *out, const struct top_sample *sample)
     json_put_number(object, "time", (uint64_t)time(NULL));
     json_put_real(object, "interval_s", sample->interval_s);
     json_object_set_new(object, "ranks", ranks);
+    return object;
+}
+
+int top_json_print(FILE *out, const struct top_sample *sample)
+{
+    json_t *object = top_json(sample);
     int result = object ? json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
     json_decref(object);
     fputc('\n', out);

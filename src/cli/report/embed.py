@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""embed.py FRAME OUTPUT FILE...: put style sheets, scripts and licences into a page, and the page
-into a C file of two texts: what stands before its data, and what behind them (page.h)."""
+"""embed.py NAME FRAME OUTPUT FILE...: put style sheets, scripts and licences into a page, and the page
+into a C file of two texts, NAME_before and NAME_after its data (report.h)."""
 
 import sys
 from pathlib import Path
@@ -29,10 +29,10 @@ def c_text(name, text):
             f"const size_t {name}_length = sizeof({name});\n")
 
 
-def main(frame, output, *files):
+def main(name, frame, output, *files):
     before, after = assemble(Path(frame), [Path(file) for file in files])
-    Path(output).write_text('/* Made by embed.py. */\n#include "cli/report/page.h"\n' +
-                            c_text("page_before", before) + c_text("page_after", after),
+    Path(output).write_text('/* Made by embed.py. */\n#include "cli/report/report.h"\n' +
+                            c_text(f"{name}_before", before) + c_text(f"{name}_after", after),
                             encoding="ascii")
 
 

@@ -4,7 +4,7 @@
  * in the page, so that it can be sent by mail and opened without a network; what it shows is made
  * by page/, which the build puts together with the plotting library (embed.py).
  */
-#include "cli/report/page.h"
+#include "cli/report/report.h"
 
 #include "cli/cli.h"
 #include "cli/json_put.h"
@@ -70,9 +70,9 @@ static int put_data(const char *text, size_t length, void *out)
 
 static bool write_page(const json_t *data, FILE *out)
 {
-    fwrite(page_before, 1, page_before_length, out);
+    fwrite(report_page_before, 1, report_page_before_length, out);
     bool failed = json_dump_callback(data, put_data, out, JSON_COMPACT) != 0;
-    fwrite(page_after, 1, page_after_length, out);
+    fwrite(report_page_after, 1, report_page_after_length, out);
     return fflush(out) == 0 && !ferror(out) && !failed;
 }
 

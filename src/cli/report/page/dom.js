@@ -7,7 +7,8 @@ function element(name, attributes, ...children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (value === true) made.setAttribute(key, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+    else if (value !== false && value !== null && value !== undefined)
+      made.setAttribute(key, value);
   }
   made.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return made;
@@ -33,8 +34,14 @@ function number(value) {
 // On axes, where there is no room: 30M.
 function short_number(value) {
   const size = Math.abs(value);
-  for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-    if (size >= unit) return `${Number((value / (unit === 1e4 ? 1e3 : unit)).toPrecision(4))}${name}`;
+  for (const [unit, name] of [
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e4, "k"],
+  ]) {
+    if (size >= unit)
+      return `${Number((value / (unit === 1e4 ? 1e3 : unit)).toPrecision(4))}${name}`;
   }
   return number(value);
 }
@@ -49,11 +56,15 @@ function button(text, act, attributes) {
 
 // A button that stays down; act is told whether it is.
 function toggle(text, act, is_down = false) {
-  const made = button(text, () => {
-    const down = made.getAttribute("aria-pressed") !== "true";
-    made.setAttribute("aria-pressed", String(down));
-    act(down);
-  }, {"aria-pressed": String(is_down)});
+  const made = button(
+    text,
+    () => {
+      const down = made.getAttribute("aria-pressed") !== "true";
+      made.setAttribute("aria-pressed", String(down));
+      act(down);
+    },
+    {"aria-pressed": String(is_down)},
+  );
   return made;
 }
 
@@ -62,31 +73,66 @@ function compare(a, b) {
   return shown(a).localeCompare(shown(b), "en", {numeric: true});
 }
 
-// columns: {name, title, value(row), cell(row)}; only the name is needed. Sorted by its headings.
-function table(caption, columns, rows) {
+// columns: {name, title, value(row), cell(row)}; only the name is needed. Sorted by its headings,
+// and stays so when refill(rows) brings others.
+function table(caption, columns, first_rows) {
   const body = element("tbody");
+  let rows = first_rows,
+    sorted_by = null,
+    is_up = true;
   const value = (column, row) => (column.value ? column.value(row) : row[column.name]);
   const is_number = (column) => rows.some((row) => typeof value(column, row) === "number");
-  const fill = (sorted) => body.replaceChildren(...sorted.map((row) => element("tr", {},
-    columns.map((column) => {
-      const what = column.cell ? column.cell(row) : shown(value(column, row));
-      return element("td", {class: is_number(column) ? "number" : null}, what);
-    }))));
+  const cell = (column, row) =>
+    element(
+      "td",
+      {class: is_number(column) ? "number" : null},
+      column.cell ? column.cell(row) : shown(value(column, row)),
+    );
+  const fill = () => {
+    const order = rows.slice();
+    if (sorted_by) order.sort((a, b) => compare(value(sorted_by, a), value(sorted_by, b)));
+    if (!is_up) order.reverse();
+    body.replaceChildren(
+      ...order.map((row) =>
+        element(
+          "tr",
+          {},
+          columns.map((column) => cell(column, row)),
+        ),
+      ),
+    );
+  };
   const heads = columns.map((column) => {
-    const head = element("th", {scope: "col", class: is_number(column) ? "number" : null},
-      button(column.title || words(column.name), () => {
-        const up = head.getAttribute("aria-sort") !== "ascending";
+    const head = element(
+      "th",
+      {scope: "col", class: is_number(column) ? "number" : null},
+      button(column.title ?? words(column.name), () => {
+        is_up = sorted_by !== column || !is_up;
+        sorted_by = column;
         heads.forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const sorted = rows.slice().sort((a, b) => compare(value(column, a), value(column, b)));
-        fill(up ? sorted : sorted.reverse());
-      }));
-    return head;
+        head.setAttribute("aria-sort", is_up ? "ascending" : "descending");
+        fill();
+      }),
+    );
+    return column.title === "" ? element("td") : head;
   });
-  fill(rows);
-  return element("div", {class: "wide", tabindex: "0", role: "region", "aria-label": caption},
-    element("table", {}, element("caption", {}, caption),
-      element("thead", {}, element("tr", {}, heads)), body));
+  fill();
+  const made = element(
+    "div",
+    {class: "wide", tabindex: "0", role: "region", "aria-label": caption},
+    element(
+      "table",
+      {},
+      element("caption", {}, caption),
+      element("thead", {}, element("tr", {}, heads)),
+      body,
+    ),
+  );
+  made.refill = (others) => {
+    rows = others;
+    fill();
+  };
+  return made;
 }
 
 // What can stand in a table of its own accord: all members that are no lists or objects.

@@ -19,34 +19,53 @@ function plot_width(place) {
 
 // lines: {name, points: [[x, y], ...]}. All have their own x; uPlot wants one for all.
 function joined(lines) {
-  const xs = [...new Set(lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
+  const xs = [...new Set(lines.flatMap((line) => line.points.map(([x]) => x)))].sort(
+    (a, b) => a - b,
+  );
   const at = new Map(xs.map((x, index) => [x, index]));
-  return [xs, ...lines.map((line) => {
-    const ys = new Array(xs.length).fill(null);
-    for (const [x, y] of line.points) ys[at.get(x)] = y;
-    return ys;
-  })];
+  return [
+    xs,
+    ...lines.map((line) => {
+      const ys = new Array(xs.length).fill(null);
+      for (const [x, y] of line.points) ys[at.get(x)] = y;
+      return ys;
+    }),
+  ];
 }
 
 function plot_options(plot, place) {
-  const axis = {stroke: color("--front"), grid: {stroke: color("--line")},
-    ticks: {stroke: color("--line")}};
+  const axis = {
+    stroke: color("--front"),
+    grid: {stroke: color("--line")},
+    ticks: {stroke: color("--line")},
+  };
   const short = (u, values) => values.map((value) => (value === null ? "" : short_number(value)));
   const colors = LINE_COLORS[theme()];
   return {
-    width: plot_width(place), height: plot.height || 320,
-    scales: {x: {time: false, distr: plot.log_x ? 3 : 1, log: plot.base_x || 10},
-      y: {distr: plot.log_y ? 3 : 1}},
-    axes: [{...axis, label: plot.x, values: short}, {...axis, label: plot.y, values: short,
-      size: 64}],
-    series: [{label: plot.x, value: (u, value) => shown(value)}, ...plot.lines.map((line, index) => ({
-      label: line.name, stroke: colors[index % colors.length], width: plot.no_lines ? 0 : 2,
-      dash: DASHES[Math.floor(index / colors.length) % DASHES.length], spanGaps: true,
-      points: {show: true, size: plot.no_lines ? 7 : 5, fill: colors[index % colors.length]},
-      paths: plot.bars ? uPlot.paths.bars({size: [0.9, 100]}) : undefined,
-      fill: plot.bars ? colors[index % colors.length] : undefined,
-      value: (u, value) => shown(value),
-    }))],
+    width: plot_width(place),
+    height: plot.height || 320,
+    scales: {
+      x: {time: false, distr: plot.log_x ? 3 : 1, log: plot.base_x || 10},
+      y: {distr: plot.log_y ? 3 : 1},
+    },
+    axes: [
+      {...axis, label: plot.x, values: short},
+      {...axis, label: plot.y, values: short, size: 64},
+    ],
+    series: [
+      {label: plot.x, value: (u, value) => shown(value)},
+      ...plot.lines.map((line, index) => ({
+        label: line.name,
+        stroke: colors[index % colors.length],
+        width: plot.no_lines ? 0 : 2,
+        dash: DASHES[Math.floor(index / colors.length) % DASHES.length],
+        spanGaps: true,
+        points: {show: true, size: plot.no_lines ? 7 : 5, fill: colors[index % colors.length]},
+        paths: plot.bars ? uPlot.paths.bars({size: [0.9, 100]}) : undefined,
+        fill: plot.bars ? colors[index % colors.length] : undefined,
+        value: (u, value) => shown(value),
+      })),
+    ],
   };
 }
 
@@ -63,7 +82,8 @@ function plot_zoom(plot, factor) {
   const scale = plot.chart.scales.x;
   const log = plot.log_x;
   const [low, high] = log ? [Math.log(scale.min), Math.log(scale.max)] : [scale.min, scale.max];
-  const middle = (low + high) / 2, half = (high - low) / 2 * factor;
+  const middle = (low + high) / 2,
+    half = ((high - low) / 2) * factor;
   const [min, max] = [middle - half, middle + half].map((x) => (log ? Math.exp(x) : x));
   plot.chart.setScale("x", {min, max});
 }
@@ -75,22 +95,48 @@ function is_wide(lines, which) {
   return least > 0 && values.some((value) => value >= 4 * least);
 }
 
-// plot: {title, x, y, lines, log_x, log_y, base_x, no_lines, bars}.
+// plot: {title, x, y, lines, log_x, log_y, base_x, no_lines, bars, is_live}.
 function figure(plot) {
-  plot.place = element("div", {class: "plot", role: "img",
-    "aria-label": `${plot.title}: ${plot.y} against ${plot.x}; the values are in the table below`});
-  const again = (name) => (down) => { plot[name] = down; plot_draw(plot); };
+  plot.place = element("div", {
+    class: "plot",
+    role: "img",
+    "aria-label": `${plot.title}: ${plot.y} against ${plot.x}; the table has the values`,
+  });
+  const again = (name) => (down) => {
+    plot[name] = down;
+    plot_draw(plot);
+  };
   const rows = plot.lines.flatMap((line) => line.points.map(([x, y]) => ({line: line.name, x, y})));
   plots.push(plot);
-  return element("section", {"aria-label": plot.title},
-    element("h3", {}, plot.title), plot.place,
-    element("p", {class: "tools"},
-      button("Zoom in", () => plot_zoom(plot, 0.5)), button("Zoom out", () => plot_zoom(plot, 2)),
+  return element(
+    "section",
+    {"aria-label": plot.title},
+    element("h3", {}, plot.title),
+    plot.place,
+    element(
+      "p",
+      {class: "tools"},
+      button("Zoom in", () => plot_zoom(plot, 0.5)),
+      button("Zoom out", () => plot_zoom(plot, 2)),
       button("All", () => plot_draw(plot)),
       is_wide(plot.lines, 0) ? toggle("Log x", again("log_x"), Boolean(plot.log_x)) : null,
-      is_wide(plot.lines, 1) ? toggle("Log y", again("log_y"), Boolean(plot.log_y)) : null),
-    fold("Values", table(plot.title, [{name: "line", title: "curve"}, {name: "x", title: plot.x},
-      {name: "y", title: plot.y}], rows)));
+      is_wide(plot.lines, 1) ? toggle("Log y", again("log_y"), Boolean(plot.log_y)) : null,
+    ),
+    plot.is_live
+      ? null
+      : fold(
+          "Values",
+          table(
+            plot.title,
+            [
+              {name: "line", title: "curve"},
+              {name: "x", title: plot.x},
+              {name: "y", title: plot.y},
+            ],
+            rows,
+          ),
+        ),
+  );
 }
 
 function plots_draw() {

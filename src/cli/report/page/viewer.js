@@ -4,19 +4,26 @@
 
 const viewers = []; // to be drawn again when colours or the width change
 
-// what: {label, height, world: {x, y, width, height}, flat, left, draw(context, view)}, and what is at
-// a place: find(x, y, view) says it, choose(x, y, view) takes it.
-// flat: only the x axis is magnified; left: pixels beside it for names. view: screen = (world - x) * sx, (world - y) * sy.
+// what: {label, height, world: {x, y, width, height}, flat, left, draw(context, view)}, and what is
+// at a place: find(x, y, view) says it, choose(x, y, view) takes it. flat: only the x axis is
+// magnified; left: pixels beside it for names. view: screen = (world - x) * sx, (world - y) * sy.
 function viewer(what) {
-  const canvas = element("canvas", {tabindex: "0", role: "img", "aria-label":
-    `${what.label}. Arrow keys move, plus and minus magnify, 0 shows all.`});
+  const canvas = element("canvas", {
+    tabindex: "0",
+    role: "img",
+    "aria-label": `${what.label}. Arrow keys move, plus and minus magnify, 0 shows all.`,
+  });
   const tip = element("div", {class: "tip", hidden: true});
   const self = {what, canvas, tip, view: null, drag: null};
   canvas.style.height = `${what.height}px`;
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    viewer_zoom(self, event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
-  }, {passive: false});
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      viewer_zoom(self, event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
+    },
+    {passive: false},
+  );
   canvas.addEventListener("pointerdown", (event) => {
     self.drag = [event.clientX, event.clientY];
     self.has_moved = false;
@@ -24,14 +31,24 @@ function viewer(what) {
   });
   canvas.addEventListener("pointerup", (event) => viewer_release(self, event));
   canvas.addEventListener("pointermove", (event) => viewer_point(self, event));
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+  canvas.addEventListener("pointerleave", () => {
+    tip.hidden = true;
+  });
   canvas.addEventListener("keydown", (event) => viewer_key(self, event));
   viewers.push(self);
   const half = (factor) => () => viewer_zoom(self, factor);
-  self.element = element("div", {},
+  self.element = element(
+    "div",
+    {},
     element("div", {class: "viewer"}, canvas, tip),
-    element("p", {class: "tools"}, button("Zoom in", half(1.6)), button("Zoom out", half(1 / 1.6)),
-      button("All", () => viewer_all(self))));
+    element(
+      "p",
+      {class: "tools"},
+      button("Zoom in", half(1.6)),
+      button("Zoom out", half(1 / 1.6)),
+      button("All", () => viewer_all(self)),
+    ),
+  );
   return self;
 }
 
@@ -42,18 +59,27 @@ function viewer_all(self) {
 
 function viewer_fit(self, width, height) {
   const world = self.what.world;
-  const margin = 24, left = self.what.left || margin;
+  const margin = 24,
+    left = self.what.left || margin;
   const sx = (width - left - margin) / (world.width || 1);
   const sy = (height - 2 * margin) / (world.height || 1);
   if (self.what.flat) return {x: world.x - left / sx, y: world.y, sx, sy: 1, width, height};
   const scale = Math.min(sx, sy);
-  return {x: world.x - (width / scale - world.width) / 2,
-    y: world.y - (height / scale - world.height) / 2, sx: scale, sy: scale, width, height};
+  return {
+    x: world.x - (width / scale - world.width) / 2,
+    y: world.y - (height / scale - world.height) / 2,
+    sx: scale,
+    sy: scale,
+    width,
+    height,
+  };
 }
 
 function viewer_draw(self) {
-  const canvas = self.canvas, ratio = window.devicePixelRatio || 1;
-  const width = canvas.clientWidth, height = canvas.clientHeight;
+  const canvas = self.canvas,
+    ratio = window.devicePixelRatio || 1;
+  const width = canvas.clientWidth,
+    height = canvas.clientHeight;
   if (width === 0) return;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -66,11 +92,13 @@ function viewer_draw(self) {
 }
 
 function viewer_zoom(self, factor, at_x, at_y) {
-  const view = self.view, middle_x = at_x ?? view.width / 2, middle_y = at_y ?? view.height / 2;
-  view.x += middle_x / view.sx * (1 - 1 / factor);
+  const view = self.view,
+    middle_x = at_x ?? view.width / 2,
+    middle_y = at_y ?? view.height / 2;
+  view.x += (middle_x / view.sx) * (1 - 1 / factor);
   view.sx *= factor;
   if (!self.what.flat) {
-    view.y += middle_y / view.sy * (1 - 1 / factor);
+    view.y += (middle_y / view.sy) * (1 - 1 / factor);
     view.sy *= factor;
   }
   viewer_draw(self);
@@ -90,7 +118,11 @@ function viewer_point(self, event) {
     self.drag = [event.clientX, event.clientY];
     return;
   }
-  const text = self.what.find(event.offsetX / view.sx + view.x, event.offsetY / view.sy + view.y, view);
+  const text = self.what.find(
+    event.offsetX / view.sx + view.x,
+    event.offsetY / view.sy + view.y,
+    view,
+  );
   self.tip.hidden = !text;
   if (!text) return;
   self.tip.textContent = text;
@@ -107,8 +139,12 @@ function viewer_release(self, event) {
 
 function viewer_key(self, event) {
   const step = 40;
-  const moves = {ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step],
-    ArrowDown: [0, step]};
+  const moves = {
+    ArrowLeft: [-step, 0],
+    ArrowRight: [step, 0],
+    ArrowUp: [0, -step],
+    ArrowDown: [0, step],
+  };
   if (moves[event.key]) viewer_move(self, ...moves[event.key]);
   else if (event.key === "+" || event.key === "=") viewer_zoom(self, 1.25);
   else if (event.key === "-") viewer_zoom(self, 0.8);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""embed.py NAME FRAME OUTPUT FILE...: put style sheets, scripts and licences into a page, and the page
-into a C file of two texts, NAME_before and NAME_after its data (report.h)."""
+"""embed.py NAME FRAME OUTPUT FILE...: put style sheets, scripts and licences into a page, and the
+page into a C file of two texts, NAME_before and NAME_after its data (report.h)."""
 
 import sys
 from pathlib import Path

@@ -28,3 +28,10 @@ static inline void json_put_flag(json_t *object, const char *name, bool value)
 {
     json_object_set_new(object, name, json_boolean(value));
 }
+
+/* What a document is, for who reads it: "rhinet KIND VERSION". A version changes when a reader of
+ * the old one would misread it, not when something is added. */
+static inline void json_put_format(json_t *object, const char *kind_and_version)
+{
+    json_object_set_new(object, "format", json_sprintf("rhinet %s", kind_and_version));
+}

@@ -33,8 +33,8 @@ const struct cli_command cli_root = {
     .options = options,
     .commands = (const struct cli_command *const[]){&cli_run, &cli_node, &cli_top, &cli_doctor,
                                                     &cli_info, &cli_bench, &cli_dsm, &cli_route,
-                                                    &cli_sim, &cli_cache, &cli_completion,
-                                                    &cli_help, NULL},
+                                                    &cli_sim, &cli_cache, &cli_report,
+                                                    &cli_completion, &cli_help, NULL},
     .stops = true,
     .run = run};
 

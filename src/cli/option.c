@@ -42,6 +42,10 @@ struct cli_option_match cli_option_find(const struct cli_command *command, char 
 {
     const struct cli_option *option;
     struct cli_option_match match = {0};
+    for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+        if (option->habit && strcmp(option->habit, word + 1) == 0)
+            return (struct cli_option_match){.option = option};
+    }
     if (word[1] != '-') {
         match.option = letter_find(command, word[1]);
         match.value = word[2] ? word + 2 : NULL;

@@ -25,6 +25,7 @@ struct cli_option {
     const char *name; /* without dashes */
     enum cli_option_kind kind;
     char letter;       /* 0: none */
+    const char *habit; /* a name with one dash that people type out of habit, or NULL */
     const char *value; /* its name in help and manual; NULL: none, or all choices */
     const char *help;
     const char *standard; /* unless given; NULL: the target stays as it is */

@@ -19,7 +19,7 @@ import tap
 RHINET = os.environ["CLI_PROGRAM_PATH"]
 BUSY = os.environ["CLI_BUSY_PATH"]
 COMMANDS = ("run", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info", "bench",
-            "completion", "help")
+            "report", "completion", "help")
 HANG_S = 20
 
 
@@ -170,7 +170,8 @@ class Info(unittest.TestCase):
 
     def test_json(self):
         info = json.loads(rhinet("info", "--json").stdout)
-        self.assertEqual(set(info), {"version", "machine", "nics", "jobs", "settings", "counters"})
+        self.assertEqual(set(info), {"format", "version", "machine", "nics", "jobs", "settings",
+                                     "counters"})
         self.assertGreater(info["machine"]["cores_usable"], 0)
         self.assertGreater(info["machine"]["memory_total"], info["machine"]["memory_room"] // 2)
         self.assertIn("shm", [nic["name"] for nic in info["nics"]])
@@ -178,7 +179,7 @@ class Info(unittest.TestCase):
     def test_settings(self):
         info = json.loads(rhinet("info", "--settings", "--json",
                                  environment={"RHINET_TIMEOUT": "5s"}).stdout)
-        self.assertEqual(set(info), {"settings"})
+        self.assertEqual(set(info), {"format", "settings"})
         found = {setting["name"]: setting for setting in info["settings"]}
         self.assertEqual(found["RHINET_TIMEOUT"]["value"], "5s")
         self.assertEqual(found["RHINET_TIMEOUT"]["origin"], "environment")
@@ -190,7 +191,7 @@ class Info(unittest.TestCase):
 
     def test_counters(self):
         info = json.loads(rhinet("info", "--counters", "--json").stdout)
-        self.assertEqual(set(info), {"counters"})
+        self.assertEqual(set(info), {"format", "counters"})
         text = rhinet("info", "--counters").stdout
         for counter in info["counters"]:
             self.assertIn(counter["name"], text)

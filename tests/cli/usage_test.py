@@ -135,6 +135,8 @@ WRONG = {
         ("run -n 2 --path /none true", USAGE, "--path /none: there is no such folder"),
     ],
     "run": [
+        ("-np x true", USAGE, "--ranks is a number from 1 to 2147483647, not 'x'"),
+        ("-np", USAGE, "-np needs a value"),
         ("-n", USAGE, "-n needs a value: a number from 1 to 2147483647"),
         ("-n x true", USAGE, "--ranks is a number from 1 to 2147483647, not 'x'"),
         ("-n 0 true", USAGE, "--ranks is a number from 1 to 2147483647, not '0'"),
@@ -156,6 +158,8 @@ WRONG = {
         ("x y", USAGE, "'y' is one word too many; [JOB] is expected"),
     ],
     "top": [
+        ("--web --once", USAGE, "--web goes neither with --once nor with --json"),
+        ("--web --port 70000", USAGE, "--port is a number from 0 to 65535, not '70000'"),
         ("--frob", USAGE, "unknown option --frob"),
         ("--interval x", USAGE, "--interval is a duration from 10ms to 60m, not 'x'"),
     ],

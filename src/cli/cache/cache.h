@@ -13,8 +13,13 @@
 
 #include "cli/cli.h"
 
+#include <jansson.h>
+
 extern const struct cli_command cli_cache_run, cli_cache_stat, cli_cache_warm, cli_cache_mount;
 extern const struct cli_command cli_cache_node; /* what `run` starts on each node */
+
+/* What the nodes of this host hold and have done, and the files that each has served most. */
+json_t *cache_stats_json(uint64_t file_count);
 
 /* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);

@@ -144,10 +144,9 @@ const char *cache_find_beside(const char *const *places, size_t count, char *pat
 const char *cache_find_preload(const struct settings *settings, char *path, size_t room)
 {
     static const char *const places[] = {"/src/cache/interposer/librhinet_cache.so",
-                                         "/../lib/librhinet_cache.so",
-                                         "/../lib/x86_64-linux-gnu/librhinet_cache.so"};
+                                         "/../" RHINET_LIBDIR "/rhinet/librhinet_cache.so"};
     const char *named = setting_text(settings, SETTING_CACHE_PRELOAD);
-    return named[0] ? named : cache_find_beside(places, 3, path, room);
+    return named[0] ? named : cache_find_beside(places, 2, path, room);
 }
 
 static int node(int count, char **words)

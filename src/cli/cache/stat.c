@@ -3,6 +3,7 @@
  * `rhinet cache stat`: what the caches of this host hold and have done, by node and by file. Costs
  * them nothing: they count in memory that we read.
  */
+#include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cli.h"
 #include "cli/json_put.h"
@@ -149,13 +150,14 @@ static json_t *file_json(const struct cache_file_stat *file)
     return object;
 }
 
-static void print_json(struct cache_control *node, uint64_t most)
+static json_t *node_json(struct cache_control *node, uint64_t most)
 {
     uint64_t values[CACHE_COUNTER_COUNT];
     char job[24];
     json_t *object = json_object(), *list = json_array();
     uint32_t state = node->agent_state;
     snprintf(job, sizeof(job), "%" PRIx64, node->job_id);
+    json_put_format(object, "cache stat 1");
     json_put_text(object, "job", job);
     json_put_number(object, "node", (uint64_t)node->rank);
     json_put_number(object, "nodes", (uint64_t)node->size);
@@ -178,9 +180,27 @@ static void print_json(struct cache_control *node, uint64_t most)
         json_array_append_new(list, file_json(files[i]));
     free(files);
     json_object_set_new(object, "files", list);
+    return object;
+}
+
+static void print_json(struct cache_control *node, uint64_t most)
+{
+    json_t *object = node_json(node, most);
     json_dumpf(object, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(object);
+}
+
+json_t *cache_stats_json(uint64_t file_count)
+{
+    struct cache_control *nodes[CACHE_FIND_MAX];
+    size_t count = cache_find(nodes);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, node_json(nodes[i], file_count));
+        free(nodes[i]);
+    }
+    return list;
 }
 
 static int stat_run(int count, char **words)

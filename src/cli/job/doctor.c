@@ -53,8 +53,7 @@ static struct diagnosis *look(const struct live_job *job)
     return diagnosis;
 }
 
-/* Two looks, the second one again until it is certain. NULL if the job is gone. */
-static struct diagnosis *examine(const struct live_job *job)
+struct diagnosis *doctor_examine(const struct live_job *job)
 {
     struct diagnosis *before = look(job);
     struct diagnosis *now = NULL;
@@ -72,7 +71,7 @@ static struct diagnosis *examine(const struct live_job *job)
 /* Returns the exit status. */
 static int examine_once(const struct live_job *job)
 {
-    struct diagnosis *diagnosis = examine(job);
+    struct diagnosis *diagnosis = doctor_examine(job);
     struct job_snapshot *snapshot = job_snapshot_take(job);
     int status = STATUS_NO_JOB;
     if (diagnosis && snapshot && snapshot->size == diagnosis->size) {

@@ -6,6 +6,8 @@
 
 #include "cli/job/jobs.h"
 
+#include <jansson.h>
+
 struct doctor_findings {
     const struct job_snapshot *job;
     const struct diagnosis *diagnosis;
@@ -21,6 +23,10 @@ enum doctor_verdict {
     DOCTOR_DEADLOCK
 };
 
+/* Two looks at a job, the second one again until it is certain. NULL if the job is gone; free()
+ * it. */
+struct diagnosis *doctor_examine(const struct live_job *job);
+
 enum doctor_verdict doctor_verdict(const struct doctor_findings *findings);
 
 static inline bool doctor_is_stuck(enum doctor_verdict verdict)
@@ -30,5 +36,6 @@ static inline bool doctor_is_stuck(enum doctor_verdict verdict)
 
 void doctor_print(FILE *out, const struct doctor_findings *findings);
 
-/* One line of JSON. Returns 0, or -1 if nobody reads it. */
+/* As JSON; and as one line of it, which returns 0, or -1 if nobody reads it. */
+json_t *doctor_json(const struct doctor_findings *findings);
 int doctor_json_print(FILE *out, const struct doctor_findings *findings);

@@ -269,7 +269,7 @@ static json_t *rank_json(const struct diagnosis *diagnosis, int which)
     return object;
 }
 
-int doctor_json_print(FILE *out, const struct doctor_findings *findings)
+json_t *doctor_json(const struct doctor_findings *findings)
 {
     static const char *const verdicts[] = {"fine", "dead", "waiting", "stopped", "deadlock"};
     enum doctor_verdict verdict = doctor_verdict(findings);
@@ -279,11 +279,18 @@ int doctor_json_print(FILE *out, const struct doctor_findings *findings)
     json_t *ranks = json_array();
     for (uint32_t i = 0; i < findings->diagnosis->size; i++)
         json_array_append_new(ranks, rank_json(findings->diagnosis, (int)i));
+    json_put_format(object, "doctor 1");
     json_put_text(object, "job", id);
     json_put_text(object, "command", findings->job->command);
     json_put_text(object, "verdict", verdicts[verdict]);
     json_put_flag(object, "stuck", doctor_is_stuck(verdict));
     json_object_set_new(object, "ranks", ranks);
+    return object;
+}
+
+int doctor_json_print(FILE *out, const struct doctor_findings *findings)
+{
+    json_t *object = doctor_json(findings);
     int result = json_dumpf(object, out, JSON_COMPACT);
     json_decref(object);
     return result < 0 || fputc('\n', out) == EOF ? -1 : 0;

@@ -196,6 +196,7 @@ static int show_json(const struct settings *settings)
 {
     json_t *object = json_object();
     bool everything = !wishes.settings && !wishes.counters;
+    json_put_format(object, "info 1");
     if (everything) {
         struct machine machine;
         machine_read(&machine);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/job/web.h"
 #include "cli/table.h"
 
 #include <poll.h>
@@ -21,7 +22,8 @@
 #define SCREEN_CLEAR "\033[H\033[J"
 
 static struct {
-    bool once, json;
+    bool once, json, web;
+    uint32_t port;
     int64_t interval_ns;
 } wishes;
 
@@ -30,6 +32,9 @@ static const struct cli_option options[] = {
     CLI_FLAG("json", &wishes.json, "print one JSON object per sample"),
     CLI_TIME("interval", "S", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &wishes.interval_ns,
              "time between samples", .standard = "1s"),
+    CLI_FLAG("web", &wishes.web, "a page for the browser, and /metrics for Prometheus"),
+    CLI_NUMBER("port", "N", 0, 65535, &wishes.port, "where the page is, 0: anywhere",
+               .standard = "0"),
     CLI_OPTIONS_END,
 };
 
@@ -67,8 +72,23 @@ static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns,
     }
 }
 
-static bool show(const struct top_sample *sample, bool screen)
+/* Where samples go. */
+enum view { VIEW_LINES, VIEW_SCREEN, VIEW_WEB };
+
+struct watch {
+    const struct live_job *job;
+    enum view view;
+    struct web *web;
+    bool has_ended; /* the job */
+};
+
+static bool show(const struct watch *watch, const struct top_sample *sample)
 {
+    bool screen = watch->view == VIEW_SCREEN;
+    if (watch->view == VIEW_WEB) {
+        web_show(watch->web, watch->job, sample);
+        return true;
+    }
     if (wishes.json)
         return top_json_print(stdout, sample) == 0;
     if (screen)
@@ -80,13 +100,14 @@ static bool show(const struct top_sample *sample, bool screen)
 }
 
 /* Samples until told to stop. Returns the exit status. */
-static int watch(const struct live_job *job, bool screen)
+static int watch_job(struct watch *watch)
 {
+    const struct live_job *job = watch->job;
     struct job_snapshot *before = job_snapshot_take(job);
     int64_t before_ns = clock_now_ns();
     int status = before ? 0 : 1;
     for (bool more = before != NULL; more;) {
-        enum pause_end end = pause_for(job, wishes.interval_ns, screen);
+        enum pause_end end = pause_for(job, wishes.interval_ns, watch->view == VIEW_SCREEN);
         if (end == PAUSE_QUIT)
             break;
         struct job_snapshot *now = job_snapshot_take(job);
@@ -98,7 +119,8 @@ static int watch(const struct live_job *job, bool screen)
             break;
         }
         struct top_sample sample = {before, now, (double)(now_ns - before_ns) / 1e9};
-        more = show(&sample, screen) && !wishes.once && end != PAUSE_JOB_ENDED;
+        watch->has_ended = end == PAUSE_JOB_ENDED;
+        more = show(watch, &sample) && !wishes.once && !watch->has_ended;
         free(before);
         before = now;
         before_ns = now_ns;
@@ -107,35 +129,66 @@ static int watch(const struct live_job *job, bool screen)
     return status;
 }
 
+static void catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = note_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 /* On a terminal: keys come at once and are not echoed. Puts everything back. */
 static int watch_on_screen(const struct live_job *job)
 {
     struct termios saved, keys;
-    struct sigaction action = {.sa_handler = note_interrupt};
-    if (tcgetattr(STDIN_FILENO, &saved) < 0)
-        return watch(job, false);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct watch watch = {.job = job, .view = VIEW_SCREEN};
+    if (tcgetattr(STDIN_FILENO, &saved) < 0) {
+        watch.view = VIEW_LINES;
+        return watch_job(&watch);
+    }
+    catch_interrupts();
     keys = saved;
     keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &keys);
-    int status = watch(job, true);
+    int status = watch_job(&watch);
     tcsetattr(STDIN_FILENO, TCSANOW, &saved);
     return status;
+}
+
+static int watch_on_web(const struct live_job *job)
+{
+    struct watch watch = {.job = job, .view = VIEW_WEB, .web = web_open((uint16_t)wishes.port)};
+    if (!watch.web)
+        return 2;
+    catch_interrupts();
+    printf("%s\n", web_address(watch.web));
+    fflush(stdout);
+    int status = watch_job(&watch);
+    web_close(watch.web, watch.has_ended);
+    return status;
+}
+
+static int watch_in_lines(const struct live_job *job)
+{
+    struct watch watch = {.job = job, .view = VIEW_LINES};
+    return watch_job(&watch);
 }
 
 static int top(int count, char **words)
 {
     struct live_job job;
+    if (wishes.web && (wishes.once || wishes.json))
+        return cli_usage_error("--web goes neither with --once nor with --json");
     int status = jobs_select(count > 0 ? words[0] : NULL, &job);
     if (status != 0)
         return status;
     bool screen = !wishes.once && !wishes.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    status = screen ? watch_on_screen(&job) : watch(&job, false);
-    if (status != 0)
+    status = wishes.web ? watch_on_web(&job)
+             : screen   ? watch_on_screen(&job)
+                        : watch_in_lines(&job);
+    if (status == 1)
         cli_say("the job's memory makes no sense any more");
     jobs_close(&job, 1);
-    return status;
+    return status == 0 ? 0 : 1;
 }
 
 const struct cli_command cli_top = {.name = "top",

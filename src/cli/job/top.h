@@ -6,6 +6,8 @@
 
 #include "cli/job/jobs.h"
 
+#include <jansson.h>
+
 /* Two looks at the same job, and the time between them. */
 struct top_sample {
     const struct job_snapshot *before;
@@ -30,5 +32,6 @@ struct top_rates top_rates(const struct top_sample *sample, uint32_t rank);
 /* The sample as a table, at most `height` lines high and `width` wide (0: no limit). */
 void top_print(FILE *out, const struct top_sample *sample, int width, int height);
 
-/* The sample as one line of JSON. Returns 0, or -1 if nobody reads it. */
+/* The sample as JSON; and as one line of it, which returns 0, or -1 if nobody reads it. */
+json_t *top_json(const struct top_sample *sample);
 int top_json_print(FILE *out, const struct top_sample *sample);

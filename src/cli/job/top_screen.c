@@ -152,7 +152,7 @@ static json_t *rank_json(const struct top_sample *sample, uint32_t which)
     return object;
 }
 
-int top_json_print(FILE *out, const struct top_sample *sample)
+json_t *top_json(const struct top_sample *sample)
 {
     char id[24];
     snprintf(id, sizeof(id), "%" PRIx64, sample->now->id);
@@ -160,10 +160,17 @@ int top_json_print(FILE *out, const struct top_sample *sample)
     for (uint32_t i = 0; i < sample->now->size; i++)
         json_array_append_new(ranks, rank_json(sample, i));
     json_t *object = json_object();
+    json_put_format(object, "top 1");
     json_put_text(object, "job", id);
     json_put_number(object, "time", (uint64_t)time(NULL));
     json_put_real(object, "interval_s", sample->interval_s);
     json_object_set_new(object, "ranks", ranks);
+    return object;
+}
+
+int top_json_print(FILE *out, const struct top_sample *sample)
+{
+    json_t *object = top_json(sample);
     int result = object ? json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
     json_decref(object);
     fputc('\n', out);

@@ -177,6 +177,7 @@ static void row_add(struct table *table, const struct routing *routing,
 static void row_json(json_t *rows, const struct routing *routing, const struct check_report *check)
 {
     json_t *row = json_object();
+    json_put_format(row, "comparison 1");
     json_put_text(row, "algorithm", routing->algorithm->name);
     json_put_real(row, "inside", load_throughput(routing->load, 0));
     if (routing->traffic->class_count > 1)

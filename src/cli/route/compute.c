@@ -14,7 +14,7 @@ struct compute_arguments {
     const char *algorithm, *roots, *lft, *paths, *guid2lid, *dot, *json;
     uint32_t threads;    /* 0: as many as there are cores */
     uint32_t lane_limit; /* 0: none */
-    bool no_check;
+    bool no_check, map;
 };
 
 static struct compute_arguments wishes;
@@ -27,6 +27,8 @@ static const struct cli_option options[] = {
     CLI_FILE("paths", "FILE", &wishes.paths, "one path for each pair"),
     CLI_FILE("dot", "FILE", &wishes.dot, "picture for Graphviz"),
     CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
+    CLI_FLAG("map", &wishes.map,
+             "links, hosts and turns in the JSON, too: `rhinet report` draws them"),
     CLI_NUMBER("threads", "N", 1, 64, &wishes.threads, "threads to use"),
     CLI_NUMBER("lane-limit", "N", 1, CHECK_LANES_MAX, &wishes.lane_limit,
                "virtual channels that there are; more fail the check"),
@@ -144,8 +146,9 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
     int status = result < 0 ? cli_fail() : outputs_write(input, routing, &dump, arguments);
     if (status == 0 && arguments->paths)
         status = paths_make(routing, arguments->paths);
+    struct route_report report = {input, routing, checked, arguments->map};
     if (status == 0 && arguments->json)
-        status = route_report_json(arguments->json, input, routing, checked);
+        status = route_report_json(&report, arguments->json);
     else if (status == 0)
         route_report_text(stdout, routing, checked);
     if (status == 0 && checked && !check_passed(checked))

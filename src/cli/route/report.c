@@ -227,16 +227,17 @@ void route_cut_json(json_t *object, const struct fabric_cut *cut)
     json_put_number(object, "cut_off_hosts", cut->hosts);
 }
 
-int route_report_json(const char *path, const struct route_input *input,
-                      const struct routing *routing, const struct check_report *check)
+int route_report_json(const struct route_report *report, const char *path)
 {
+    const struct routing *routing = report->routing;
     static const char *const names[TRAFFIC_CLASSES] = {"inside", "between"};
     struct turn_counts turns = turns_count(routing);
     json_t *object = json_object(), *classes = json_object();
+    json_put_format(object, "routing 1");
     json_put_number(object, "switches", routing->net->switch_count);
     json_put_number(object, "hosts", routing->net->host_count);
     json_put_number(object, "cables", routing->net->channel_count / 2);
-    route_cut_json(object, &input->cut);
+    route_cut_json(object, &report->input->cut);
     json_put_text(object, "algorithm", routing->algorithm->name);
     json_put_number(object, "virtual_channels", routing->lane_count);
     json_put_number(object, "turns", turns.total);
@@ -249,7 +250,9 @@ int route_report_json(const char *path, const struct route_input *input,
         json_object_set_new(classes, routing->traffic->class_count < 2 ? "all" : names[k],
                             loads_json(routing, k));
     json_object_set_new(object, "traffic", classes);
-    if (check)
-        json_object_set_new(object, "check", route_check_json(check));
+    if (report->check)
+        json_object_set_new(object, "check", route_check_json(report->check));
+    if (report->has_map)
+        route_map_json(object, routing);
     return route_json_write(object, path);
 }

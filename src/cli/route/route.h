@@ -65,8 +65,15 @@ void route_progress(void *context, double part);
 
 /* What a run reports, as text and as JSON. check may be NULL. */
 void route_report_text(FILE *out, const struct routing *routing, const struct check_report *check);
-int route_report_json(const char *path, const struct route_input *input,
-                      const struct routing *routing, const struct check_report *check);
+struct route_report {
+    const struct route_input *input;
+    const struct routing *routing;
+    const struct check_report *check;
+    bool has_map; /* see route_map_json() */
+};
+int route_report_json(const struct route_report *report, const char *path);
+/* Adds the network: "links" with loads, "hosts_at" the switches, "prohibited" turns. */
+void route_map_json(json_t *object, const struct routing *routing);
 void route_cut_json(json_t *object, const struct fabric_cut *cut);
 void route_check_text(FILE *out, const struct check_report *check);
 json_t *route_check_json(const struct check_report *check);

@@ -93,7 +93,7 @@ static const char *const maps[] = {"block", "cyclic", NULL};
 
 const struct cli_option run_options[] = {
     CLI_NUMBER("ranks", "N", 1, INT_MAX, &launch.size,
-               "number of processes; needed without --hosts", .letter = 'n'),
+               "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", take_nic, "NIC to use, such as shm or fault(shm)", .suggest = nic_name,
              .allowed = "the name of a NIC (`rhinet info` lists them)"),
     CLI_TIME("timeout", "S", 1, INT64_MAX, &launch.timeout_ns, "end the job after S seconds",

@@ -120,6 +120,7 @@ int sim_result_json(const struct sim_result *result, const struct network *netwo
     if (!out)
         return 1;
     json_t *object = json_object(), *points = json_array();
+    json_put_format(object, "simulation 1");
     json_put_text(object, "topology", result->topology);
     json_put_text(object, "routing", result->routing);
     json_put_text(object, "traffic", result->traffic);

@@ -165,6 +165,7 @@ static json_t *read_result(FILE *in)
 
 static void write_json(struct cache_bench *bench, const struct bench_trial *trial, json_t *result)
 {
+    json_put_format(result, "cache trial 1");
     json_put_text(result, "experiment", trial->experiment);
     json_put_number(result, "data_bytes", bench->data_size);
     json_put_number(result, "read_length", trial->length);

@@ -40,6 +40,7 @@ static void write_json(const struct cache_bench *bench, const char *experiment,
         return;
     json_t *object = json_object();
     snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)result->hash);
+    json_put_format(object, "cache trial 1");
     json_put_text(object, "experiment", experiment);
     json_put_flag(object, "simulated", true);
     json_put_number(object, "seed", trial->seed);

@@ -231,6 +231,7 @@ static json_t *make_object(const struct finding *finding)
     const struct bench_round *median = &finding->median;
     char bound[BOUND_TEXT_MAX];
     json_t *object = json_object();
+    json_put_format(object, "bench 1");
     bound_text(finding, bound);
     json_put_text(object, "name", finding->which->name);
     if (finding->is_there) {

@@ -39,6 +39,7 @@ static void figures_json(const struct figure *figures, uint32_t hosts)
 {
     for (int i = 0; i < FIGURES; i++) {
         json_t *row = json_object();
+        json_put_format(row, "sim speed 1");
         json_put_text(row, "what", figures[i].what);
         json_object_set_new(row, "value", json_real(figures[i].value));
         json_object_set_new(row, "wanted", json_real(figures[i].wanted));

@@ -92,6 +92,7 @@ static int report_json(const struct thesis_report *report, const char *path)
         const struct thesis_result *result = &report->results[i];
         char class[2] = {result->row->class, '\0'};
         json_t *row = json_object();
+        json_put_format(row, "thesis 1");
         json_put_text(row, "id", result->row->id);
         json_put_text(row, "group", result->row->group);
         json_put_text(row, "what", result->row->what);

@@ -20,13 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PAUSES_MAX 1000 /* of a millisecond */
+
 struct mount {
     struct passthrough passthrough;
     const char *folder, *place;
     char *const *program; /* NULL: none */
     struct fuse *fuse;
-    _Atomic pid_t pid; /* the program; 0: it does not run */
-    int status;        /* of the program */
+    _Atomic pid_t pid;      /* the program; 0: it does not run */
+    int status;             /* of the program */
+    _Atomic bool has_ended; /* it */
     pthread_t main;
     sigset_t ending;       /* signals that end us */
     _Atomic bool has_left; /* the loop */
@@ -60,6 +63,7 @@ static void *run_program(void *object)
         mount->pid = 0;
         mount->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
+    mount->has_ended = true;
     kill(getpid(), SIGTERM); /* await_signal() gets it */
     return NULL;
 }
@@ -120,6 +124,16 @@ static void block_signals(sigset_t *ending)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* What the program had open when it ended, the kernel tells us after its end, and not at all once
+ * we are unmounted; then a writer would never have ended. Who else has something open is not waited
+ * for. */
+static void hear_the_rest(const struct mount *mount)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < PAUSES_MAX && mount->passthrough.open_count > 0; i++)
+        nanosleep(&pause, NULL);
+}
+
 /* Ends the loop at the first signal, and wakes it until it has noticed. */
 static void *await_signal(void *object)
 {
@@ -128,6 +142,8 @@ static void *await_signal(void *object)
     int number;
     while (sigwait(&mount->ending, &number) != 0)
         ;
+    if (mount->has_ended)
+        hear_the_rest(mount);
     fuse_session_exit(fuse_get_session(mount->fuse));
     while (!mount->has_left) {
         pthread_kill(mount->main, SIGUSR1);

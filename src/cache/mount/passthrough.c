@@ -61,6 +61,7 @@ static int begin_file(int fd, struct fuse_file_info *info)
     else if (client && fstat(fd, &open_file->status) == 0)
         open_file->is_writer = cache_write_begin(client, &open_file->status) == 0;
     info->fh = (uint64_t)(uintptr_t)open_file;
+    self()->open_count++;
     return 0;
 }
 
@@ -103,6 +104,7 @@ static int do_release(const char *path, struct fuse_file_info *info)
     if (open_file->is_writer)
         cache_write_end(self()->client, &open_file->status);
     free(open_file);
+    self()->open_count--;
     return 0;
 }
 
@@ -165,6 +167,18 @@ static int do_statfs(const char *path, struct statvfs *status)
 }
 
 /* ---- Folders --------------------------------------------------------------------------------- */
+
+static int do_opendir(const char *path, struct fuse_file_info *info)
+{
+    self()->open_count++;
+    return 0;
+}
+
+static int do_releasedir(const char *path, struct fuse_file_info *info)
+{
+    self()->open_count--;
+    return 0;
+}
 
 static int do_readdir(const char *path, void *list, fuse_fill_dir_t fill, off_t offset,
                       struct fuse_file_info *info, enum fuse_readdir_flags flags)
@@ -275,7 +289,9 @@ const struct fuse_operations passthrough_operations = {
     .access = do_access,
     .readlink = do_readlink,
     .statfs = do_statfs,
+    .opendir = do_opendir,
     .readdir = do_readdir,
+    .releasedir = do_releasedir,
     .open = do_open,
     .create = do_create,
     .read = do_read,

@@ -8,6 +8,7 @@
 #define FUSE_USE_VERSION 35
 
 #include <fuse3/fuse.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct cache_client;
@@ -16,6 +17,7 @@ struct passthrough {
     int folder;                  /* the folder that is shown */
     struct cache_client *client; /* NULL: without the cache */
     bool is_read_only;           /* so mounted: the kernel lets no change through */
+    _Atomic int open_count;      /* files and folders that somebody has open */
 };
 
 /* To be mounted with a struct passthrough as its private data. */

@@ -29,6 +29,23 @@ def wait_until(condition, seconds=30):
     return condition()
 
 
+# Reads files until each has come from the cache; prints those that never did.
+READS = """
+import json, subprocess, time
+missing, end = {names}, time.monotonic() + 30
+while missing and time.monotonic() < end:
+    for name in missing:
+        open("{data}/" + name, "rb").read()
+    said = subprocess.run(["{rhinet}", "cache", "stat", "--json", "--files", "100"],
+                          capture_output=True, text=True).stdout
+    hits = {{file["path"]: file["hits"] for line in said.splitlines()
+            for file in json.loads(line)["files"]}}
+    missing = [name for name in missing if not hits.get("{data}/" + name)]
+for name in missing:
+    print(name)
+"""
+
+
 @unittest.skipUnless(HELPER.exists(), "built without libfuse 3")
 @unittest.skipUnless(os.access("/dev/fuse", os.W_OK), "no /dev/fuse to write to")
 class Mount(harness.CacheTest):
@@ -92,6 +109,21 @@ class Mount(harness.CacheTest):
             for have, want in zip(outcome, outcomes[0]):
                 self.assertEqual(have, want)
             self.assertEqual(len(outcome), len(outcomes[0]))
+
+    def test_open_at_the_end(self):
+        """Writers that end with their program have ended: what they wrote is cached again."""
+        names = [f"w{k}" for k in range(9)]
+        for name in names:
+            (self.data / name).write_bytes(bytes(100000))
+        self.settle()
+        ends = f"import os; all = [open('{self.place}/' + name, 'r+b') for name in {names}]; " \
+               f"os.listdir(os.open('{self.place}', os.O_RDONLY)); os._exit(0)"
+        reads = self.scratch / "reads.py"
+        reads.write_text(READS.format(names=names, data=self.data, rhinet=harness.RHINET))
+        line = f"for k in 1 2 3 4 5 6; do {harness.RHINET} cache mount {self.data} {self.place} " \
+               f"-- {harness.PYTHON} -c \"{ends}\" || exit 1; done; exec {harness.PYTHON} {reads}"
+        status, out, err = self.finish(self.start_cached("sh", "-c", line))
+        self.assertEqual((status, out), (0, ""), err)
 
     def check_gone(self, name, act, make, remove):
         """The kernel has looked the name up, and asks for what is no longer there."""

@@ -52,6 +52,7 @@ WRONG = {
         ("generate ring --seed x", USAGE, "--seed is a whole number, not 'x'"),
         ("generate", USAGE, "kinds of fabrics"),
         ("generate ring star", USAGE, "'star' is one word too many; [KIND] is expected"),
+        ("compute x --map", USAGE, "--map is for --json"),
         ("compute x --threads 0", USAGE, "--threads is a number from 1 to 64, not '0'"),
         ("compute x --lane-limit x", USAGE, "--lane-limit is a number from 1 to 64, not 'x'"),
         ("check x y --lanes frob", USAGE, "--lanes is one, hop or branch, not 'frob'"),
@@ -159,7 +160,8 @@ WRONG = {
     ],
     "top": [
         ("--web --once", USAGE, "--web goes neither with --once nor with --json"),
-        ("--web --port 70000", USAGE, "--port is a number from 0 to 65535, not '70000'"),
+        ("--web --port 70000", USAGE, "--port is a number from 1024 to 65535, not '70000'"),
+        ("--port 2000", USAGE, "--port is for --web"),
         ("--frob", USAGE, "unknown option --frob"),
         ("--interval x", USAGE, "--interval is a duration from 10ms to 60m, not 'x'"),
     ],

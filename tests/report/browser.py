@@ -38,8 +38,12 @@ class Browser:
         os.close(theirs_in)
         os.close(theirs_out)
         self.number, self.buffer, self.session = 0, b"", None
-        self.errors, self.events = [], []
-        self.attach()
+        self.errors = []
+        try:
+            self.attach()
+        except AssertionError:
+            self.close()
+            raise
 
     def attach(self):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -80,8 +84,6 @@ class Browser:
                                         for argument in of["args"]))
         elif method == "Log.entryAdded" and of["entry"]["level"] in ("error", "warning"):
             self.errors.append(of["entry"]["text"])
-        elif method:
-            self.events.append(method)
 
     def call(self, method, **parameters):
         self.number += 1
@@ -104,11 +106,13 @@ class Browser:
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.events.clear()
         self.call("Page.navigate", url=url)
         deadline = time.monotonic() + ANSWER_S
-        while "Page.loadEventFired" not in self.events:
-            self.note(self.message(deadline))
+        loaded = f"location.href === {json.dumps(url)} && document.readyState === 'complete'"
+        while not self.run(loaded):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{url} is not loaded")
+            time.sleep(0.02)
 
     def run(self, script):
         """The value of an expression."""

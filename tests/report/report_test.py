@@ -91,6 +91,8 @@ class Refused(Case):
         self.refused(self.write("a.json", [BENCH[0], 5]), "nothing says what this is")
         self.refused(self.write("a.json", {"format": "pcap 1"}), "none of this program's")
         self.refused(self.write("a.json", {"format": "rhinet "}), "none of this program's")
+        self.refused(self.write("a.json", {"format": "rhinet bench x"}), "is no number")
+        self.refused(self.write("a.json", {"format": "rhinet \033[2J 1"}), 'cannot show "?[2J"')
         self.refused(self.write("a.json", {"format": "rhinet banch 1"}), 'cannot show "banch"',
                      "nearest", "bench")
 
@@ -113,6 +115,14 @@ class Refused(Case):
 
     def test_usage(self):
         self.assertEqual(rhinet("report").returncode, 2)
+        title = subprocess.run([RHINET.encode(), b"report", b"x", b"--title", b"\xff"],
+                               capture_output=True, timeout=60, check=False)
+        self.assertEqual((title.returncode, b"is no UTF-8" in title.stderr), (2, True), title)
+
+    def test_zeros_are_not_overlooked(self):
+        path = self.folder / "zeros.json"
+        path.write_bytes(json.dumps(BENCH[0]).encode() + bytes(4096))
+        self.refused(path, "zeros.json:1: no JSON")
 
 
 class Made(Case):
@@ -125,6 +135,22 @@ class Made(Case):
         self.assertEqual([len(run["documents"]) for run in runs], [6, 5, 1])
         self.assertEqual(runs[1]["documents"], BENCH)
         self.assertIn("Permission is hereby granted", page)  # uPlot's licence
+
+    def test_what_is_no_file_is_not_replaced(self):
+        run = self.write("a.json", *BENCH)
+        pipe, link = self.folder / "pipe", self.folder / "link"
+        os.mkfifo(pipe)
+        with open(self.page, "wb") as page, subprocess.Popen(["cat", pipe], stdout=page) as reader:
+            done = rhinet("report", run, "-o", pipe)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            reader.wait(60)
+        self.assertIn("push-128", self.page.read_text(encoding="utf-8"))
+        self.assertTrue(pipe.is_fifo())
+        self.page.write_text("old", encoding="ascii")
+        link.symlink_to(self.page)
+        self.assertEqual(rhinet("report", run, "-o", link).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertIn("push-128", self.page.read_text(encoding="utf-8"))
 
     def test_nothing_of_a_file_is_markup(self):
         page = self.make(self.write("a.json", {**BENCH[0], "name": EVIL}), "--title", EVIL)
@@ -170,6 +196,11 @@ class Shown(Case):
             rhinet("route", "generate", "fat-tree", "--ports", 4, "--levels", 2, "-o", path)
         return path
 
+    def tables(self):
+        path = self.folder / "tables"
+        rhinet("route", "compute", self.fabric(), "--lft", path)
+        return path
+
     def cells(self, caption):
         """The table under this caption, as texts."""
         return self.browser.run(f"""[...document.querySelectorAll("table")].find((table) =>
@@ -203,6 +234,7 @@ class Shown(Case):
             self.command("cache.json", "bench", "cache", "sequential", "--simulate", "--quick",
                          "--nodes", "2,4", "--json", "FILE"),
             self.command("info.json", "info", "--json"),
+            self.command("check.json", "route", "check", fabric, self.tables(), "--json", "FILE"),
             self.write("bench.json", *BENCH),
             self.write("top.json", *({"format": "rhinet top 1", "job": "7", "time": 1700000000 + i,
                                       "interval_s": 1.0, "ranks": [
@@ -305,6 +337,15 @@ class Shown(Case):
                 self.assertNotEqual(
                     self.browser.run("getComputedStyle(document.body).backgroundColor"), backs[-1])
         self.assertEqual((backs[0], backs[1]), (backs[2], backs[3]))
+
+    def test_ratios_are_to_the_same_but_for_the_cache(self):
+        def trial(length, plain, speed):
+            return {"format": "rhinet cache trial 1", "experiment": "stride", "nodes": 4,
+                    "plain": plain, "groups": 1, "singlets": "auto", "read_length": length,
+                    "data_bytes": 1000, "mib_per_s": speed}
+        self.show(self.write("run.json", trial(10, True, 5.0), trial(20, True, 50.0),
+                             trial(10, False, 10.0), trial(20, False, 400.0)))
+        self.assertEqual([row["to plain"] for row in self.rows("run.json")], ["1", "1", "2", "8"])
 
     def test_markup_of_files_does_nothing(self):
         self.show(self.write("run.json", {**BENCH[0], "name": EVIL, "unit": EVIL}))

@@ -125,8 +125,8 @@ static void block_signals(sigset_t *ending)
 }
 
 /* What the program had open when it ended, the kernel tells us after its end, and not at all once
- * we are unmounted; then a writer would never have ended. Who else has something open is not waited
- * for. */
+ * we are unmounted: libfuse keeps memory for it then. Others may have something open for as long as
+ * they like; they are given a second at most. */
 static void hear_the_rest(const struct mount *mount)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -181,6 +181,7 @@ int main(int argc, char **argv)
     struct mount mount = {.folder = argv[2], .place = argv[3]};
     mount.program = argc > 4 ? argv + 4 : NULL;
     mount.passthrough.is_read_only = argv[1][0] == '1';
+    pthread_mutex_init(&mount.passthrough.lock, NULL);
     block_signals(&mount.ending);
     mount.passthrough.folder = open(mount.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (mount.passthrough.folder < 0)
@@ -196,5 +197,6 @@ int main(int argc, char **argv)
     status = serve(&mount);
     fuse_unmount(mount.fuse);
     fuse_destroy(mount.fuse);
+    passthrough_end(&mount.passthrough); /* of what we were not told, a writer must end */
     return status;
 }

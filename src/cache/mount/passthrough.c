@@ -18,7 +18,8 @@
 
 struct open_file {
     int fd;
-    bool is_writer; /* that the cache was told of */
+    struct open_file *next, **link; /* in the list of all */
+    bool is_writer;                 /* that the cache was told of */
     struct stat status;
     struct cache_file file;
 };
@@ -45,6 +46,42 @@ static struct open_file *handle(const struct fuse_file_info *info)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
+static void list_add(struct passthrough *all, struct open_file *open_file)
+{
+    pthread_mutex_lock(&all->lock);
+    open_file->next = all->files;
+    open_file->link = &all->files;
+    if (open_file->next)
+        open_file->next->link = &open_file->next;
+    all->files = open_file;
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void list_remove(struct passthrough *all, struct open_file *open_file)
+{
+    pthread_mutex_lock(&all->lock);
+    *open_file->link = open_file->next;
+    if (open_file->next)
+        open_file->next->link = open_file->link;
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void end_file(struct passthrough *all, struct open_file *open_file)
+{
+    list_remove(all, open_file);
+    cache_file_close(&open_file->file);
+    close(open_file->fd);
+    if (open_file->is_writer)
+        cache_write_end(all->client, &open_file->status);
+    free(open_file);
+}
+
+void passthrough_end(struct passthrough *passthrough)
+{
+    while (passthrough->files)
+        end_file(passthrough, passthrough->files);
+}
+
 static int begin_file(int fd, struct fuse_file_info *info)
 {
     if (fd < 0)
@@ -61,6 +98,7 @@ static int begin_file(int fd, struct fuse_file_info *info)
     else if (client && fstat(fd, &open_file->status) == 0)
         open_file->is_writer = cache_write_begin(client, &open_file->status) == 0;
     info->fh = (uint64_t)(uintptr_t)open_file;
+    list_add(self(), open_file);
     self()->open_count++;
     return 0;
 }
@@ -98,12 +136,7 @@ static int do_flush(const char *path, struct fuse_file_info *info)
 
 static int do_release(const char *path, struct fuse_file_info *info)
 {
-    struct open_file *open_file = handle(info);
-    cache_file_close(&open_file->file);
-    close(open_file->fd);
-    if (open_file->is_writer)
-        cache_write_end(self()->client, &open_file->status);
-    free(open_file);
+    end_file(self(), handle(info));
     self()->open_count--;
     return 0;
 }

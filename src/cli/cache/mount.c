@@ -16,7 +16,7 @@
 static int start_helper(bool read_only, int argc, char **argv)
 {
     static const char *const places[] = {"/src/cache/mount/rhinet-cache-mount",
-                                         "/../libexec/rhinet/rhinet-cache-mount"};
+                                         "/../" RHINET_LIBEXECDIR "/rhinet/rhinet-cache-mount"};
     char helper[PATH_MAX + 64], flag[2] = {read_only ? '1' : '0', '\0'};
     if (!cache_find_beside(places, 2, helper, sizeof(helper))) {
         cli_say(

@@ -89,17 +89,25 @@ static int examine_once(const struct live_job *job)
     return status;
 }
 
-/* After which time a wait counts as stuck; the setting's 0 silences the ranks, not us. */
-static int after_find(void)
+int doctor_stuck_find(int64_t *stuck_ns)
 {
     struct settings settings;
     settings_warn(environ);
     if (settings_load(&settings, environ) < 0)
         return cli_fail();
-    int64_t set_ns = (int64_t)setting_number(&settings, SETTING_STUCK);
-    if (wishes.after_ns < 0)
-        wishes.after_ns = set_ns > 0 ? set_ns : 10 * NS_PER_S;
+    *stuck_ns = (int64_t)setting_number(&settings, SETTING_STUCK);
+    if (*stuck_ns == 0)
+        *stuck_ns = 10 * NS_PER_S;
     return 0;
+}
+
+static int after_find(void)
+{
+    int64_t stuck_ns = 0;
+    int status = doctor_stuck_find(&stuck_ns);
+    if (wishes.after_ns < 0)
+        wishes.after_ns = stuck_ns;
+    return status;
 }
 
 static int doctor(int count, char **words)

@@ -23,6 +23,10 @@ enum doctor_verdict {
     DOCTOR_DEADLOCK
 };
 
+/* After which time a wait counts as stuck; the setting's 0 silences the ranks, not us. 0, or an
+ * exit status after it has said what is wrong. */
+int doctor_stuck_find(int64_t *stuck_ns);
+
 /* Two looks at a job, the second one again until it is certain. NULL if the job is gone; free()
  * it. */
 struct diagnosis *doctor_examine(const struct live_job *job);

@@ -161,6 +161,7 @@ json_t *info_job_json(const struct job_snapshot *job)
     for (uint32_t i = 0; i < job->size; i++)
         json_array_append_new(ranks, rank_json(job, i));
     json_t *object = json_object();
+    json_put_format(object, "job 1");
     json_put_text(object, "job", id);
     json_put_text(object, "command", job->command);
     json_put_text(object, "nic", job->nic);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/job/doctor.h"
 #include "cli/job/web.h"
 #include "cli/table.h"
 
@@ -23,7 +24,7 @@
 
 static struct {
     bool once, json, web;
-    uint32_t port;
+    uint32_t port; /* 0: any */
     int64_t interval_ns;
 } wishes;
 
@@ -33,8 +34,7 @@ static const struct cli_option options[] = {
     CLI_TIME("interval", "S", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &wishes.interval_ns,
              "time between samples", .standard = "1s"),
     CLI_FLAG("web", &wishes.web, "a page for the browser, and /metrics for Prometheus"),
-    CLI_NUMBER("port", "N", 0, 65535, &wishes.port, "where the page is, 0: anywhere",
-               .standard = "0"),
+    CLI_NUMBER("port", "N", 1024, 65535, &wishes.port, "where the page is; anywhere unless given"),
     CLI_OPTIONS_END,
 };
 
@@ -156,8 +156,10 @@ static int watch_on_screen(const struct live_job *job)
 
 static int watch_on_web(const struct live_job *job)
 {
-    struct watch watch = {.job = job, .view = VIEW_WEB, .web = web_open((uint16_t)wishes.port)};
-    if (!watch.web)
+    struct watch watch = {.job = job, .view = VIEW_WEB};
+    int64_t stuck_ns = 0;
+    if (doctor_stuck_find(&stuck_ns) != 0 ||
+        !(watch.web = web_open((uint16_t)wishes.port, stuck_ns)))
         return 2;
     catch_interrupts();
     printf("%s\n", web_address(watch.web));
@@ -178,6 +180,8 @@ static int top(int count, char **words)
     struct live_job job;
     if (wishes.web && (wishes.once || wishes.json))
         return cli_usage_error("--web goes neither with --once nor with --json");
+    if (wishes.port && !wishes.web)
+        return cli_usage_error("--port is for --web");
     int status = jobs_select(count > 0 ? words[0] : NULL, &job);
     if (status != 0)
         return status;

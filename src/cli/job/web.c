@@ -20,15 +20,14 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TOKEN_BYTES     16
 #define TOKEN_TEXT      (2 * TOKEN_BYTES + 1)
 #define CONNECTIONS_MAX 32
-#define CONNECTION_TIME 10 /* seconds in which a request must come to its end */
+#define CONNECTION_TIME 10 /* seconds without a byte after which one is closed */
 #define LAST_WORD_NS    (2 * NS_PER_S)
 #define FILES_SHOWN     5
-#define STUCK_AFTER_NS  (10 * NS_PER_S)
+#define LOOK_NS         NS_PER_S
 #define BEARER          "Bearer "
 
 enum { ANSWER_PAGE, ANSWER_STATE, ANSWER_METRICS, ANSWERS };
@@ -45,8 +44,12 @@ struct web {
     char address[128], host[32];
     pthread_mutex_t lock; /* of what follows */
     char *text[ANSWERS];  /* NULL: there is none yet */
-    uint64_t number;      /* of the sample */
     bool has_ended;
+    /* Of the thread that looks at the job: */
+    uint64_t number;  /* of the sample */
+    json_t *waits;    /* what the doctor has said last */
+    int64_t look_ns;  /* when it looks again */
+    int64_t stuck_ns; /* how old a wait must be to count as stuck */
 };
 
 /* ---- Answers -------------------------------------------------------------------------------- */
@@ -87,11 +90,13 @@ static bool knows_token(const struct web *web, struct MHD_Connection *connection
 }
 
 /* By number or as localhost; any other name was made to lead here by somebody. */
-static bool is_our_host(const struct web *web, struct MHD_Connection *connection)
+static bool is_our_host(struct web *web, struct MHD_Connection *connection)
 {
     char local[32];
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    pthread_mutex_lock(&web->lock);
     snprintf(local, sizeof(local), "localhost%s", strchr(web->host, ':'));
+    pthread_mutex_unlock(&web->lock);
     return host && (strcmp(host, web->host) == 0 || strcmp(host, local) == 0);
 }
 
@@ -130,30 +135,32 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
 static char *page_text(void)
 {
-    char *text = NULL, now[32];
+    char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    time_t seconds = time(NULL);
-    struct tm moment;
-    strftime(now, sizeof(now), "%Y-%m-%d %H:%M UTC", gmtime_r(&seconds, &moment));
-    fwrite(live_page_before, 1, live_page_before_length, out);
-    fprintf(out, "{\"title\":\"rhinet top\",\"made_by\":\"rhinet %s\",\"made_at\":\"%s\"}",
-            RHINET_VERSION, now);
-    fwrite(live_page_after, 1, live_page_after_length, out);
+    json_t *data = page_data("rhinet top");
+    page_write(PAGE_LIVE, data, out);
+    json_decref(data);
     fclose(out);
     return text;
 }
 
-static json_t *waits_json(const struct live_job *job, const struct job_snapshot *snapshot)
+/* Looked at once a second at most: it takes two looks with a pause between them. */
+static json_t *waits_json(struct web *web, const struct live_job *job,
+                          const struct job_snapshot *snapshot)
 {
+    if (web->waits && clock_now_ns() < web->look_ns)
+        return json_incref(web->waits);
     struct diagnosis *diagnosis = doctor_examine(job);
-    struct doctor_findings findings = {snapshot, diagnosis, STUCK_AFTER_NS};
-    json_t *object = diagnosis && diagnosis->size == snapshot->size ? doctor_json(&findings)
-                                                                    : json_null();
+    struct doctor_findings findings = {snapshot, diagnosis, web->stuck_ns};
+    json_decref(web->waits);
+    web->waits = diagnosis && diagnosis->size == snapshot->size ? doctor_json(&findings)
+                                                                : json_null();
+    web->look_ns = clock_deadline_ns(LOOK_NS);
     free(diagnosis);
-    return object;
+    return json_incref(web->waits);
 }
 
 static void replace(struct web *web, int which, char *text)
@@ -168,7 +175,7 @@ void web_show(struct web *web, const struct live_job *job, const struct top_samp
     json_t *state = json_object();
     json_put_number(state, "number", ++web->number);
     json_object_set_new(state, "sample", top_json(sample));
-    json_object_set_new(state, "doctor", waits_json(job, sample->now));
+    json_object_set_new(state, "doctor", waits_json(web, job, sample->now));
     json_object_set_new(state, "cache", cache_stats_json(FILES_SHOWN));
     char *state_text = json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(9));
     char *metrics = metrics_text(sample->now);
@@ -181,6 +188,7 @@ void web_show(struct web *web, const struct live_job *job, const struct top_samp
 
 /* ---- Beginning and end ---------------------------------------------------------------------- */
 
+/* Under the lock: who asks at once must find the address. */
 static int listen_at(struct web *web, uint16_t port)
 {
     struct sockaddr_in place = {
@@ -199,7 +207,7 @@ static int listen_at(struct web *web, uint16_t port)
     return 0;
 }
 
-struct web *web_open(uint16_t port)
+struct web *web_open(uint16_t port, int64_t stuck_ns)
 {
     uint8_t random[TOKEN_BYTES];
     struct web *web = calloc(1, sizeof(*web));
@@ -210,9 +218,13 @@ struct web *web_open(uint16_t port)
     }
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(web->token, sizeof(web->token), random, sizeof(random));
+    web->stuck_ns = stuck_ns;
     pthread_mutex_init(&web->lock, NULL);
     web->text[ANSWER_PAGE] = page_text();
-    if (listen_at(web, port) < 0) {
+    pthread_mutex_lock(&web->lock);
+    int result = listen_at(web, port);
+    pthread_mutex_unlock(&web->lock);
+    if (result < 0) {
         web_close(web, false);
         return NULL;
     }
@@ -238,6 +250,7 @@ void web_close(struct web *web, bool has_ended)
         MHD_stop_daemon(web->daemon);
     for (int i = 0; i < ANSWERS; i++)
         free(web->text[i]);
+    json_decref(web->waits);
     pthread_mutex_destroy(&web->lock);
     free(web);
 }

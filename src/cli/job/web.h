@@ -5,7 +5,7 @@
  *
  *   /         the page, which asks for
  *   /state    the last sample, who waits for whom, and the caches of this host, as JSON
- *   /metrics  all counters of all ranks, as Prometheus reads them
+ *   /metrics  all counters of the ranks on this host, as Prometheus reads them
  *
  * It listens on the loopback address only, and answers only who knows the token in its address (or
  * in the header Authorization: Bearer TOKEN), because other users of the machine reach it, too. A
@@ -18,8 +18,9 @@
 
 struct web;
 
-/* Begin to listen; port 0: any. Says what is wrong and returns NULL. */
-struct web *web_open(uint16_t port);
+/* Begin to listen; port 0: any. stuck_ns: how old a wait must be to count as stuck. Says what is
+ * wrong and returns NULL. */
+struct web *web_open(uint16_t port, int64_t stuck_ns);
 
 /* "http://127.0.0.1:PORT/?token=TOKEN". */
 const char *web_address(const struct web *web);

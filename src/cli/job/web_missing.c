@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/job/web.h"
 
-struct web *web_open(uint16_t port)
+struct web *web_open(uint16_t port, int64_t stuck_ns)
 {
     cli_say("--web: this program was built without libmicrohttpd; build it again with it, or use "
             "--json");

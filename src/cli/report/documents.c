@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/json_put.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 static const struct {
     const char *kind;
     uint64_t version;
-} kinds[] = {{"bench", 1},     {"cache stat", 1}, {"cache trial", 1}, {"comparison", 1},
-             {"doctor", 1},    {"info", 1},       {"routing", 1},     {"simulation", 1},
-             {"sim speed", 1}, {"thesis", 1},     {"top", 1}};
+} kinds[] = {{"check", 1},       {"job", 1},        {"repair", 1}, {"bench", 1}, {"cache stat", 1},
+             {"cache trial", 1}, {"comparison", 1}, {"doctor", 1}, {"info", 1},  {"routing", 1},
+             {"simulation", 1},  {"sim speed", 1},  {"thesis", 1}, {"top", 1}};
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
 struct source {
@@ -75,7 +75,7 @@ static int source_open(struct source *source, const char *path)
 
 static bool skip_space(struct source *source)
 {
-    while (source->at < source->length && strchr(" \t\r\n", source->text[source->at]))
+    while (source->at < source->length && memchr(" \t\r\n", source->text[source->at], 4))
         source->at++;
     return source->at < source->length;
 }
@@ -91,6 +91,8 @@ static int refuse_kind(const struct source *source, const char *format, size_t l
     const char *names[KIND_COUNT];
     char kind[64], said[256];
     snprintf(kind, sizeof(kind), "%.*s", (int)length, format);
+    for (char *c = kind; *c; c++)
+        *c = (char)(isprint((unsigned char)*c) ? *c : '?'); /* it goes to a terminal */
     for (size_t i = 0; i < KIND_COUNT; i++)
         names[i] = kinds[i].kind;
     const char *nearest = text_nearest(kind, names, KIND_COUNT);
@@ -112,12 +114,15 @@ static int check_format(const struct source *source, const char *format)
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (strlen(kinds[i].kind) != length || strncmp(kinds[i].kind, kind, length) != 0)
             continue;
-        if (text_to_u64(space + 1, &version) && version == kinds[i].version)
+        if (strspn(space + 1, "0123456789") != strlen(space + 1) ||
+            !text_to_u64(space + 1, &version))
+            return refuse(source, "the version in its \"format\" is no number");
+        if (version == kinds[i].version)
             return 0;
         snprintf(said, sizeof(said),
-                 "\"%s\" is of version %s, and this program (%s) shows version %d; make the report "
+                 "\"%s\" is of version %d, and this program (%s) shows version %d; make the report "
                  "with the program that wrote the file",
-                 kinds[i].kind, space + 1, RHINET_VERSION, (int)kinds[i].version);
+                 kinds[i].kind, (int)version, RHINET_VERSION, (int)kinds[i].version);
         return refuse(source, said);
     }
     return refuse_kind(source, kind, length);
@@ -125,13 +130,13 @@ static int check_format(const struct source *source, const char *format)
 
 static int check_document(const struct source *source, const json_t *document)
 {
-    if (json_is_array(json_object_get(document, "traceEvents")))
-        return 0; /* a time line */
     const char *format = json_string_value(json_object_get(document, "format"));
     if (format)
         return check_format(source, format);
+    if (json_is_array(json_object_get(document, "traceEvents")))
+        return 0; /* a time line */
     return refuse(source, "nothing says what this is (\"format\"): it was not written by --json of "
-                          "this program, or by one older than 0.2; run the command again");
+                          "this program, or by an older one; run the command again");
 }
 
 /* One document, or a list of them. */
@@ -200,7 +205,8 @@ json_t *documents_read(const char *path)
     if (!documents)
         return NULL;
     json_t *run = json_object();
-    json_put_text(run, "file", path);
+    json_t *name = json_string(path); /* if it is text */
+    json_object_set_new(run, "file", name ? name : json_string("a file"));
     json_object_set_new(run, "documents", documents);
     return run;
 }

@@ -22,10 +22,10 @@ def assemble(frame, files):
 
 def c_text(name, text):
     """Numbers, because a string literal may have no more than 64 KiB everywhere."""
-    data = [byte - (byte >= 128) * 256 for byte in text.encode()]  # as char is signed
+    data = text.encode()
     lines = [",".join(map(str, data[at:at + 32])) for at in range(0, len(data), 32)]
     body = ",\n".join(lines)
-    return (f"const char {name}[] = {{\n{body}}};\n"
+    return (f"const unsigned char {name}[] = {{\n{body}}};\n"
             f"const size_t {name}_length = sizeof({name});\n")
 
 

@@ -7,13 +7,13 @@
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
-#include "cli/json_put.h"
 #include "cli/report/documents.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -42,71 +42,70 @@ static json_t *read_runs(int count, char **words)
     return NULL;
 }
 
-static json_t *make_data(json_t *runs)
-{
-    char now[32];
-    time_t seconds = time(NULL);
-    struct tm moment;
-    strftime(now, sizeof(now), "%Y-%m-%d %H:%M UTC", gmtime_r(&seconds, &moment));
-    json_t *data = json_object();
-    json_put_text(data, "title", wishes.title);
-    json_put_text(data, "made_by", "rhinet " RHINET_VERSION);
-    json_put_text(data, "made_at", now);
-    json_object_set_new(data, "runs", runs);
-    return data;
-}
-
-/* Inside a page's script nothing may look like its end: "<" can only stand in a string. */
-static int put_data(const char *text, size_t length, void *out)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '<')
-            fputs("\\u003c", out);
-        else
-            fputc(text[i], out);
-    }
-    return ferror((FILE *)out) ? -1 : 0;
-}
-
-static bool write_page(const json_t *data, FILE *out)
-{
-    fwrite(report_page_before, 1, report_page_before_length, out);
-    bool failed = json_dump_callback(data, put_data, out, JSON_COMPACT) != 0;
-    fwrite(report_page_after, 1, report_page_after_length, out);
-    return fflush(out) == 0 && !ferror(out) && !failed;
-}
-
 /* Beside the old one, and then in its place: who has it open sees a whole page. */
-static int write_file(const json_t *data, const char *path)
+static int replace_file(const json_t *data, const char *path)
 {
     char *beside = NULL;
-    if (asprintf(&beside, "%s.%d", path, (int)getpid()) < 0)
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         return ENOMEM;
-    FILE *out = fopen(beside, "wxe");
+    int fd = mkostemp(beside, O_CLOEXEC);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     int result = out ? 0 : errno;
-    if (out && !write_page(data, out))
+    mode_t mask = umask(0);
+    umask(mask);
+    if (out && (fchmod(fd, 0666 & ~mask) < 0 || !page_write(PAGE_REPORT, data, out)))
         result = errno ? errno : EIO;
     if (out && fclose(out) != 0 && result == 0)
         result = errno;
     if (result == 0 && rename(beside, path) < 0)
         result = errno;
-    if (out && result != 0)
+    if (fd >= 0 && result != 0)
         unlink(beside);
     free(beside);
     return result;
 }
 
+/* What is there and is no file, such as a device or a pipe, is written to, not replaced. */
+static int write_to(const json_t *data, const char *path)
+{
+    struct stat status;
+    char *real = realpath(path, NULL); /* a link stays one */
+    bool is_other = real && stat(real, &status) == 0 && !S_ISREG(status.st_mode);
+    int result = 0;
+    if (!is_other) {
+        result = replace_file(data, real ? real : path);
+    } else {
+        FILE *out = fopen(real, "we");
+        if (!out || !page_write(PAGE_REPORT, data, out))
+            result = errno ? errno : EIO;
+        if (out && fclose(out) != 0 && result == 0)
+            result = errno;
+    }
+    free(real);
+    return result;
+}
+
+static bool is_text(const char *text)
+{
+    json_t *value = json_string(text);
+    json_decref(value);
+    return value != NULL;
+}
+
 static int report(int count, char **words)
 {
+    if (!is_text(wishes.title))
+        return cli_usage_error("--title is no UTF-8");
     json_t *runs = read_runs(count, words);
     if (!runs)
         return 1;
-    json_t *data = make_data(runs);
+    json_t *data = page_data(wishes.title);
+    json_object_set_new(data, "runs", runs);
     int result = 0;
     if (strcmp(wishes.output, "-") == 0)
-        result = write_page(data, stdout) ? 0 : EIO;
+        result = page_write(PAGE_REPORT, data, stdout) ? 0 : EIO;
     else
-        result = write_file(data, wishes.output);
+        result = write_to(data, wishes.output);
     json_decref(data);
     if (result != 0) {
         cli_say("cannot write %s: %s", wishes.output, strerror(result));

@@ -88,6 +88,7 @@ static int check_print(const struct route_input *input, const struct check_resul
 {
     if (json) {
         json_t *object = route_check_json(&check->report), *throughput = json_object();
+        json_put_format(object, "check 1");
         route_cut_json(object, &input->cut);
         for (uint32_t k = 0; k < check->class_count; k++)
             json_put_real(throughput, class_name(check, k), check->throughput[k]);

@@ -161,6 +161,8 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
 static int run(int count, char **words)
 {
     struct route_input input;
+    if (wishes.map && !wishes.json)
+        return cli_usage_error("--map is for --json");
     if (wishes.threads > 0)
         parallel_threads_set(wishes.threads);
     int result = route_input_open(&input, words[0], &route_view);

@@ -99,6 +99,7 @@ static json_t *phases_json(const struct repair_work *work)
 static int json_print(const struct repair_work *work, const char *path)
 {
     json_t *object = json_object(), *throughput = json_object(), *anew = json_object();
+    json_put_format(object, "repair 1");
     json_put_number(object, "entries_changed", work->result.entries_changed);
     json_put_number(object, "entries_idle_changed", work->result.entries_idle);
     json_put_number(object, "entries_dead", work->result.entries_forced);

@@ -110,20 +110,30 @@ class Mount(harness.CacheTest):
                 self.assertEqual(have, want)
             self.assertEqual(len(outcome), len(outcomes[0]))
 
-    def test_open_at_the_end(self):
+    def check_open_at_the_end(self, mount, more, end):
         """Writers that end with their program have ended: what they wrote is cached again."""
         names = [f"w{k}" for k in range(9)]
         for name in names:
             (self.data / name).write_bytes(bytes(100000))
         self.settle()
-        ends = f"import os; all = [open('{self.place}/' + name, 'r+b') for name in {names}]; " \
-               f"os.listdir(os.open('{self.place}', os.O_RDONLY)); os._exit(0)"
+        ends = self.scratch / "ends.py"
+        ends.write_text(f"import os, time\n"
+                        f"all = [open('{self.place}/' + name, 'r+b') for name in {names}]\n"
+                        f"os.listdir(os.open('{self.place}', os.O_RDONLY))\n"
+                        f"open('{self.scratch}/opened', 'w')\n{more}\nos._exit(0)\n")
         reads = self.scratch / "reads.py"
         reads.write_text(READS.format(names=names, data=self.data, rhinet=harness.RHINET))
-        line = f"for k in 1 2 3 4 5 6; do {harness.RHINET} cache mount {self.data} {self.place} " \
-               f"-- {harness.PYTHON} -c \"{ends}\" || exit 1; done; exec {harness.PYTHON} {reads}"
-        status, out, err = self.finish(self.start_cached("sh", "-c", line))
+        line = f"for k in 1 2 3 4 5 6; do rm -f {self.scratch}/opened; {mount} {ends} {end}; " \
+               f"done; exec {harness.PYTHON} {reads}"
+        status, out, err = self.finish(self.start_cached("sh", "-c", line), 100)
         self.assertEqual((status, out), (0, ""), err)
+
+    def test_open_at_the_end(self):
+        mount = f"{harness.RHINET} cache mount {self.data} {self.place} -- {harness.PYTHON}"
+        self.check_open_at_the_end(mount, "", "|| exit 1")
+        self.check_open_at_the_end(
+            mount, "time.sleep(60)",
+            f"& until [ -e {self.scratch}/opened ]; do sleep 0.05; done; kill $!; wait $!")
 
     def check_gone(self, name, act, make, remove):
         """The kernel has looked the name up, and asks for what is no longer there."""

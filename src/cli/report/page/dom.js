@@ -82,13 +82,14 @@ function table(caption, columns, first_rows) {
     is_up = true;
   const value = (column, row) => (column.value ? column.value(row) : row[column.name]);
   const is_number = (column) => rows.some((row) => typeof value(column, row) === "number");
-  const cell = (column, row) =>
+  const cell = (column, row, numbers) =>
     element(
       "td",
-      {class: is_number(column) ? "number" : null},
+      {class: numbers.has(column) ? "number" : null},
       column.cell ? column.cell(row) : shown(value(column, row)),
     );
   const fill = () => {
+    const numbers = new Set(columns.filter(is_number));
     const order = rows.slice();
     if (sorted_by) order.sort((a, b) => compare(value(sorted_by, a), value(sorted_by, b)));
     if (!is_up) order.reverse();
@@ -97,7 +98,7 @@ function table(caption, columns, first_rows) {
         element(
           "tr",
           {},
-          columns.map((column) => cell(column, row)),
+          columns.map((column) => cell(column, row, numbers)),
         ),
       ),
     );
@@ -157,8 +158,11 @@ function facts(object, names) {
   return list;
 }
 
-function fold(summary, ...children) {
-  return element("details", {}, element("summary", {}, summary), ...children);
+// What is inside is made when somebody looks, because it may be long.
+function fold(summary, make) {
+  const made = element("details", {}, element("summary", {}, summary));
+  made.addEventListener("toggle", () => made.append(...make()), {once: true});
+  return made;
 }
 
 function verdict(is_good, good = "holds", bad = "does not hold") {

@@ -60,6 +60,13 @@ function lanes_find(lanes, x, y) {
     : null;
 }
 
+const SPAN_COLUMNS = [
+  {name: "lane"},
+  {name: "step"},
+  {name: "begin_us", title: "begin, us"},
+  {name: "ns", title: "length, ns"},
+];
+
 function time_line(title, events) {
   const lanes = lanes_of(events);
   const spans = lanes.flatMap((lane) =>
@@ -86,18 +93,6 @@ function time_line(title, events) {
     {"aria-label": title},
     element("h3", {}, title),
     view.element,
-    fold(
-      "Values",
-      table(
-        title,
-        [
-          {name: "lane"},
-          {name: "step"},
-          {name: "begin_us", title: "begin, us"},
-          {name: "ns", title: "length, ns"},
-        ],
-        spans.slice(0, 5000),
-      ),
-    ),
+    fold("Values", () => [table(title, SPAN_COLUMNS, spans)]),
   );
 }

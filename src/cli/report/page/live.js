@@ -22,12 +22,10 @@ function live_columns() {
 
 function live_lines(name) {
   const start = live.samples[0].time_s;
-  return live.samples[0].ranks
-    .slice(0, CURVES)
-    .map(({rank}) => ({
-      name: `rank ${rank}`,
-      points: live.samples.map((sample) => [sample.time_s - start, sample.ranks[rank][name]]),
-    }));
+  return live.samples[0].ranks.slice(0, CURVES).map(({rank}) => ({
+    name: `rank ${rank}`,
+    points: live.samples.map((sample) => [sample.time_s - start, sample.ranks[rank][name]]),
+  }));
 }
 
 function live_figures() {
@@ -51,8 +49,12 @@ function live_figures() {
 function live_curves() {
   if (live.plots.length === 0) live_figures();
   for (const plot of live.plots) {
+    const times = plot.chart.data[0],
+      seen = plot.chart.scales.x;
+    const is_magnified = seen.min > times[0] || seen.max < times.at(-1);
     plot.lines = live_lines(plot.name);
-    plot.chart.setData(joined(plot.lines));
+    plot.chart.setData(joined(plot.lines), !is_magnified);
+    if (is_magnified) plot.chart.redraw();
   }
 }
 
@@ -84,8 +86,7 @@ const VERDICTS = {
 function live_show(state) {
   const last = live.samples.at(-1);
   if (last && last.number === state.number) return;
-  const time_s = (last ? last.time_s : 0) + state.sample.interval_s;
-  live.samples.push({...state.sample, number: state.number, time_s});
+  live.samples.push({...state.sample, number: state.number, time_s: performance.now() / 1000});
   live.samples.splice(0, Math.max(0, live.samples.length - KEPT));
   live.waits = new Map(
     (state.doctor ? state.doctor.ranks : []).map((rank) => [

@@ -95,6 +95,16 @@ function is_wide(lines, which) {
   return least > 0 && values.some((value) => value >= 4 * least);
 }
 
+function plot_values(plot) {
+  const columns = [
+    {name: "line", title: "curve"},
+    {name: "x", title: plot.x},
+    {name: "y", title: plot.y},
+  ];
+  const rows = plot.lines.flatMap((line) => line.points.map(([x, y]) => ({line: line.name, x, y})));
+  return table(plot.title, columns, rows);
+}
+
 // plot: {title, x, y, lines, log_x, log_y, base_x, no_lines, bars, is_live}.
 function figure(plot) {
   plot.place = element("div", {
@@ -106,7 +116,6 @@ function figure(plot) {
     plot[name] = down;
     plot_draw(plot);
   };
-  const rows = plot.lines.flatMap((line) => line.points.map(([x, y]) => ({line: line.name, x, y})));
   plots.push(plot);
   return element(
     "section",
@@ -122,23 +131,21 @@ function figure(plot) {
       is_wide(plot.lines, 0) ? toggle("Log x", again("log_x"), Boolean(plot.log_x)) : null,
       is_wide(plot.lines, 1) ? toggle("Log y", again("log_y"), Boolean(plot.log_y)) : null,
     ),
-    plot.is_live
-      ? null
-      : fold(
-          "Values",
-          table(
-            plot.title,
-            [
-              {name: "line", title: "curve"},
-              {name: "x", title: plot.x},
-              {name: "y", title: plot.y},
-            ],
-            rows,
-          ),
-        ),
+    plot.is_live ? null : fold("Values", () => [plot_values(plot)]),
   );
 }
 
+// One that cannot be drawn does not keep the others from it.
+function drawn(all, draw) {
+  for (const one of all) {
+    try {
+      draw(one);
+    } catch (error) {
+      console.error(error);
+    }
+  }
+}
+
 function plots_draw() {
-  plots.forEach(plot_draw);
+  drawn(plots, plot_draw);
 }

@@ -12,7 +12,7 @@ function by_kind(runs) {
   const kinds = new Map(Object.keys(SECTIONS).map((kind) => [kind, []]));
   for (const {file, documents} of runs) {
     for (const kind of new Set(documents.map(kind_of)))
-      kinds.get(kind).push({file, documents: documents.filter((one) => kind_of(one) === kind)});
+      kinds.get(kind)?.push({file, documents: documents.filter((one) => kind_of(one) === kind)});
   }
   return [...kinds].filter(([, found]) => found.length > 0);
 }

@@ -19,7 +19,7 @@ const BENCH_COLUMNS = [
   {name: "bar", title: "", value: () => "", cell: (row) => bar(row.ratio)},
   {
     name: "peer_ratio",
-    title: "to the best peer",
+    title: "to a peer",
     value: (row) => row.peer_ratio,
     cell: (row) => (row.peer ? `${shown(row.peer_ratio)} (${row.peer})` : ""),
   },
@@ -183,10 +183,9 @@ function routing_class(file, name, loads) {
       lines: [{name: "links", points}],
       bars: true,
     }),
-    fold(
-      "Busiest links",
+    fold("Busiest links", () => [
       table(`${file}: busiest links`, plain_columns(loads.busiest), loads.busiest),
-    ),
+    ]),
   ];
 }
 
@@ -238,7 +237,9 @@ function cache_trial_section({file, documents}) {
   const experiments = [...new Set(documents.map((trial) => trial.experiment))];
   return experiments.flatMap((experiment) => {
     const trials = documents.filter((trial) => trial.experiment === experiment);
-    const plain = (trial) => trials.find((other) => other.plain && other.nodes === trial.nodes);
+    const like = ["nodes", "read_length", "data_bytes"]; // the same but for the cache
+    const plain = (trial) =>
+      trials.find((other) => other.plain && like.every((name) => other[name] === trial[name]));
     const names = [...new Set(trials.map(trial_name))];
     const lines = names.map((name) => ({
       name,
@@ -255,6 +256,8 @@ function cache_trial_section({file, documents}) {
         `${file}: ${experiment}`,
         [
           {name: "nodes"},
+          {name: "read_length", title: "bytes a read"},
+          {name: "data_bytes", title: "bytes of data"},
           {name: "how", value: trial_name},
           {name: "mib_per_s", title: "MiB/s"},
           {name: "ratio", title: "to plain", value: ratio, cell: (trial) => shown(ratio(trial))},
@@ -325,7 +328,7 @@ function any_document(title, document) {
     else if (Array.isArray(value) && value.length)
       parts.push(element("p", {}, `${words(name)}: ${value.map(shown).join(", ")}`));
     else if (value && typeof value === "object" && !Array.isArray(value))
-      parts.push(fold(words(name), ...any_document(words(name), value)));
+      parts.push(fold(words(name), () => any_document(words(name), value)));
   }
   return parts;
 }
@@ -353,5 +356,8 @@ const SECTIONS = {
   "sim speed": ["Speed of the simulator", rows_section],
   top: ["A job over time", top_section],
   doctor: ["What ranks wait for", any_section],
+  job: ["A job", any_section],
+  check: ["Routing: checked", any_section],
+  repair: ["Routing: repaired", any_section],
   info: ["The machine", any_section],
 };

@@ -154,5 +154,5 @@ function viewer_key(self, event) {
 }
 
 function viewers_draw() {
-  viewers.forEach(viewer_draw);
+  drawn(viewers, viewer_draw);
 }

@@ -192,10 +192,13 @@ int main(int argc, char **argv)
                         "with `rhinet cache run`\n");
     }
     umask(0); /* modes are those that the programs ask for */
-    if ((errno = unmount_prepare(mount.place)) != 0 || mount_it(&mount) != 0)
+    int unmounter;
+    if ((errno = unmount_prepare(mount.place, &unmounter)) != 0 || mount_it(&mount) != 0)
         return fail("cannot mount at", mount.place);
+    unmount_tell_mounted(unmounter, mount.place);
     status = serve(&mount);
     fuse_unmount(mount.fuse);
+    unmount_tell_done(unmounter);
     fuse_destroy(mount.fuse);
     passthrough_end(&mount.passthrough); /* of what we were not told, a writer must end */
     return status;

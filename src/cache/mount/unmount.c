@@ -19,6 +19,23 @@
 #include <unistd.h>
 
 #define NAME "rhinet-cache-unmount"
+#define DONE (-2) /* in place of a mount's number */
+
+/* The number of the mount that is seen at a place; -1: none. Asks no server: that may be dead. */
+static int mount_number(const char *place)
+{
+    char name[64], line[256];
+    int number = -1, fd = open(place, O_PATH | O_CLOEXEC);
+    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+    FILE *file = fd < 0 ? NULL : fopen(name, "re");
+    while (file && fgets(line, sizeof(line), file) && sscanf(line, "mnt_id: %d", &number) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    if (fd >= 0)
+        close(fd);
+    return number;
+}
 
 /* ---- The server's side ----------------------------------------------------------------------- */
 
@@ -56,40 +73,51 @@ static int spawn(char *const *words)
     return result;
 }
 
-int unmount_prepare(const char *place)
+int unmount_prepare(const char *place, int *teller)
 {
-    char path[PATH_MAX], number[16], name[] = NAME;
-    char *words[] = {name, number, path, NULL};
+    char path[PATH_MAX], numbers[2][16], name[] = NAME;
+    char *words[] = {name, numbers[0], numbers[1], path, NULL};
+    int tell[2];
     if (!realpath(place, path))
         return errno;
     int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (process < 0)
         return errno;
-    int result = fcntl(process, F_SETFD, 0) < 0 ? errno : 0; /* it is handed on */
-    snprintf(number, sizeof(number), "%d", process);
+    if (pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0) {
+        int error = errno;
+        close(process);
+        return error;
+    }
+    /* These two are handed on. */
+    int result = fcntl(process, F_SETFD, 0) < 0 || fcntl(tell[0], F_SETFD, 0) < 0 ? errno : 0;
+    snprintf(numbers[0], sizeof(numbers[0]), "%d", process);
+    snprintf(numbers[1], sizeof(numbers[1]), "%d", tell[0]);
     if (result == 0)
         result = spawn(words);
     close(process);
+    close(tell[0]);
+    *teller = tell[1];
+    if (result != 0)
+        close(tell[1]);
     return result;
 }
 
-/* ---- The process ----------------------------------------------------------------------------- */
-
-/* The number of the mount that is seen at a place; -1: none. Asks no server: that is dead. */
-static int mount_number(const char *place)
+static void tell(int teller, int number)
 {
-    char name[64], line[256];
-    int number = -1, fd = open(place, O_PATH | O_CLOEXEC);
-    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-    FILE *file = fd < 0 ? NULL : fopen(name, "re");
-    while (file && fgets(line, sizeof(line), file) && sscanf(line, "mnt_id: %d", &number) != 1)
-        continue;
-    if (file)
-        fclose(file);
-    if (fd >= 0)
-        close(fd);
-    return number;
+    (void)!write(teller, &number, sizeof(number)); /* there is room for two of them */
 }
+
+void unmount_tell_mounted(int teller, const char *place)
+{
+    tell(teller, mount_number(place));
+}
+
+void unmount_tell_done(int teller)
+{
+    tell(teller, DONE);
+}
+
+/* ---- The process ----------------------------------------------------------------------------- */
 
 /* Whether a server of this kind made the mount: its line ends "- fuse... SOURCE options". */
 static bool is_ours(int wanted)
@@ -121,20 +149,39 @@ static int unmount(char *place)
     return 1;
 }
 
+/* What the server has told, in its last words. -1: nothing. */
+static int told(int listener)
+{
+    int number = -1;
+    while (read(listener, &number, sizeof(number)) == sizeof(number))
+        continue;
+    return number;
+}
+
+/* The server's mount, where it stands: by its number, or if the server did not live to tell it, by
+ * who made it. */
+static int unmount_what_is_left(int number, char *place)
+{
+    int seen = number == DONE ? -1 : mount_number(place);
+    if (seen < 0 || (number >= 0 && seen != number) || !is_ours(seen))
+        return 0;
+    return unmount(place);
+}
+
 bool unmount_is_meant(int argc, char **argv, int *status)
 {
-    if (argc != 3 || strcmp(argv[0], NAME) != 0)
+    int listener;
+    if (argc != 4 || strcmp(argv[0], NAME) != 0)
         return false;
     struct pollfd process = {.fd = -1, .events = POLLIN};
     *status = 2;
-    if (sscanf(argv[1], "%d", &process.fd) != 1)
+    if (sscanf(argv[1], "%d", &process.fd) != 1 || sscanf(argv[2], "%d", &listener) != 1)
         return true;
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     for (int i = 0; i < 3; i++)
         signal(signals[i], SIG_IGN); /* it ends after the server, not before */
     while (poll(&process, 1, -1) < 0 && errno == EINTR)
         continue;
-    int number = mount_number(argv[2]);
-    *status = number >= 0 && is_ours(number) ? unmount(argv[2]) : 0;
+    *status = unmount_what_is_left(told(listener), argv[3]);
     return true;
 }

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -208,17 +209,45 @@ class Mount(harness.CacheTest):
             self.finish(server)
             self.assertTrue(wait_until(lambda: not is_mounted(self.place)), k)
 
-    def test_what_others_have_mounted_stays(self):
-        """Who unmounts after the dead looks whose it is, not only what it is called."""
-        subprocess.run(["mount", "-t", "tmpfs", "rhinet-cache", self.place], check=True)
+    def unmount_after(self, *told):
+        """As after a server that has told these numbers, and is dead."""
         server = subprocess.Popen(["true"])
         process = os.pidfd_open(server.pid)
         server.wait()
-        subprocess.run(["rhinet-cache-unmount", str(process), self.place], executable=HELPER,
-                       pass_fds=(process,), timeout=30, check=True)
-        os.close(process)
+        listener, teller = os.pipe2(os.O_NONBLOCK)
+        for number in told:
+            os.write(teller, struct.pack("i", number))
+        subprocess.run(["rhinet-cache-unmount", str(process), str(listener), self.place],
+                       executable=HELPER, pass_fds=(process, listener), timeout=30, check=True)
+        for fd in (process, listener, teller):
+            os.close(fd)
+
+    def test_what_others_have_mounted_stays(self):
+        """Who unmounts after the dead looks whose it is, not only what it is called."""
+        subprocess.run(["mount", "-t", "tmpfs", "rhinet-cache", self.place], check=True)
+        self.unmount_after()
         self.assertTrue(is_mounted(self.place))
         subprocess.run(["umount", self.place], check=True)
+
+    def test_the_next_servers_mount_stays(self):
+        """At the place where another server's was: only the number tells them apart."""
+        server = self.start([HELPER, "0", self.data, self.place], self.environment())
+        self.assertTrue(wait_until(lambda: is_mounted(self.place)))
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            number = next(int(line.split()[0]) for line in file
+                          if line.split()[4] == str(self.place))
+        for told in ((number + 1,), (number, -2), (-2,)):  # -2: it has unmounted itself
+            self.unmount_after(*told)
+            self.assertTrue(is_mounted(self.place), told)
+        self.unmount_after(number)
+        self.assertFalse(is_mounted(self.place))
+        self.assertEqual(self.finish(server)[0], 0)
+
+    def test_one_after_the_other(self):
+        for k in range(30):
+            status, out, err = self.finish(self.start([HELPER, "0", self.data, self.place, "cat",
+                                                       self.place / "link"], self.environment()))
+            self.assertEqual((status, out), (0, "small\n"), f"{k}: {err}")
 
     def end_with(self, number, delay, **more):
         """Start, mounted; then a signal: how it ended."""

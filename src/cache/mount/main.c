@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSES_MAX 1000 /* of a millisecond */
+#define PAUSE_NS       1000000
+#define HEARING_PAUSES 1000
+#define ENDING_PAUSES  5000
 
 struct mount {
     struct passthrough passthrough;
@@ -87,23 +89,36 @@ static int mount_it(struct mount *mount)
 
 static bool start_waiter(struct mount *mount, pthread_t *waiter)
 {
-    return mount->program && pthread_create(waiter, NULL, run_program, mount) == 0;
+    bool is_there = mount->program && pthread_create(waiter, NULL, run_program, mount) == 0;
+    if (!is_there)
+        mount->has_ended = true;
+    return is_there;
 }
 
-/* The loop has ended: because the program has, or because we were told to, and then so is it. */
-static void end_waiter(struct mount *mount, pthread_t waiter)
+/* Tells the program to end, and then makes it. Served meanwhile: what it closes, it must close. */
+static void end_program(struct mount *mount)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
     for (int i = 0; i < 2; i++) {
-        pid_t pid = mount->pid;
-        if (pid > 0)
-            kill(pid, signals[i]);
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += 5;
-        if (pthread_timedjoin_np(waiter, NULL, &until) == 0)
-            return;
+        bool is_told = false;
+        for (int pause = 0; pause < ENDING_PAUSES && !mount->has_ended; pause++) {
+            pid_t pid = mount->pid; /* perhaps it is only just being started */
+            if (!is_told && pid > 0)
+                is_told = kill(pid, signals[i]) == 0;
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        }
     }
+}
+
+/* The loop has ended, perhaps because somebody has unmounted us: then the program is still
+ * there. */
+static void end_waiter(struct mount *mount, pthread_t waiter)
+{
+    struct timespec until;
+    end_program(mount);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    (void)pthread_timedjoin_np(waiter, NULL, &until); /* if it cannot be killed, we go first */
 }
 
 /* ---- Signals --------------------------------------------------------------------------------- */
@@ -129,12 +144,11 @@ static void block_signals(sigset_t *ending)
  * they like; they are given a second at most. */
 static void hear_the_rest(const struct mount *mount)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
-    for (int i = 0; i < PAUSES_MAX && mount->passthrough.open_count > 0; i++)
-        nanosleep(&pause, NULL);
+    for (int i = 0; i < HEARING_PAUSES && mount->passthrough.open_count > 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
-/* Ends the loop at the first signal, and wakes it until it has noticed. */
+/* Ends the program and the loop at the first signal, and wakes that until it has noticed. */
 static void *await_signal(void *object)
 {
     struct mount *mount = object;
@@ -142,8 +156,10 @@ static void *await_signal(void *object)
     int number;
     while (sigwait(&mount->ending, &number) != 0)
         ;
-    if (mount->has_ended)
+    if (mount->program) {
+        end_program(mount);
         hear_the_rest(mount);
+    }
     fuse_session_exit(fuse_get_session(mount->fuse));
     while (!mount->has_left) {
         pthread_kill(mount->main, SIGUSR1);

@@ -209,8 +209,13 @@ int main(int argc, char **argv)
     }
     umask(0); /* modes are those that the programs ask for */
     int unmounter;
-    if ((errno = unmount_prepare(mount.place, &unmounter)) != 0 || mount_it(&mount) != 0)
+    if ((errno = unmount_prepare(mount.place, &unmounter)) != 0)
         return fail("cannot mount at", mount.place);
+    if (mount_it(&mount) != 0) {
+        status = fail("cannot mount at", mount.place);
+        unmount_tell_done(unmounter); /* what is there is another's */
+        return status;
+    }
     unmount_tell_mounted(unmounter, mount.place);
     status = serve(&mount);
     fuse_unmount(mount.fuse);

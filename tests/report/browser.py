@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 ANSWER_S = 60
@@ -17,6 +18,14 @@ OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
            "--no-first-run", "--disable-background-networking", "--remote-debugging-pipe"]
 KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
         "ArrowDown": 40}
+
+
+def start():
+    """A browser, or a skip with the reason: on some machines there is one that cannot run."""
+    try:
+        return Browser()
+    except AssertionError as reason:
+        raise unittest.SkipTest(f"Chromium does not start here: {reason}") from reason
 
 
 class Browser:

@@ -167,13 +167,16 @@ class Made(Case):
 class Shown(Case):
     """In a browser. The files are what the commands write."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = browser.Browser()
+    browser = None  # one for all of them
 
     @classmethod
     def tearDownClass(cls):
-        cls.browser.close()
+        if cls.browser:
+            cls.browser.close()
+
+    def setUp(self):
+        super().setUp()
+        Shown.browser = Shown.browser or browser.start()
 
     def show(self, *files, **options):
         self.make(*files)

@@ -167,7 +167,7 @@ class Answers(Case):
 class Page(Case):
     def setUp(self):
         super().setUp()
-        self.browser = browser.Browser()
+        self.browser = browser.start()
         self.addCleanup(self.browser.close)
 
     def await_ranks(self):

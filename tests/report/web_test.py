@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import browser  # noqa: E402
+import processes  # noqa: E402
 import tap  # noqa: E402
 
 RHINET = os.environ["TEST_RHINET"]
@@ -22,13 +23,10 @@ WAIT_S = 60
 
 
 def until(condition, what):
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.05)
-    raise AssertionError(f"waited in vain for {what}")
+    result = processes.wait_until(condition, WAIT_S)
+    if not result:
+        raise AssertionError(f"waited in vain for {what}")
+    return result
 
 
 class Case(unittest.TestCase):

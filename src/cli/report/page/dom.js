@@ -147,12 +147,10 @@ function plain_columns(rows) {
   return [...names].map((name) => ({name}));
 }
 
-function facts(object, names) {
+function facts(object) {
   const list = element("dl", {class: "facts"});
-  for (const name of names || Object.keys(object)) {
-    const value = object[name];
-    if (name === "format" || value === undefined || (value !== null && typeof value === "object"))
-      continue;
+  for (const [name, value] of Object.entries(object)) {
+    if (name === "format" || (value !== null && typeof value === "object")) continue;
     list.append(element("dt", {}, words(name)), element("dd", {}, shown(value)));
   }
   return list;

@@ -43,7 +43,7 @@ function plot_options(plot, place) {
   const colors = LINE_COLORS[theme()];
   return {
     width: plot_width(place),
-    height: plot.height || 320,
+    height: 320,
     scales: {
       x: {time: false, distr: plot.log_x ? 3 : 1, log: plot.base_x || 10},
       y: {distr: plot.log_y ? 3 : 1},

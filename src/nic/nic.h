@@ -111,6 +111,12 @@ struct nic_view {
     enum nic_segment_kind kind;
     void *pointer; /* where loads and stores reach it directly, else NULL */
     void *handle;  /* the NIC's own */
+    /* With a pointer, and if sleeper is not NULL: what store() does may be done without the call,
+     * while *stands is `stood` and the peer lives: a store, and wake() if *sleeper is not 0
+     * then. */
+    const _Atomic uint64_t *stands;
+    uint64_t stood;
+    const _Atomic uint32_t *sleeper;
 };
 
 /* The less usual wishes for a push or pull. */
@@ -244,6 +250,9 @@ struct nic {
     const _Atomic bool *attached_is_slow;
     /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
     const _Atomic bool *is_crowded;
+    /* How often a word may be looked at before wait() is called for it, just now. NULL: never,
+     * there is more to do in a wait than to look. */
+    const _Atomic uint32_t *looks_first;
     struct nic_ops completed; /* nic_open()'s business */
 };
 

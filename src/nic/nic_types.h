@@ -48,3 +48,25 @@ static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint
     }
     return false;
 }
+
+/* Looks until it does, that often at most; the last look does not count. A loop per condition: what
+ * stands between two looks is latency. */
+static inline bool nic_spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value,
+                                    unsigned looks)
+{
+    switch (when) {
+    case RH_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+            looks--;
+        break;
+    case RH_NOT_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+            looks--;
+        break;
+    case RH_AT_LEAST:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
+            looks--;
+        break;
+    }
+    return looks > 0;
+}

@@ -147,7 +147,18 @@ int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *sour
 struct rh_page {
     struct nic_view view;
     struct rh_job *job;
+    /* For stores of whole words without a call of the NIC; 0 where that cannot be. */
+    uint64_t words_end; /* an offset below fits */
+    const struct roster_peer *peer;
 };
+
+static void prepare_words(struct rh_page *page)
+{
+    const struct nic_view *view = &page->view;
+    bool is_direct = view->pointer && view->sleeper && (uintptr_t)view->pointer % 8 == 0;
+    page->words_end = is_direct && view->length >= 8 ? view->length - 7 : 0;
+    page->peer = &page->job->nic_job.roster->peer[view->remote.rank];
+}
 
 int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
                  struct rh_page **page)
@@ -163,6 +174,7 @@ int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
         return result;
     }
     made->job = job;
+    prepare_words(made);
     *page = made;
     return 0;
 }
@@ -190,7 +202,8 @@ static int refuse_store(const struct rh_page *page, uint64_t offset, unsigned wi
                      (unsigned long long)offset, (unsigned long long)view->length);
 }
 
-int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width)
+static rare_path int store_by_nic(struct rh_page *page, uint64_t offset, uint64_t value,
+                                  unsigned width)
 {
     const struct nic_view *view = &page->view;
     bool is_power = width - 1 < 8 && (width & (width - 1)) == 0;
@@ -203,6 +216,30 @@ int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned wid
         return result;
     counter_add(job->counters, COUNTER_STORE, 1);
     counter_add(job->counters, COUNTER_PUSH_BYTES, width);
+    return 0;
+}
+
+/* What opening the page has found out is not asked again; see struct nic_view. */
+static inline bool is_direct_word(const struct rh_page *page, uint64_t offset, unsigned width)
+{
+    const struct nic_view *view = &page->view;
+    return width == 8 && offset < page->words_end && offset % 8 == 0 &&
+           atomic_load_explicit(view->stands, memory_order_acquire) == view->stood &&
+           roster_peer_state(page->peer) < RH_PEER_LEFT;
+}
+
+int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width)
+{
+    if (unlikely(!is_direct_word(page, offset, width)))
+        return store_by_nic(page, offset, value, width);
+    const struct nic_view *view = &page->view;
+    __atomic_store_n((uint64_t *)(void *)((char *)view->pointer + offset), value, __ATOMIC_RELEASE);
+    atomic_signal_fence(memory_order_seq_cst); /* the rest is the sleeper's business */
+    struct rh_job *job = page->job;
+    counter_add(job->counters, COUNTER_STORE, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, 8);
+    if (unlikely(atomic_load_explicit(view->sleeper, memory_order_relaxed) != 0))
+        return job->nic->ops->wake(job->nic, view->remote.rank);
     return 0;
 }
 
@@ -254,25 +291,25 @@ static inline int atomic(struct rh_job *job, struct rh_remote target,
 
 int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_fetch_or(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_fetch_and(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
@@ -314,9 +351,24 @@ int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_w
     return job->nic->ops->wait(job->nic, &request);
 }
 
+/* Whether the word may be looked at, and is as it is waited for soon. */
+static inline bool comes_soon(struct rh_job *job, const struct rh_wait *wait)
+{
+    const _Atomic uint32_t *looks = job->nic->looks_first;
+    bool is_sound = wait->word && (uintptr_t)wait->word % 8 == 0 &&
+                    (unsigned)wait->when <= RH_AT_LEAST && wait->from >= RH_ANY_RANK &&
+                    wait->from < job->nic_job.size;
+    return likely(looks && is_sound && wait->timeout_ns != 0) &&
+           nic_spin_on_word(wait->word, wait->when, wait->value,
+                            atomic_load_explicit(looks, memory_order_relaxed));
+}
+
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
 {
-    return rma_wait_word(job, wait, NULL);
+    if (unlikely(!comes_soon(job, wait)))
+        return rma_wait_word(job, wait, NULL);
+    counter_add(job->counters, COUNTER_WAIT, 1);
+    return 0;
 }
 
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)

@@ -3,14 +3,16 @@
  * Atomic operations: the instruction itself on mapped memory; on attached memory the owner does it.
  */
 #include "nic/handover.h"
-#include "nic/shm/shm_nic.h"
+#include "nic/shm/quick.h"
 
-uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
+static inline uint64_t apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
 {
     uint64_t expected = operands->expected;
+    if (likely(operands->operation == NIC_FETCH_ADD)) /* not by way of a table of jumps */
+        return atomic_fetch_add(word, operands->operand);
     switch (operands->operation) {
     case NIC_FETCH_ADD:
-        return atomic_fetch_add(word, operands->operand);
+        break;
     case NIC_FETCH_OR:
         return atomic_fetch_or(word, operands->operand);
     case NIC_FETCH_AND:
@@ -22,6 +24,11 @@ uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operan
         return expected;
     }
     return 0;
+}
+
+uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
+{
+    return apply(word, operands);
 }
 
 /* Only the owner can change its attached memory atomically towards its own threads. */
@@ -55,8 +62,8 @@ int shm_atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t off
     return 0;
 }
 
-static inline int atomic(struct shm_nic *shm, struct rh_remote target,
-                         const struct nic_atomic_operands *operands, uint64_t *old)
+static int atomic(struct shm_nic *shm, struct rh_remote target,
+                  const struct nic_atomic_operands *operands, uint64_t *old)
 {
     int result = 0;
     struct shm_view *view = shm_view_check(shm, target, 8, RH_ATOMIC, &result);
@@ -71,12 +78,31 @@ static inline int atomic(struct shm_nic *shm, struct rh_remote target,
     return result;
 }
 
+static rare_path int atomic_long_way(struct shm_nic *shm, struct rh_remote target,
+                                     const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    struct guard_record *guard = guard_enter();
+    int result = atomic(shm, target, operands, old);
+    guard_leave(guard);
+    return result;
+}
+
 int shm_atomic(struct nic *nic, struct rh_remote target, const struct nic_atomic_operands *operands,
                uint64_t *old)
 {
     nic_assert_atomic(nic, target, operands, old);
-    struct guard_record *guard = guard_enter();
-    int result = atomic(shm_nic_of(nic), target, operands, old);
+    struct shm_nic *shm = shm_nic_of(nic);
+    struct guard_record *guard = guard_mine;
+    if (unlikely(!guard || target.offset % 8 != 0))
+        return atomic_long_way(shm, target, operands, old);
+    guard_enter_by(guard);
+    const struct shm_view *view = shm_quick_view(shm, target, 8, RH_ATOMIC);
+    if (likely(view)) {
+        struct shm_door *door = view->door;
+        *old = apply((_Atomic uint64_t *)(void *)(view->base + target.offset), operands);
+        guard_leave(guard);
+        return shm_quick_end(shm, door);
+    }
     guard_leave(guard);
-    return result;
+    return atomic_long_way(shm, target, operands, old);
 }

@@ -145,7 +145,7 @@ static void attached_word(struct test *test)
     test_await(test, words, 1, test_previous(test));
 }
 
-#define WAKES    31
+#define WAKES    15
 #define ATTEMPTS 8
 
 static int compare_times(const void *a, const void *b)
@@ -174,13 +174,34 @@ struct wakes {
     int64_t late_ns;  /* by the clock */
 };
 
-static struct wakes wake_often(struct test *test, uint64_t *words, uint64_t first)
+typedef void write_word(struct test *test, struct rh_remote word, uint64_t value);
+
+static void by_push(struct test *test, struct rh_remote word, uint64_t value)
+{
+    CHECK_OK(rh_push(test->job, word, &value, sizeof(value)));
+}
+
+static void by_swap(struct test *test, struct rh_remote word, uint64_t value)
+{
+    CHECK_OK(rh_swap(test->job, word, value, NULL));
+}
+
+static void by_store(struct test *test, struct rh_remote word, uint64_t value)
+{
+    struct rh_page *page;
+    CHECK_OK(rh_page_open(test->job, word, sizeof(value), &page));
+    CHECK_OK(rh_store(page, 0, value, sizeof(value)));
+    rh_page_close(page);
+}
+
+static struct wakes wake_often(struct test *test, write_word *write, uint64_t *words,
+                               uint64_t first)
 {
     int64_t taken_ns[WAKES] = {0}, late_ns[WAKES] = {0};
     for (uint64_t round = first; round < first + WAKES; round++) {
         if (test->rank == 0) {
             test_sleep_us(40000);
-            test_signal(test, rh_at(1, 1, 0), (uint64_t)test_now_ns());
+            write(test, rh_at(1, 1, 0), (uint64_t)test_now_ns());
             test_await(test, &words[1], round + 1, 1);
         } else {
             struct rh_wait wait = {.word = words,
@@ -203,14 +224,14 @@ static struct wakes wake_often(struct test *test, uint64_t *words, uint64_t firs
  * millisecond. The median of many, and far from both; where the machine has other things to do,
  * the clock's own wake-ups say how much later anything is. Tried again, which would not help a NIC
  * that polls. */
-static void woken_not_polled(struct test *test)
+static void woken_by(struct test *test, write_word *write)
 {
     uint64_t *words = test_alloc(test, 1, 64);
     struct wakes wakes = {0};
     uint64_t is_good = 0;
     test_barrier(test);
     for (uint64_t attempt = 0; attempt < ATTEMPTS && !is_good && test->rank < 2; attempt++) {
-        wakes = wake_often(test, words, attempt * WAKES);
+        wakes = wake_often(test, write, words, attempt * WAKES);
         is_good = wakes.taken_ns <= RH_MILLISECONDS(3) + 4 * wakes.late_ns;
         if (test->rank == 1) {
             test_signal(test, rh_at(0, 1, 24), attempt << 1 | is_good | 1ull << 32);
@@ -227,6 +248,26 @@ static void woken_not_polled(struct test *test)
     if (test->rank == 1 && !is_good)
         FAIL("waking a sleeper took %.1f ms, %d times; the clock is %.1f ms late",
              (double)wakes.taken_ns / 1e6, ATTEMPTS, (double)wakes.late_ns / 1e6);
+}
+
+static void woken_not_polled(struct test *test)
+{
+    woken_by(test, test_signal);
+}
+
+static void woken_by_push(struct test *test)
+{
+    woken_by(test, by_push);
+}
+
+static void woken_by_swap(struct test *test)
+{
+    woken_by(test, by_swap);
+}
+
+static void woken_by_store(struct test *test)
+{
+    woken_by(test, by_store);
 }
 
 #define PING_PONGS 10000
@@ -389,6 +430,9 @@ const struct test_case wait_cases[] = {
     {.name = "wait-invalid", .run = invalid},
     {.name = "wait-wakes-sleeper", .run = wakes_sleeper},
     {.name = "wait-woken-not-polled", .run = woken_not_polled},
+    {.name = "wait-woken-by-push", .run = woken_by_push},
+    {.name = "wait-woken-by-swap", .run = woken_by_swap},
+    {.name = "wait-woken-by-store", .run = woken_by_store},
     {.name = "wait-attached-word", .run = attached_word},
     {.name = "wait-no-lost-wake-up", .run = no_lost_wake_up},
     {.name = "wait-ring", .run = ring},

@@ -19,7 +19,7 @@
  *   segment.c     own segments: add, remove
  *   view.c        peers' segments: look up, map, check
  *   view_table.c  keeping and retiring them
- *   copy.c        push, pull, store
+ *   copy.c        push, pull, store; quick.h is the short way for a few bytes
  *   atomic.c      atomics
  *   queue_*.c     append and receive
  *   wait.c        spin, yield, sleep; habit.h says which

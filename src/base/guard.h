@@ -28,20 +28,14 @@ extern _Thread_local struct guard_record *guard_mine __attribute__((tls_model("i
  * busy. */
 struct guard_record *guard_register(void);
 
-/* For a thread that has its record: guard_mine, if that is not NULL. */
-static inline void guard_enter_by(struct guard_record *mine)
-{
-    uint32_t depth = atomic_load_explicit(&mine->depth, memory_order_relaxed);
-    atomic_store_explicit(&mine->depth, depth + 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* the rest is the membarrier in guard_idle() */
-}
-
 static inline struct guard_record *guard_enter(void)
 {
     struct guard_record *mine = guard_mine;
     if (unlikely(!mine))
         mine = guard_register();
-    guard_enter_by(mine);
+    uint32_t depth = atomic_load_explicit(&mine->depth, memory_order_relaxed);
+    atomic_store_explicit(&mine->depth, depth + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* the rest is the membarrier in guard_idle() */
     return mine;
 }
 

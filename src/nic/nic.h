@@ -109,11 +109,12 @@ struct nic_view {
     struct rh_remote remote;
     uint64_t length;
     enum nic_segment_kind kind;
-    void *pointer; /* where loads and stores reach it directly, else NULL */
-    void *handle;  /* the NIC's own */
-    /* With a pointer, and if sleeper is not NULL: what store() does may be done without the call,
-     * while *stands is `stood` and the peer lives: a store, and wake() if *sleeper is not 0
-     * then. */
+    unsigned rights; /* that the segment grants, where the NIC has pointers to it */
+    void *pointer;   /* where loads and stores reach it directly, else NULL */
+    void *handle;    /* the NIC's own */
+    /* With a pointer and RH_WRITE, and if sleeper is not NULL: what store() does may be done
+     * without the call, while *stands is `stood` and the peer lives: one aligned store with release
+     * order, then a look at *sleeper, and wake() if that is not 0. */
     const _Atomic uint64_t *stands;
     uint64_t stood;
     const _Atomic uint32_t *sleeper;
@@ -250,6 +251,8 @@ struct nic {
     const _Atomic bool *attached_is_slow;
     /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
     const _Atomic bool *is_crowded;
+    /* Views of memory on this host have pointers: who uses one often better asks for it. */
+    bool has_pointers;
     /* How often a word may be looked at before wait() is called for it, just now. NULL: never,
      * there is more to do in a wait than to look. */
     const _Atomic uint32_t *looks_first;

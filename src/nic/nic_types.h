@@ -6,6 +6,7 @@
 #pragma once
 
 #include <rhinet/rma.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,27 @@ struct nic_atomic_operands {
     uint64_t expected;         /* NIC_COMPARE_SWAP only */
     struct nic_ticket *ticket; /* or NULL */
 };
+
+/* The instruction itself. */
+static inline uint64_t nic_atomic_apply(_Atomic uint64_t *word,
+                                        const struct nic_atomic_operands *operands)
+{
+    uint64_t expected = operands->expected;
+    switch (operands->operation) {
+    case NIC_FETCH_ADD:
+        return atomic_fetch_add(word, operands->operand);
+    case NIC_FETCH_OR:
+        return atomic_fetch_or(word, operands->operand);
+    case NIC_FETCH_AND:
+        return atomic_fetch_and(word, operands->operand);
+    case NIC_SWAP:
+        return atomic_exchange(word, operands->operand);
+    case NIC_COMPARE_SWAP:
+        atomic_compare_exchange_strong(word, &expected, operands->operand);
+        return expected;
+    }
+    return 0;
+}
 
 /* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */
 static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint64_t value)

@@ -4,6 +4,7 @@
  * counts. The layer is thin on purpose: a push is two function calls away from its copy.
  */
 #include "rma/rma.h"
+#include "rma/reach.h"
 
 #include <string.h>
 
@@ -41,14 +42,46 @@ static inline int pull(struct rh_job *job, struct rh_remote source, void *target
     return 0;
 }
 
+static rare_path int push_by_nic(struct rh_job *job, struct rh_remote target, const void *source,
+                                 size_t length)
+{
+    int result = push(job, target, source, length, NULL);
+    if (result == 0 && length <= REACH_LENGTH)
+        reach_make(job, target);
+    return result;
+}
+
 int rh_push(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
 {
-    return push(job, target, source, length, NULL);
+    const struct job_reach *reach = reach_find(job, target, length, RH_WRITE);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return push_by_nic(job, target, source, length);
+    reach_write(reach->base + target.offset, source, length);
+    counter_add(job->counters, COUNTER_PUSH, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return reach_wrote(job, reach, target.rank);
+}
+
+static rare_path int pull_by_nic(struct rh_job *job, struct rh_remote source, void *target,
+                                 size_t length)
+{
+    int result = pull(job, source, target, length, NULL);
+    if (result == 0 && length <= REACH_LENGTH)
+        reach_make(job, source);
+    return result;
 }
 
 int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t length)
 {
-    return pull(job, source, target, length, NULL);
+    const struct job_reach *reach = reach_find(job, source, length, RH_READ);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return pull_by_nic(job, source, target, length);
+    reach_read(target, reach->base + source.offset, length);
+    if (unlikely(!reach_stands(reach))) /* these may be no one's bytes */
+        return pull_by_nic(job, source, target, length);
+    counter_add(job->counters, COUNTER_PULL, 1);
+    counter_add(job->counters, COUNTER_PULL_BYTES, length);
+    return 0;
 }
 
 /* The flag may be set before the NIC's call returns, so it is cleared first, and put back if the
@@ -125,7 +158,8 @@ int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const vo
     return push(job, target, source, length, &extra);
 }
 
-int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+static rare_path int inline_by_nic(struct rh_job *job, struct rh_remote target, const void *source,
+                                   size_t length)
 {
     static const struct nic_extra extra = {.is_inline = true};
     if (unlikely(length > RH_INLINE_MAX))
@@ -138,19 +172,45 @@ int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *sour
         return result;
     counter_add(job->counters, COUNTER_INLINE, 1);
     counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    if (length <= REACH_LENGTH)
+        reach_make(job, target);
     return 0;
 }
 
+int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+{
+    const struct job_reach *reach = reach_find(job, target, length, RH_WRITE);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return inline_by_nic(job, target, source, length);
+    reach_write(reach->base + target.offset, source, length);
+    counter_add(job->counters, COUNTER_INLINE, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return reach_wrote(job, reach, target.rank);
+}
+
 /* ---- Atomics -------------------------------------------------------------------------------- */
+
+static rare_path int atomic_by_nic(struct rh_job *job, struct rh_remote target,
+                                   const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    int result = job->nic->ops->atomic(job->nic, target, operands, old);
+    if (result < 0)
+        return result;
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    reach_make(job, target);
+    return 0;
+}
 
 int rma_atomic(struct rh_job *job, struct rh_remote target,
                const struct nic_atomic_operands *operands, uint64_t *old)
 {
     ASSERT(rma_rank_is_valid(job, target.rank));
-    int result = job->nic->ops->atomic(job->nic, target, operands, old);
-    if (likely(result == 0))
-        counter_add(job->counters, COUNTER_ATOMIC, 1);
-    return result;
+    const struct job_reach *reach = reach_find(job, target, 8, RH_ATOMIC);
+    if (unlikely(!reach || target.offset % 8 != 0))
+        return atomic_by_nic(job, target, operands, old);
+    *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(reach->base + target.offset), operands);
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    return reach_wrote(job, reach, target.rank);
 }
 
 static inline int atomic(struct rh_job *job, struct rh_remote target,
@@ -207,16 +267,26 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
+static inline bool is_sound(const struct rh_job *job, const struct rh_wait *wait)
+{
+    return wait->word && (uintptr_t)wait->word % 8 == 0 && (unsigned)wait->when <= RH_AT_LEAST &&
+           wait->from >= RH_ANY_RANK && wait->from < job->nic_job.size;
+}
+
+static int refuse_wait(const struct rh_job *job, const struct rh_wait *wait)
+{
+    if (wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from))
+        return rma_refuse_rank(job, wait->from);
+    return error_fail(RH_EINVALID,
+                      "wait for the word at %p: it must be 8-byte aligned, the condition RH_EQUAL, "
+                      "RH_NOT_EQUAL or RH_AT_LEAST",
+                      (const void *)wait->word);
+}
+
 int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
 {
-    if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
-        return rma_refuse_rank(job, wait->from);
-    if (unlikely(!wait->word || (uintptr_t)wait->word % 8 != 0 ||
-                 (unsigned)wait->when > RH_AT_LEAST))
-        return error_fail(RH_EINVALID,
-                          "wait for the word at %p: it must be 8-byte aligned, the condition "
-                          "RH_EQUAL, RH_NOT_EQUAL or RH_AT_LEAST",
-                          (const void *)wait->word);
+    if (unlikely(!is_sound(job, wait)))
+        return refuse_wait(job, wait);
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
@@ -227,14 +297,12 @@ int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_w
     return job->nic->ops->wait(job->nic, &request);
 }
 
-/* Whether the word may be looked at, and is as it is waited for soon. */
+/* Whether the word may be looked at, and is as it is waited for soon. If not, the NIC looks as
+ * often once more, and then at everything else. */
 static inline bool comes_soon(struct rh_job *job, const struct rh_wait *wait)
 {
     const _Atomic uint32_t *looks = job->nic->looks_first;
-    bool is_sound = wait->word && (uintptr_t)wait->word % 8 == 0 &&
-                    (unsigned)wait->when <= RH_AT_LEAST && wait->from >= RH_ANY_RANK &&
-                    wait->from < job->nic_job.size;
-    return likely(looks && is_sound && wait->timeout_ns != 0) &&
+    return likely(looks && wait->timeout_ns != 0 && is_sound(job, wait)) &&
            nic_spin_on_word(wait->word, wait->when, wait->value,
                             atomic_load_explicit(looks, memory_order_relaxed));
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "nic/handover.h"
-#include "nic/shm/quick.h"
+#include "nic/shm/shm_nic.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,32 +21,26 @@ static inline bool is_word(const void *address, size_t length)
     return length == 8 && ((uintptr_t)address & 7) == 0;
 }
 
-static inline void store_word(char *target, const void *source)
-{
-    uint64_t word;
-    memcpy(&word, source, sizeof(word));
-    __atomic_store_n((uint64_t *)(void *)target, word, __ATOMIC_RELEASE);
-}
-
 static inline void copy_in(char *target, const void *source, size_t length)
 {
-    if (likely(is_word(target, length)))
-        store_word(target, source);
-    else if (length > 0)
+    if (likely(is_word(target, length))) {
+        uint64_t word;
+        memcpy(&word, source, sizeof(word));
+        __atomic_store_n((uint64_t *)(void *)target, word, __ATOMIC_RELEASE);
+        return;
+    }
+    if (length > 0)
         memmove(target, source, length); /* a rank may push onto itself */
-}
-
-static inline void load_word(void *target, const char *source)
-{
-    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)source, __ATOMIC_ACQUIRE);
-    memcpy(target, &word, sizeof(word));
 }
 
 static inline void copy_out(void *target, const char *source, size_t length)
 {
-    if (is_word(source, length))
-        load_word(target, source);
-    else if (length > 0)
+    if (is_word(source, length)) {
+        uint64_t word = __atomic_load_n((const uint64_t *)(const void *)source, __ATOMIC_ACQUIRE);
+        memcpy(target, &word, sizeof(word));
+        return;
+    }
+    if (length > 0)
         memmove(target, source, length);
 }
 
@@ -218,8 +212,8 @@ static rare_path int push_extra(struct shm_nic *shm, const struct shm_view *view
     return result;
 }
 
-static int push(struct shm_nic *shm, struct rh_remote target, const void *source, size_t length,
-                const struct nic_extra *extra)
+static inline int push(struct shm_nic *shm, struct rh_remote target, const void *source,
+                       size_t length, const struct nic_extra *extra)
 {
     int result = 0;
     struct shm_view *view = shm_view_check(shm, target, length, RH_WRITE, &result);
@@ -234,41 +228,18 @@ static int push(struct shm_nic *shm, struct rh_remote target, const void *source
     return result;
 }
 
-static rare_path int push_long_way(struct shm_nic *shm, struct rh_remote target, const void *source,
-                                   size_t length, const struct nic_extra *extra)
-{
-    struct guard_record *guard = guard_enter();
-    int result = push(shm, target, source, length, extra);
-    guard_leave(guard);
-    return result;
-}
-
 int shm_push(struct nic *nic, struct rh_remote target, const void *source, size_t length,
              const struct nic_extra *extra)
 {
     nic_assert_push(nic, target, extra);
-    struct shm_nic *shm = shm_nic_of(nic);
-    struct guard_record *guard = guard_mine;
-    if (length > SHM_QUICK_LENGTH || (extra && (extra->notice || extra->done)) || unlikely(!guard))
-        return push_long_way(shm, target, source, length, extra);
-    guard_enter_by(guard);
-    const struct shm_view *view = shm_quick_view(shm, target, length, RH_WRITE);
-    if (unlikely(!view)) {
-        guard_leave(guard);
-        return push_long_way(shm, target, source, length, extra);
-    }
-    struct shm_door *door = view->door;
-    char *place = view->base + target.offset;
-    if (likely(is_word(place, length)))
-        store_word(place, source);
-    else
-        shm_quick_copy(place, source, length);
+    struct guard_record *guard = guard_enter();
+    int result = push(shm_nic_of(nic), target, source, length, extra);
     guard_leave(guard);
-    return shm_quick_end(shm, door);
+    return result;
 }
 
-static int pull(struct shm_nic *shm, struct rh_remote source, void *target, size_t length,
-                const struct nic_extra *extra)
+static inline int pull(struct shm_nic *shm, struct rh_remote source, void *target, size_t length,
+                       const struct nic_extra *extra)
 {
     int result = 0;
     struct shm_view *view = shm_view_check(shm, source, length, RH_READ, &result);
@@ -290,36 +261,14 @@ static int pull(struct shm_nic *shm, struct rh_remote source, void *target, size
     return result;
 }
 
-static rare_path int pull_long_way(struct shm_nic *shm, struct rh_remote source, void *target,
-                                   size_t length, const struct nic_extra *extra)
-{
-    struct guard_record *guard = guard_enter();
-    int result = pull(shm, source, target, length, extra);
-    guard_leave(guard);
-    return result;
-}
-
 int shm_pull(struct nic *nic, struct rh_remote source, void *target, size_t length,
              const struct nic_extra *extra)
 {
     nic_assert_pull(nic, source, extra);
-    struct shm_nic *shm = shm_nic_of(nic);
-    struct guard_record *guard = guard_mine;
-    if (length > SHM_QUICK_LENGTH || (extra && extra->done) || unlikely(!guard))
-        return pull_long_way(shm, source, target, length, extra);
-    guard_enter_by(guard);
-    const struct shm_view *view = shm_quick_view(shm, source, length, RH_READ);
-    bool is_sound = false;
-    if (likely(view)) {
-        const char *place = view->base + source.offset;
-        if (is_word(place, length))
-            load_word(target, place);
-        else
-            shm_quick_copy(target, place, length);
-        is_sound = shm_view_is_current(view); /* else these may be no one's bytes */
-    }
+    struct guard_record *guard = guard_enter();
+    int result = pull(shm_nic_of(nic), source, target, length, extra);
     guard_leave(guard);
-    return likely(is_sound) ? 0 : pull_long_way(shm, source, target, length, extra);
+    return result;
 }
 
 /* ---- Store ---------------------------------------------------------------------------------- */

@@ -86,7 +86,7 @@ static inline void habit_note(struct shm_habit *habit, enum habit_end end)
 /* The first looks were enough: cheap, since that is where speed counts. */
 static inline void habit_note_quick(struct shm_habit *habit)
 {
-    if (unlikely(atomic_load_explicit(&habit->row, memory_order_relaxed) != 0) &&
+    if (unlikely(atomic_load_explicit(&habit->looks, memory_order_relaxed) == 0) &&
         !habit_yields(habit)) {
         atomic_store_explicit(&habit->row, 0, memory_order_relaxed);
         habit_set_looks(habit, true);

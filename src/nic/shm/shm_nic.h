@@ -19,7 +19,7 @@
  *   segment.c     own segments: add, remove
  *   view.c        peers' segments: look up, map, check
  *   view_table.c  keeping and retiring them
- *   copy.c        push, pull, store; quick.h is the short way for a few bytes
+ *   copy.c        push, pull, store
  *   atomic.c      atomics
  *   queue_*.c     append and receive
  *   wait.c        spin, yield, sleep; habit.h says which
@@ -92,21 +92,17 @@ struct shm_queue_cut {
     uint64_t buffers_at;
 };
 
-/* A peer's segment as this process sees it. Immutable once published, but for head_known. What
- * every operation looks at is in the first line. */
+/* A peer's segment as this process sees it. Immutable once published, but for head_known. */
 struct shm_view {
-    alignas(CACHE_LINE) uint64_t key; /* shm_view_key() of rank and sid */
+    int rank;
+    rh_sid sid;
     uint64_t state; /* of the entry when this was made; another one there means stale */
     struct shm_entry *entry;
     struct shm_door *door;
-    const struct roster_peer *peer; /* the owner */
-    uint64_t length;
-    char *base;     /* directly reachable memory, or NULL */
-    unsigned quick; /* rights to what may go the short way: quick.h */
     unsigned rights;
-    int rank;
-    rh_sid sid;
     enum nic_segment_kind kind;
+    uint64_t length;
+    char *base;                       /* directly reachable memory, or NULL */
     uint64_t address;                 /* in the owner's process, for attached memory */
     uint64_t mapped_length;           /* what to unmap; 0 if not mapped by us */
     struct shm_queue_cut cut;         /* queues */
@@ -276,14 +272,9 @@ int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int res
  * else a program that acknowledges the death now would be told of the same one again. */
 int shm_refuse_vanished(struct shm_nic *shm, int rank, const char *during);
 
-static inline uint64_t shm_view_key(int rank, rh_sid sid)
+static inline size_t shm_view_hash(int rank, rh_sid sid)
 {
-    return (uint64_t)sid << 32 | (uint32_t)rank;
-}
-
-static inline size_t shm_view_hash(uint64_t key)
-{
-    return (size_t)(key * 0x9E3779B97F4A7C15ULL >> 32);
+    return (size_t)(((uint64_t)(uint32_t)rank << 32 | sid) * 0x9E3779B97F4A7C15ULL >> 32);
 }
 
 /* True if the owner still has the segment that this view is of. */
@@ -292,24 +283,15 @@ static inline bool shm_view_is_current(const struct shm_view *view)
     return atomic_load_explicit(&view->entry->state, memory_order_acquire) == view->state;
 }
 
-/* The view that is looked for most often: in its first place, current, of a living peer. Else
- * NULL. */
-static inline struct shm_view *shm_view_usual(struct shm_nic *shm, int rank, rh_sid sid)
-{
-    uint64_t key = shm_view_key(rank, sid);
-    struct shm_view_table *table = atomic_load_explicit(&shm->views, memory_order_acquire);
-    size_t at = shm_view_hash(key) & table->mask;
-    struct shm_view *view = atomic_load_explicit(&table->slot[at], memory_order_acquire);
-    if (likely(view && view->key == key && shm_view_is_current(view) &&
-               roster_peer_state(view->peer) < RH_PEER_LEFT))
-        return view;
-    return NULL;
-}
-
 static inline struct shm_view *shm_view_find(struct shm_nic *shm, int rank, rh_sid sid, int *result)
 {
-    struct shm_view *view = shm_view_usual(shm, rank, sid);
-    return likely(view) ? view : shm_view_make(shm, rank, sid, true, result);
+    struct shm_view_table *table = atomic_load_explicit(&shm->views, memory_order_acquire);
+    size_t at = shm_view_hash(rank, sid) & table->mask;
+    struct shm_view *view = atomic_load_explicit(&table->slot[at], memory_order_acquire);
+    if (likely(view && view->rank == rank && view->sid == sid && shm_view_is_current(view) &&
+               roster_state(shm->nic.job->roster, rank) < RH_PEER_LEFT))
+        return view;
+    return shm_view_make(shm, rank, sid, true, result);
 }
 
 /* Find remote memory and check the access; NULL with *result set if it is refused. */

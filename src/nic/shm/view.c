@@ -8,7 +8,7 @@
 #include "base/memory_room.h"
 #include "base/rest.h"
 #include "nic/handover.h"
-#include "nic/shm/quick.h"
+#include "nic/shm/shm_nic.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -161,7 +161,6 @@ static int fill_view(struct shm_nic *shm, struct shm_view *view, const struct re
     view->door = shm_door_of(shm, view->rank);
     view->rights = reading->rights;
     view->kind = SHM_KIND(reading->state);
-    view->quick = shm_quick_rights(shm, view);
     view->length = reading->length;
     view->address = reading->address;
     view->cut = shm_queue_cut(reading->shape);
@@ -216,12 +215,9 @@ int shm_explain(struct shm_nic *shm, int rank, rh_sid sid, bool counted, int res
 
 static int make_view(struct shm_nic *shm, int rank, rh_sid sid, struct shm_view **made)
 {
-    struct shm_view *view = aligned_alloc(alignof(struct shm_view), sizeof(*view));
+    struct shm_view *view = calloc(1, sizeof(*view));
     if (!view)
         return error_set(RH_ENOSPACE, rank, "no memory to look up segment %u", sid);
-    memset(view, 0, sizeof(*view));
-    view->key = shm_view_key(rank, sid);
-    view->peer = &shm->nic.job->roster->peer[rank];
     view->rank = rank;
     view->sid = sid;
     pthread_mutex_lock(&shm->view_lock);
@@ -287,6 +283,7 @@ static int look_up(struct shm_nic *shm, struct rh_remote remote, uint64_t length
     view->pointer = found->kind == NIC_SEGMENT_ALLOCATED && rights && found->base
                         ? found->base + remote.offset
                         : NULL;
+    view->rights = found->rights;
     view->stands = &found->entry->state;
     view->stood = found->state;
     view->sleeper = shm->has_membarrier ? &found->door->has_sleeper : NULL;

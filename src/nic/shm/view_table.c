@@ -22,11 +22,10 @@ static struct shm_view_table *table_create(size_t slots)
 
 static _Atomic(struct shm_view *) *find_slot(struct shm_view_table *table, int rank, rh_sid sid)
 {
-    uint64_t key = shm_view_key(rank, sid);
-    size_t at = shm_view_hash(key) & table->mask;
+    size_t at = shm_view_hash(rank, sid) & table->mask;
     for (;; at = (at + 1) & table->mask) {
         struct shm_view *view = atomic_load_explicit(&table->slot[at], memory_order_acquire);
-        if (!view || view->key == key)
+        if (!view || (view->rank == rank && view->sid == sid))
             return &table->slot[at];
     }
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "nic/handover.h"
-#include "nic/shm/quick.h"
 #include "nic/shm/shm_nic.h"
 
 #include <errno.h>
@@ -44,12 +43,6 @@ void shm_ring(struct shm_nic *shm, struct shm_door *door)
     atomic_fetch_add(&door->bell, 1);
     shm_word_wake(&door->bell);
     counter_add(shm->nic.job->counters, COUNTER_WAKE, 1);
-}
-
-int shm_quick_ring(struct shm_nic *shm, struct shm_door *door)
-{
-    shm_ring(shm, door);
-    return 0;
 }
 
 int shm_wake(struct nic *nic, int rank)

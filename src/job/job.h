@@ -12,6 +12,7 @@
 #include "nic/nic.h"
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 
 /* The connection to the task manager; used by one thread at a time (broker.c). */
@@ -29,9 +30,29 @@ struct job_guest {
     void (*close)(void *state);
 };
 
+#define JOB_REACH_BITS  4
+#define JOB_REACH_SLOTS (1 << JOB_REACH_BITS)
+
+/* Peers' memory that short operations reach without a call of the NIC: rma/reach.h. */
+struct job_reach {
+    alignas(64) uint64_t key; /* rank and SID */
+    uint64_t length;
+    char *base;
+    const _Atomic uint64_t *stands; /* and the next two: see struct nic_view */
+    uint64_t stood;
+    const _Atomic uint32_t *sleeper;
+    const struct roster_peer *peer; /* the owner */
+    unsigned rights;                /* that it grants */
+    struct job_reach *older;
+};
+
 struct rh_job {
     struct nic *nic; /* first: every operation starts here */
     struct counters *counters;
+    _Atomic(struct job_reach *) reach[JOB_REACH_SLOTS];
+    struct job_reach *reaches;  /* all that were made: threads may hold any until the job is left */
+    _Atomic bool is_reach_made; /* by a thread, just now: the list is its */
+    unsigned reach_count;
     int64_t timeout_ns; /* what RH_TIMEOUT_DEFAULT means */
     char nic_name[64];  /* as the user would write it */
     struct nic_job nic_job;

@@ -109,8 +109,15 @@ struct nic_view {
     struct rh_remote remote;
     uint64_t length;
     enum nic_segment_kind kind;
-    void *pointer; /* where loads and stores reach it directly, else NULL */
-    void *handle;  /* the NIC's own */
+    unsigned rights; /* that the segment grants, where the NIC has pointers to it */
+    void *pointer;   /* where loads and stores reach it directly, else NULL */
+    void *handle;    /* the NIC's own */
+    /* With a pointer and RH_WRITE, and if sleeper is not NULL: what store() does may be done
+     * without the call, while *stands is `stood` and the peer lives: one aligned store with release
+     * order, then a look at *sleeper, and wake() if that is not 0. */
+    const _Atomic uint64_t *stands;
+    uint64_t stood;
+    const _Atomic uint32_t *sleeper;
 };
 
 /* The less usual wishes for a push or pull. */
@@ -244,6 +251,11 @@ struct nic {
     const _Atomic bool *attached_is_slow;
     /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
     const _Atomic bool *is_crowded;
+    /* Views of memory on this host have pointers: who uses one often better asks for it. */
+    bool has_pointers;
+    /* How often a word may be looked at before wait() is called for it, just now. NULL: never,
+     * there is more to do in a wait than to look. */
+    const _Atomic uint32_t *looks_first;
     struct nic_ops completed; /* nic_open()'s business */
 };
 

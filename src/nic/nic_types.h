@@ -6,6 +6,7 @@
 #pragma once
 
 #include <rhinet/rma.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,27 @@ struct nic_atomic_operands {
     struct nic_ticket *ticket; /* or NULL */
 };
 
+/* The instruction itself. */
+static inline uint64_t nic_atomic_apply(_Atomic uint64_t *word,
+                                        const struct nic_atomic_operands *operands)
+{
+    uint64_t expected = operands->expected;
+    switch (operands->operation) {
+    case NIC_FETCH_ADD:
+        return atomic_fetch_add(word, operands->operand);
+    case NIC_FETCH_OR:
+        return atomic_fetch_or(word, operands->operand);
+    case NIC_FETCH_AND:
+        return atomic_fetch_and(word, operands->operand);
+    case NIC_SWAP:
+        return atomic_exchange(word, operands->operand);
+    case NIC_COMPARE_SWAP:
+        atomic_compare_exchange_strong(word, &expected, operands->operand);
+        return expected;
+    }
+    return 0;
+}
+
 /* Whether a word meets a wait's condition. acquire: what its writer wrote before is visible. */
 static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint64_t value)
 {
@@ -47,4 +69,26 @@ static inline bool nic_word_is_met(const uint64_t *word, enum rh_when when, uint
         return now >= value;
     }
     return false;
+}
+
+/* Looks until it does, that often at most; the last look does not count. A loop per condition: what
+ * stands between two looks is latency. */
+static inline bool nic_spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value,
+                                    unsigned looks)
+{
+    switch (when) {
+    case RH_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+            looks--;
+        break;
+    case RH_NOT_EQUAL:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+            looks--;
+        break;
+    case RH_AT_LEAST:
+        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
+            looks--;
+        break;
+    }
+    return looks > 0;
 }

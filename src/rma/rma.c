@@ -4,8 +4,8 @@
  * counts. The layer is thin on purpose: a push is two function calls away from its copy.
  */
 #include "rma/rma.h"
+#include "rma/reach.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int rma_refuse_rank(const struct rh_job *job, int rank)
@@ -42,14 +42,46 @@ static inline int pull(struct rh_job *job, struct rh_remote source, void *target
     return 0;
 }
 
+static rare_path int push_by_nic(struct rh_job *job, struct rh_remote target, const void *source,
+                                 size_t length)
+{
+    int result = push(job, target, source, length, NULL);
+    if (result == 0 && length <= REACH_LENGTH)
+        reach_make(job, target);
+    return result;
+}
+
 int rh_push(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
 {
-    return push(job, target, source, length, NULL);
+    const struct job_reach *reach = reach_find(job, target, length, RH_WRITE);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return push_by_nic(job, target, source, length);
+    reach_write(reach->base + target.offset, source, length);
+    counter_add(job->counters, COUNTER_PUSH, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return reach_wrote(job, reach, target.rank);
+}
+
+static rare_path int pull_by_nic(struct rh_job *job, struct rh_remote source, void *target,
+                                 size_t length)
+{
+    int result = pull(job, source, target, length, NULL);
+    if (result == 0 && length <= REACH_LENGTH)
+        reach_make(job, source);
+    return result;
 }
 
 int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t length)
 {
-    return pull(job, source, target, length, NULL);
+    const struct job_reach *reach = reach_find(job, source, length, RH_READ);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return pull_by_nic(job, source, target, length);
+    reach_read(target, reach->base + source.offset, length);
+    if (unlikely(!reach_stands(reach))) /* these may be no one's bytes */
+        return pull_by_nic(job, source, target, length);
+    counter_add(job->counters, COUNTER_PULL, 1);
+    counter_add(job->counters, COUNTER_PULL_BYTES, length);
+    return 0;
 }
 
 /* The flag may be set before the NIC's call returns, so it is cleared first, and put back if the
@@ -126,7 +158,8 @@ int rma_push_notify_inline(struct rh_job *job, struct rh_remote target, const vo
     return push(job, target, source, length, &extra);
 }
 
-int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
+static rare_path int inline_by_nic(struct rh_job *job, struct rh_remote target, const void *source,
+                                   size_t length)
 {
     static const struct nic_extra extra = {.is_inline = true};
     if (unlikely(length > RH_INLINE_MAX))
@@ -139,105 +172,45 @@ int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *sour
         return result;
     counter_add(job->counters, COUNTER_INLINE, 1);
     counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    if (length <= REACH_LENGTH)
+        reach_make(job, target);
     return 0;
 }
 
-/* ---- Store and direct memory ---------------------------------------------------------------- */
-
-struct rh_page {
-    struct nic_view view;
-    struct rh_job *job;
-};
-
-int rh_page_open(struct rh_job *job, struct rh_remote target, uint64_t length,
-                 struct rh_page **page)
+int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *source, size_t length)
 {
-    if (!rma_rank_is_valid(job, target.rank))
-        return rma_refuse_rank(job, target.rank);
-    struct rh_page *made = calloc(1, sizeof(*made));
-    if (!made)
-        return error_set(RH_ENOSPACE, target.rank, "no memory for a page handle");
-    int result = job->nic->ops->view(job->nic, target, length, RH_WRITE, &made->view);
-    if (result < 0) {
-        free(made);
-        return result;
-    }
-    made->job = job;
-    *page = made;
-    return 0;
-}
-
-void rh_page_close(struct rh_page *page)
-{
-    if (!page)
-        return;
-    page->job->nic->ops->view_release(page->job->nic, &page->view);
-    free(page);
-}
-
-static int refuse_store(const struct rh_page *page, uint64_t offset, unsigned width)
-{
-    const struct nic_view *view = &page->view;
-    if (width != 1 && width != 2 && width != 4 && width != 8)
-        return error_set(RH_EINVALID, view->remote.rank, "a store has 1, 2, 4 or 8 bytes, not %u",
-                         width);
-    if ((view->remote.offset + offset) % width != 0)
-        return error_set(RH_EINVALID, view->remote.rank, "offset %llu is not aligned to %u bytes",
-                         (unsigned long long)offset, width);
-    counter_add_exact(page->job->counters, COUNTER_DENIED_BOUNDS);
-    return error_set(RH_EBOUNDS, view->remote.rank,
-                     "a store of %u bytes at %llu does not fit the page of %llu", width,
-                     (unsigned long long)offset, (unsigned long long)view->length);
-}
-
-int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned width)
-{
-    const struct nic_view *view = &page->view;
-    bool is_power = width - 1 < 8 && (width & (width - 1)) == 0;
-    if (unlikely(!is_power || ((view->remote.offset + offset) & (width - 1)) != 0 ||
-                 offset > view->length || width > view->length - offset))
-        return refuse_store(page, offset, width);
-    struct rh_job *job = page->job;
-    int result = job->nic->ops->store(job->nic, view, offset, value, width);
-    if (unlikely(result < 0))
-        return result;
-    counter_add(job->counters, COUNTER_STORE, 1);
-    counter_add(job->counters, COUNTER_PUSH_BYTES, width);
-    return 0;
-}
-
-void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length)
-{
-    struct nic_view view;
-    if (!rma_rank_is_valid(job, target.rank)) {
-        rma_refuse_rank(job, target.rank);
-        return NULL;
-    }
-    if (job->nic->ops->view(job->nic, target, length, RH_READ, &view) < 0)
-        return NULL;
-    ASSERT(view.length >= length);
-    if (!view.pointer) /* else it is the program's for good, also when the peer detaches */
-        job->nic->ops->view_release(job->nic, &view);
-    return view.pointer;
-}
-
-int rh_wake(struct rh_job *job, int rank)
-{
-    if (!rma_rank_is_valid(job, rank))
-        return rma_refuse_rank(job, rank);
-    return job->nic->ops->wake(job->nic, rank);
+    const struct job_reach *reach = reach_find(job, target, length, RH_WRITE);
+    if (unlikely(length > REACH_LENGTH || !reach))
+        return inline_by_nic(job, target, source, length);
+    reach_write(reach->base + target.offset, source, length);
+    counter_add(job->counters, COUNTER_INLINE, 1);
+    counter_add(job->counters, COUNTER_PUSH_BYTES, length);
+    return reach_wrote(job, reach, target.rank);
 }
 
 /* ---- Atomics -------------------------------------------------------------------------------- */
+
+static rare_path int atomic_by_nic(struct rh_job *job, struct rh_remote target,
+                                   const struct nic_atomic_operands *operands, uint64_t *old)
+{
+    int result = job->nic->ops->atomic(job->nic, target, operands, old);
+    if (result < 0)
+        return result;
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    reach_make(job, target);
+    return 0;
+}
 
 int rma_atomic(struct rh_job *job, struct rh_remote target,
                const struct nic_atomic_operands *operands, uint64_t *old)
 {
     ASSERT(rma_rank_is_valid(job, target.rank));
-    int result = job->nic->ops->atomic(job->nic, target, operands, old);
-    if (likely(result == 0))
-        counter_add(job->counters, COUNTER_ATOMIC, 1);
-    return result;
+    const struct job_reach *reach = reach_find(job, target, 8, RH_ATOMIC);
+    if (unlikely(!reach || target.offset % 8 != 0))
+        return atomic_by_nic(job, target, operands, old);
+    *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(reach->base + target.offset), operands);
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    return reach_wrote(job, reach, target.rank);
 }
 
 static inline int atomic(struct rh_job *job, struct rh_remote target,
@@ -254,25 +227,25 @@ static inline int atomic(struct rh_job *job, struct rh_remote target,
 
 int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_fetch_or(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_fetch_and(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
 int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
+    const struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
     return atomic(job, target, &operands, old);
 }
 
@@ -294,16 +267,26 @@ int rh_flush(struct rh_job *job, int rank)
     return job->nic->ops->flush(job->nic, rank);
 }
 
+static inline bool is_sound(const struct rh_job *job, const struct rh_wait *wait)
+{
+    return wait->word && (uintptr_t)wait->word % 8 == 0 && (unsigned)wait->when <= RH_AT_LEAST &&
+           wait->from >= RH_ANY_RANK && wait->from < job->nic_job.size;
+}
+
+static int refuse_wait(const struct rh_job *job, const struct rh_wait *wait)
+{
+    if (wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from))
+        return rma_refuse_rank(job, wait->from);
+    return error_fail(RH_EINVALID,
+                      "wait for the word at %p: it must be 8-byte aligned, the condition RH_EQUAL, "
+                      "RH_NOT_EQUAL or RH_AT_LEAST",
+                      (const void *)wait->word);
+}
+
 int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_watch *stall)
 {
-    if (unlikely(wait->from != RH_ANY_RANK && !rma_rank_is_valid(job, wait->from)))
-        return rma_refuse_rank(job, wait->from);
-    if (unlikely(!wait->word || (uintptr_t)wait->word % 8 != 0 ||
-                 (unsigned)wait->when > RH_AT_LEAST))
-        return error_fail(RH_EINVALID,
-                          "wait for the word at %p: it must be 8-byte aligned, the condition "
-                          "RH_EQUAL, RH_NOT_EQUAL or RH_AT_LEAST",
-                          (const void *)wait->word);
+    if (unlikely(!is_sound(job, wait)))
+        return refuse_wait(job, wait);
     struct nic_wait request = {.word = wait->word,
                                .when = wait->when,
                                .value = wait->value,
@@ -314,9 +297,22 @@ int rma_wait_word(struct rh_job *job, const struct rh_wait *wait, struct stall_w
     return job->nic->ops->wait(job->nic, &request);
 }
 
+/* Whether the word may be looked at, and is as it is waited for soon. If not, the NIC looks as
+ * often once more, and then at everything else. */
+static inline bool comes_soon(struct rh_job *job, const struct rh_wait *wait)
+{
+    const _Atomic uint32_t *looks = job->nic->looks_first;
+    return likely(looks && wait->timeout_ns != 0 && is_sound(job, wait)) &&
+           nic_spin_on_word(wait->word, wait->when, wait->value,
+                            atomic_load_explicit(looks, memory_order_relaxed));
+}
+
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
 {
-    return rma_wait_word(job, wait, NULL);
+    if (unlikely(!comes_soon(job, wait)))
+        return rma_wait_word(job, wait, NULL);
+    counter_add(job->counters, COUNTER_WAIT, 1);
+    return 0;
 }
 
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)

@@ -94,8 +94,12 @@ static inline int roster_neighbours(const struct roster *roster, int rank)
     return count;
 }
 
+static inline enum rh_peer_state roster_peer_state(const struct roster_peer *peer)
+{
+    return (enum rh_peer_state)atomic_load_explicit(&peer->state, memory_order_acquire);
+}
+
 static inline enum rh_peer_state roster_state(const struct roster *roster, int rank)
 {
-    return (enum rh_peer_state)atomic_load_explicit(&roster->peer[rank].state,
-                                                    memory_order_acquire);
+    return roster_peer_state(&roster->peer[rank]);
 }

@@ -66,6 +66,10 @@ static void invalid(struct test *test)
     CHECK_OK(rh_store(page, 56, 0, 8));
     CHECK_OK(rh_flush(test->job, test_next(test)));
     rh_page_close(page);
+    page = open_page(test, 64, 12);
+    CHECK_CODE(rh_store(page, 8, 1, 8), RH_EBOUNDS);
+    CHECK_OK(rh_store(page, 8, 0, 4));
+    rh_page_close(page);
     test_barrier(test);
     CHECK_FILLED(base, 256, 0);
 }

@@ -121,6 +121,11 @@ static void job_free(struct rh_job *job)
 {
     job_memory_release(&job->memory);
     line_close(&job->line);
+    while (job->reaches) {
+        struct job_reach *reach = job->reaches;
+        job->reaches = reach->older;
+        free(reach);
+    }
     explicit_bzero(job->nic_job.secret, sizeof(job->nic_job.secret));
     free(job);
 }

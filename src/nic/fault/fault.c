@@ -136,6 +136,7 @@ static int hide_view(struct fault *fault, unsigned rights, struct nic_view *view
     if (!kept && rights & RH_WRITE)
         return error_set(RH_ENOSPACE, view->remote.rank, "fault NIC: no memory for a view");
     view->pointer = NULL;
+    view->sleeper = NULL;
     view->handle = kept;
     return 0;
 }

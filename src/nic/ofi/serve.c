@@ -215,7 +215,7 @@ static void serve_atomic(struct ofi_nic *ofi, const struct ofi_message *message,
         char *word = checked_place(current_segment(ofi, head->sid, head->generation), head->offset,
                                    8, RH_ATOMIC, &code);
         if (word) {
-            old = shm_atomic_apply((_Atomic uint64_t *)(void *)word, &operands);
+            old = nic_atomic_apply((_Atomic uint64_t *)(void *)word, &operands);
             code = 0;
         }
     }

@@ -163,8 +163,10 @@ int ofi_view(struct nic *nic, struct rh_remote remote, uint64_t length, unsigned
     if (ofi_is_near(ofi, remote.rank)) {
         result = ofi->inner->ops->view(ofi->inner, remote, length, rights, view);
         /* Programs ask for a pointer to their own memory to learn whether there are any. */
-        if (result == 0 && remote.rank == nic->job->rank && !ofi->is_alone)
+        if (result == 0 && remote.rank == nic->job->rank && !ofi->is_alone) {
             view->pointer = NULL;
+            view->sleeper = NULL;
+        }
         return result;
     }
     struct ofi_errand errand = ofi_errand(ofi, remote.rank, "look-up");

@@ -5,25 +5,6 @@
 #include "nic/handover.h"
 #include "nic/shm/shm_nic.h"
 
-uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands)
-{
-    uint64_t expected = operands->expected;
-    switch (operands->operation) {
-    case NIC_FETCH_ADD:
-        return atomic_fetch_add(word, operands->operand);
-    case NIC_FETCH_OR:
-        return atomic_fetch_or(word, operands->operand);
-    case NIC_FETCH_AND:
-        return atomic_fetch_and(word, operands->operand);
-    case NIC_SWAP:
-        return atomic_exchange(word, operands->operand);
-    case NIC_COMPARE_SWAP:
-        atomic_compare_exchange_strong(word, &expected, operands->operand);
-        return expected;
-    }
-    return 0;
-}
-
 /* Only the owner can change its attached memory atomically towards its own threads. */
 static rare_path int atomic_on_attached(struct shm_nic *shm, const struct shm_view *view,
                                         uint64_t offset, const struct nic_atomic_operands *operands,
@@ -34,7 +15,7 @@ static rare_path int atomic_on_attached(struct shm_nic *shm, const struct shm_vi
     if (!shm_view_is_current(view)) {
         result = shm_refuse_stale(shm, view->rank, view->sid);
     } else if (view->base) {
-        *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
+        *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
     } else {
         struct shm_service_call call = {
             .operation = SHM_SERVICE_ATOMIC, .view = view, .offset = offset, .operands = *operands};
@@ -51,7 +32,7 @@ int shm_atomic_on(struct shm_nic *shm, const struct shm_view *view, uint64_t off
 {
     if (unlikely(view->kind != NIC_SEGMENT_ALLOCATED))
         return atomic_on_attached(shm, view, offset, operands, old);
-    *old = shm_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
+    *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(view->base + offset), operands);
     return 0;
 }
 

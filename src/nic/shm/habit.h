@@ -18,9 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HABIT_WASTED 3  /* spins in vain in a row before the habit changes */
-#define HABIT_PAID   2  /* trials that paid, in a row, before it changes back */
-#define HABIT_TRIALS 64 /* one wait of so many is a trial */
+#define HABIT_WASTED 3    /* spins in vain in a row before the habit changes */
+#define HABIT_PAID   2    /* trials that paid, in a row, before it changes back */
+#define HABIT_TRIALS 64   /* one wait of so many is a trial */
+#define HABIT_LOOKS  2048 /* before anything else is looked at: a trip or two between cores */
 
 enum habit_end {
     HABIT_SPUN,   /* it was over while we spun */
@@ -33,12 +34,20 @@ struct shm_habit {
     _Atomic bool is_fixed;  /* there are more ranks than cores: nothing to learn */
     _Atomic uint8_t row;    /* notes in a row that speak against the habit */
     _Atomic uint32_t waits; /* since it yields */
+    _Atomic uint32_t looks; /* for whom may look without asking: 0 while there is something to learn
+                               from each wait */
 };
+
+static inline void habit_set_looks(struct shm_habit *habit, bool is_settled)
+{
+    atomic_store_explicit(&habit->looks, is_settled ? HABIT_LOOKS : 0, memory_order_relaxed);
+}
 
 static inline void habit_begin(struct shm_habit *habit, bool is_crowded)
 {
     atomic_store_explicit(&habit->yields, is_crowded, memory_order_relaxed);
     atomic_store_explicit(&habit->is_fixed, is_crowded, memory_order_relaxed);
+    habit_set_looks(habit, !is_crowded);
 }
 
 static inline bool habit_yields(const struct shm_habit *habit)
@@ -65,17 +74,21 @@ static inline void habit_note(struct shm_habit *habit, enum habit_end end)
     bool is_against = (end == HABIT_SPUN) == yields;
     unsigned row = is_against ? atomic_load_explicit(&habit->row, memory_order_relaxed) + 1U : 0;
     if (row >= (yields ? HABIT_PAID : HABIT_WASTED)) {
-        atomic_store_explicit(&habit->yields, !yields, memory_order_relaxed);
+        yields = !yields;
+        atomic_store_explicit(&habit->yields, yields, memory_order_relaxed);
         atomic_store_explicit(&habit->waits, 0, memory_order_relaxed);
         row = 0;
     }
     atomic_store_explicit(&habit->row, (uint8_t)row, memory_order_relaxed);
+    habit_set_looks(habit, !yields && row == 0);
 }
 
 /* The first looks were enough: cheap, since that is where speed counts. */
 static inline void habit_note_quick(struct shm_habit *habit)
 {
-    if (unlikely(atomic_load_explicit(&habit->row, memory_order_relaxed) != 0) &&
-        !habit_yields(habit))
+    if (unlikely(atomic_load_explicit(&habit->looks, memory_order_relaxed) == 0) &&
+        !habit_yields(habit)) {
         atomic_store_explicit(&habit->row, 0, memory_order_relaxed);
+        habit_set_looks(habit, true);
+    }
 }

@@ -137,7 +137,7 @@ static int serve_request(struct shm_nic *shm, int fd, const struct wire_request 
     if (request->operation == SHM_SERVICE_PUSH)
         result = place ? receive_all(fd, place, request->length) : discard(fd, request->length);
     else if (request->operation == SHM_SERVICE_ATOMIC && place)
-        reply.old = shm_atomic_apply((_Atomic uint64_t *)(void *)place, &request->operands);
+        reply.old = nic_atomic_apply((_Atomic uint64_t *)(void *)place, &request->operands);
     else if (request->operation != SHM_SERVICE_PULL && place)
         reply.code = RH_EINVALID;
     if (result < 0)

@@ -50,9 +50,6 @@ struct shm_refused {
 };
 int shm_inside_refuse_access(struct nic *nic, const struct shm_refused *refused);
 
-/* The operation itself, on memory that is reachable. */
-uint64_t shm_atomic_apply(_Atomic uint64_t *word, const struct nic_atomic_operands *operands);
-
 /* Appends that came from elsewhere, into a queue of our own for `source`: in one go, or for a long
  * message in steps. False: the queue is full; or the slot is not this source's claim. */
 struct shm_claim {

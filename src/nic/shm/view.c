@@ -283,6 +283,10 @@ static int look_up(struct shm_nic *shm, struct rh_remote remote, uint64_t length
     view->pointer = found->kind == NIC_SEGMENT_ALLOCATED && rights && found->base
                         ? found->base + remote.offset
                         : NULL;
+    view->rights = found->rights;
+    view->stands = &found->entry->state;
+    view->stood = found->state;
+    view->sleeper = shm->has_membarrier ? &found->door->has_sleeper : NULL;
     return 0;
 }
 

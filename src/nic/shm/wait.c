@@ -18,9 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOKS_FIRST     2048 /* before anything else is looked at: a trip or two between cores */
-#define LOOKS_YIELDING  64   /* the same where spinning does not pay (habit.h) */
-#define LOOKS_PER_YIELD 4    /* and between two looks at the clock */
+#define LOOKS_YIELDING  64 /* instead of HABIT_LOOKS, where spinning does not pay (habit.h) */
+#define LOOKS_PER_YIELD 4  /* and between two looks at the clock */
 #define LOOKS_PER_ROUND 256
 #define EAGER_ROUNDS    8 /* without pause instructions, which would delay the look */
 #define BUSY_NS         (20 * NS_PER_MS) /* at most, beyond the usual time to spin */
@@ -107,27 +106,6 @@ void shm_rest(const struct shm_nic *shm)
         sched_yield();
     else
         cpu_relax();
-}
-
-/* A loop per condition: what stands between two looks is latency. */
-static inline bool spin_on_word(const uint64_t *word, enum rh_when when, uint64_t value,
-                                unsigned looks)
-{
-    switch (when) {
-    case RH_EQUAL:
-        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
-            looks--;
-        break;
-    case RH_NOT_EQUAL:
-        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-            looks--;
-        break;
-    case RH_AT_LEAST:
-        while (looks > 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value)
-            looks--;
-        break;
-    }
-    return looks > 0;
 }
 
 static inline bool spin_eagerly(struct shm_nic *shm, const struct nic_wait *wait)
@@ -294,8 +272,8 @@ int shm_wait(struct nic *nic, const struct nic_wait *wait)
     struct shm_nic *shm = shm_nic_of(nic);
     if (unlikely(!wait->word || wait->timeout_ns == 0 || shm->outside.progress))
         return wait_otherwise(nic, wait);
-    unsigned looks = habit_yields(&shm->habit) ? LOOKS_YIELDING : LOOKS_FIRST;
-    if (likely(spin_on_word(wait->word, wait->when, wait->value, looks))) {
+    unsigned looks = habit_yields(&shm->habit) ? LOOKS_YIELDING : HABIT_LOOKS;
+    if (likely(nic_spin_on_word(wait->word, wait->when, wait->value, looks))) {
         habit_note_quick(&shm->habit);
         return 0;
     }

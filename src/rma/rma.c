@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote memory for programs: each call checks what the NIC may take for granted, asks the NIC, and
- * counts. The layer is thin on purpose: a push is two function calls away from its copy.
+ * Remote memory for programs. What is short and usual takes the short way (reach.h), into the
+ * peer's memory itself. For all else, each call checks what the NIC may take for granted, asks the
+ * NIC, and counts: then a push is two function calls away from its copy.
  */
 #include "rma/rma.h"
+#include "base/fence.h"
 #include "rma/reach.h"
 
 #include <string.h>
@@ -77,6 +79,7 @@ int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t le
     if (unlikely(length > REACH_LENGTH || !reach))
         return pull_by_nic(job, source, target, length);
     reach_read(target, reach->base + source.offset, length);
+    load_fence();
     if (unlikely(!reach_stands(reach))) /* these may be no one's bytes */
         return pull_by_nic(job, source, target, length);
     counter_add(job->counters, COUNTER_PULL, 1);
@@ -252,7 +255,7 @@ int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint6
 int rh_compare_swap(struct rh_job *job, struct rh_remote target, uint64_t expected,
                     uint64_t desired, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {
+    const struct nic_atomic_operands operands = {
         .operation = NIC_COMPARE_SWAP, .operand = desired, .expected = expected};
     return atomic(job, target, &operands, old);
 }

@@ -213,6 +213,22 @@ class Info(unittest.TestCase):
         self.assertIn("no job", rhinet("info", "ffffffffffff", status=1).stderr)
 
 
+class Bench(unittest.TestCase):
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_sizes(self):
+        """A row for each size asked for, in order of size; on a machine in company a case may find
+        no good round in its time, and says so."""
+        said = rhinet("bench", "sizes", "--quick", "--rounds", "1", "--json", "-", "--only",
+                      "stream-1M,push-1,stream-1,push-4K").stdout
+        rows = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["push-1", "stream-1", "push-4K",
+                                                         "stream-1M"])
+        for row in rows:
+            self.assertEqual(row["rounds"], 1 if "value" in row else 0)
+            self.assertTrue(row["discarded"] > 0 if "value" not in row else
+                            row["value"] > 0 and row["raw"] > 0 and row["unit"] == "MB/s", row)
+
+
 class Live(unittest.TestCase):
     """Beside a job of three ranks that pushes in a ring."""
 

@@ -4,9 +4,9 @@
  * room and a command of `rhinet bench`; some have an older name elsewhere in the program, too,
  * which is the same command.
  *
- *   machine/    rma, msg, sizes, ofi, dsm, pages, himeno, datagram: against the machine's own
- *   limits cache/      cache (`rhinet cache bench`): the file cache, here and on a simulated
- *   cluster routing/    route (`rhinet route paper`): the turn addition paper's evaluation
+ *   machine/    rma, msg, sizes, ofi, dsm, pages, himeno, datagram: against the machine's limits
+ *   cache/      cache (`rhinet cache bench`): the file cache, here and on a simulated cluster
+ *   routing/    route (`rhinet route paper`): the turn addition paper's evaluation
  *   simulator/  sim (`rhinet sim bench`), engine: the simulator's own speed
  *   thesis/     thesis (`rhinet sim thesis`): the thesis's figures on simulated controllers
  *

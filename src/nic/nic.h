@@ -256,6 +256,9 @@ struct nic {
     /* Views of peers' memory on this host may have pointers, with all that goes with them (struct
      * nic_view): who uses one often better asks for it. */
     bool has_pointers;
+    /* Every operation has reached its target's memory when its call returns, or its done flag is
+     * set: for a peer that lives, flush() is no more than full_fence(). */
+    bool fence_flushes;
     /* How often a word may be looked at before wait() is called for it, just now. NULL: never,
      * there is more to do in a wait than to look. */
     const _Atomic uint32_t *looks_first;

@@ -100,19 +100,19 @@ static int choose(const struct bench_layer *layer, struct bench_wishes *wishes)
     return 0;
 }
 
-/* What is left out is said. */
+/* What is left out is said. MPI's ranks take as much as ours. */
 static void choose_what_fits(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
     const char *limit;
     uint64_t room = memory_room(&limit);
     for (int i = 0; i < layer->case_count; i++) {
-        const struct bench_case *which = &layer->cases[i];
-        if (!wishes->is_chosen[i] || which->memory <= room / 2)
+        uint64_t needed = layer->cases[i].memory * (wishes->with_peers ? 2 : 1);
+        if (!wishes->is_chosen[i] || needed <= room / 2)
             continue;
         wishes->is_chosen[i] = false;
-        cli_say("%s is left out: it needs %llu MiB, half of what %s leaves (%llu MiB) at most",
-                which->name, (unsigned long long)which->memory >> 20, limit,
-                (unsigned long long)room >> 20);
+        cli_say("%s is left out: it needs %llu MiB, more than half of the %llu MiB that %s leaves",
+                layer->cases[i].name, (unsigned long long)needed >> 20,
+                (unsigned long long)room >> 20, limit);
     }
 }
 

@@ -6,7 +6,7 @@
  *   mpi_peer                two ranks: measures remote memory and prints one JSON object per line:
  *                           name, value, unit. For tools/bench-peers.
  *   mpi_peer --follow FILE  any number of ranks: measures messages, case by case, when told to by
- *                           that file. For `rhinet bench msg --peers`; see follow.h.
+ *                           that file. For `rhinet bench msg --peers` and `sizes`; see follow.h.
  *
  * Longer than most files: it is built with the compiler wrapper of each library, where rhinet is
  * installed, so it is one.
@@ -239,6 +239,8 @@ static double measure_stream(struct peer *peer, int length)
     int count = STREAM / length, loops = length >= STREAM_LARGE ? CHUNKS_MIN : CHUNKS;
     count = count < 1 ? 1 : count > STREAM_MAX ? STREAM_MAX : count;
     peer->block = malloc(length > 8 ? (size_t)length : 8);
+    if (!peer->block)
+        MPI_Abort(MPI_COMM_WORLD, 1);
     memset(peer->block, 1, length > 8 ? (size_t)length : 8);
     for (int i = -1; i < loops; i++) {
         if (count == 1 && peer->rank == 0)

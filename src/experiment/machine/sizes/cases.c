@@ -13,7 +13,7 @@
      .help = "rh_push of " name_ " bytes into fast memory; raw: memcpy there",                     \
      .rank_count = 2,                                                                              \
      .amount = (size_),                                                                            \
-     .memory = 2ull * (size_),                                                                     \
+     .memory = 3ull * (size_),                                                                     \
      .drift_max = DRIFT,                                                                           \
      .set_up = sizes_open,                                                                         \
      .tear_down = sizes_close,                                                                     \
@@ -23,7 +23,7 @@
         .name = "stream-" name_, .unit = "MB/s",                                                   \
         .help = "rh_send to rh_recv of " name_ " bytes, one after the other; raw: a two-copy "     \
                 "ring",                                                                            \
-        .rank_count = 2, .amount = (size_), .memory = 2ull * (size_), .drift_max = DRIFT,          \
+        .rank_count = 2, .amount = (size_), .memory = 3ull * (size_), .drift_max = DRIFT,          \
         .has_mpi = true, .set_up = sizes_open_messages, .tear_down = sizes_close_messages,         \
         .raw = sizes_ring, .measure = sizes_stream                                                 \
     }

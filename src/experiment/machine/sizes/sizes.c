@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pushes and messages of any size. Rank 0 has the source, rank 1 the target, so a case needs twice
- * its size. Loops of small ones are as long as a large one, and few large ones are enough.
+ * Pushes and messages of any size. Rank 0 has the source, rank 1 the target, and rank 0 may still
+ * have the last push's target mapped, so a case needs three times its size. Small ones are moved
+ * many times in a loop; of large ones few loops are enough.
  */
 #include "experiment/machine/sizes/sizes.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #define SID_SIZES   4u
-#define LOOP_LENGTH (256u << 10) /* bytes moved in a loop, at least */
+#define LOOP_LENGTH (256u << 10) /* bytes moved in a loop, or so */
 #define COUNT_MAX   4096u
 #define LARGE       (64u << 20) /* from here on few loops are enough */
 #define LOOPS       11

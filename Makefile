@@ -20,6 +20,7 @@
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
+#   make site         documentation and manual as one static site, in build/site
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
 #   make format       format all C files
 
@@ -96,6 +97,10 @@ install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
 
+site:
+	@tools/setup site
+	@tools/site $(SITE)
+
 format:
 	@tools/setup test
 	@tools/format
@@ -104,4 +109,4 @@ clean:
 	rm -rf build build-clang build-asan build-tsan build-coverage
 
 .PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
-.PHONY: bench-route install format clean
+.PHONY: bench-route install site format clean

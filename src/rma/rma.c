@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote memory for programs: each call checks what the NIC may take for granted, asks the NIC, and
- * counts. The layer is thin on purpose: a push is two function calls away from its copy.
+ * Remote memory for programs. What is short and usual takes the short way (reach.h), into the
+ * peer's memory itself. For all else, each call checks what the NIC may take for granted, asks the
+ * NIC, and counts: then a push is two function calls away from its copy.
  */
 #include "rma/rma.h"
+#include "base/fence.h"
 #include "rma/reach.h"
 
 #include <string.h>
@@ -77,6 +79,7 @@ int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t le
     if (unlikely(length > REACH_LENGTH || !reach))
         return pull_by_nic(job, source, target, length);
     reach_read(target, reach->base + source.offset, length);
+    load_fence();
     if (unlikely(!reach_stands(reach))) /* these may be no one's bytes */
         return pull_by_nic(job, source, target, length);
     counter_add(job->counters, COUNTER_PULL, 1);
@@ -201,28 +204,56 @@ static rare_path int atomic_by_nic(struct rh_job *job, struct rh_remote target,
     return 0;
 }
 
+/* What the instruction was done on, and what was there before; NULL: it was not done. */
+static inline __attribute__((always_inline)) const struct job_reach *atomic_by_reach(
+    struct rh_job *job, struct rh_remote target, const struct nic_atomic_operands *operands,
+    uint64_t *before)
+{
+    const struct job_reach *reach = reach_find(job, target, 8, RH_ATOMIC);
+    if (unlikely(!reach || target.offset % 8 != 0))
+        return NULL;
+    *before = nic_atomic_apply((_Atomic uint64_t *)(void *)(reach->base + target.offset), operands);
+    counter_add(job->counters, COUNTER_ATOMIC, 1);
+    return reach;
+}
+
 int rma_atomic(struct rh_job *job, struct rh_remote target,
                const struct nic_atomic_operands *operands, uint64_t *old)
 {
     ASSERT(rma_rank_is_valid(job, target.rank));
-    const struct job_reach *reach = reach_find(job, target, 8, RH_ATOMIC);
-    if (unlikely(!reach || target.offset % 8 != 0))
-        return atomic_by_nic(job, target, operands, old);
-    *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(reach->base + target.offset), operands);
-    counter_add(job->counters, COUNTER_ATOMIC, 1);
-    return reach_wrote(job, reach, target.rank);
+    const struct job_reach *reach = atomic_by_reach(job, target, operands, old);
+    return likely(reach) ? reach_wrote(job, reach, target.rank)
+                         : atomic_by_nic(job, target, operands, old);
 }
 
-static inline int atomic(struct rh_job *job, struct rh_remote target,
-                         const struct nic_atomic_operands *operands, uint64_t *old)
+/* A program's, by value: so what the short way needs stays in registers. */
+static rare_path int atomic_checked(struct rh_job *job, struct rh_remote target, uint64_t *old,
+                                    enum nic_atomic operation, uint64_t operand, uint64_t expected)
 {
+    const struct nic_atomic_operands operands = {
+        .operation = operation, .operand = operand, .expected = expected};
     uint64_t before;
     if (unlikely(!rma_rank_is_valid(job, target.rank)))
         return rma_refuse_rank(job, target.rank);
-    int result = rma_atomic(job, target, operands, &before);
-    if (likely(result == 0) && old)
+    int result = atomic_by_nic(job, target, &operands, &before);
+    if (result == 0 && old)
         *old = before;
     return result;
+}
+
+/* old may be NULL. */
+static inline __attribute__((always_inline)) int atomic(struct rh_job *job, struct rh_remote target,
+                                                        const struct nic_atomic_operands *operands,
+                                                        uint64_t *old)
+{
+    uint64_t before;
+    const struct job_reach *reach = atomic_by_reach(job, target, operands, &before);
+    if (unlikely(!reach))
+        return atomic_checked(job, target, old, operands->operation, operands->operand,
+                              operands->expected);
+    if (old)
+        *old = before;
+    return reach_wrote(job, reach, target.rank);
 }
 
 int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
@@ -252,19 +283,29 @@ int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint6
 int rh_compare_swap(struct rh_job *job, struct rh_remote target, uint64_t expected,
                     uint64_t desired, uint64_t *old)
 {
-    struct nic_atomic_operands operands = {
+    const struct nic_atomic_operands operands = {
         .operation = NIC_COMPARE_SWAP, .operand = desired, .expected = expected};
     return atomic(job, target, &operands, old);
 }
 
 /* ---- Order and waiting ---------------------------------------------------------------------- */
 
-int rh_flush(struct rh_job *job, int rank)
+static rare_path int flush_by_nic(struct rh_job *job, int rank)
 {
     if (rank != RH_ANY_RANK && !rma_rank_is_valid(job, rank))
         return rma_refuse_rank(job, rank);
     counter_add(job->counters, COUNTER_FLUSH, 1);
     return job->nic->ops->flush(job->nic, rank);
+}
+
+int rh_flush(struct rh_job *job, int rank)
+{
+    if (unlikely(!job->nic->fence_flushes || !rma_rank_is_valid(job, rank) ||
+                 roster_state(job->nic_job.roster, rank) >= RH_PEER_LEFT))
+        return flush_by_nic(job, rank);
+    full_fence();
+    counter_add(job->counters, COUNTER_FLUSH, 1);
+    return 0;
 }
 
 static inline bool is_sound(const struct rh_job *job, const struct rh_wait *wait)

@@ -90,7 +90,7 @@ class Installed(unittest.TestCase):
                    env={**os.environ, "HOME": str(self.folder)})
         self.assertEqual(done.returncode, 0, done.stderr)
         packages = {}
-        for name, text in re.findall(r"^%files ?(\S*)\n(.*?)(?=^%|\Z)(?!%license)",
+        for name, text in re.findall(r"^%files ?(\S*|-n \S+)\n(.*?)(?=^%|\Z)(?!%license)",
                                      re.sub(r"^%license.*\n", "", done.stdout, flags=re.M),
                                      re.M | re.DOTALL):
             packages[name or "rhinet"] = text.split()

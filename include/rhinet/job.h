@@ -29,11 +29,11 @@ struct rh_job;
 #define RH_TIMEOUT_LONGEST (INT64_MAX)   /* for ever, but a death still ends the wait */
 #define RH_MILLISECONDS(n) ((int64_t)(n)*1000000)
 
-/* Optional wishes for rh_join(). Zero the struct, set struct_size, then what you want to change. */
+/* Optional wishes for rh_join(). What is 0 has its default. */
 struct rh_join_options {
-    size_t struct_size;
-    const char *nic; /* NIC to use; NULL: what the launcher or RHINET_NIC says */
-    int manager_fd;  /* connection to the task manager; 0: what the launcher passed */
+    size_t struct_size; /* sizeof(struct rh_join_options), or 0: that of version 0.2 */
+    const char *nic;    /* NIC to use; NULL: what the launcher or RHINET_NIC says */
+    int manager_fd;     /* connection to the task manager; 0: what the launcher passed */
 };
 
 /* Join the job this process was started in. options may be NULL. On success *job is the caller's

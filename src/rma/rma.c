@@ -315,6 +315,19 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     return 0;
 }
 
+int rh_wait_for(struct rh_job *job, const uint64_t *word, uint64_t value, int from,
+                const char *what)
+{
+    struct rh_wait wait = {word, RH_AT_LEAST, value, from, RH_TIMEOUT_DEFAULT};
+    int result = rh_wait_word(job, &wait);
+    if (unlikely(what && (result == RH_ETIMEOUT || result == RH_EDEAD))) {
+        struct error_state said;
+        error_save(&said);
+        return error_set(result, said.rank, "waiting for %s: %s", what, said.text);
+    }
+    return result;
+}
+
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)
 {
     return rma_wait_until(job, until, NULL);
@@ -339,43 +352,6 @@ void rma_progress(struct rh_job *job)
     uint64_t never = 0;
     struct nic_wait look = {.word = &never, .when = RH_NOT_EQUAL, .from = job->nic_job.rank};
     job->nic->ops->wait(job->nic, &look);
-}
-
-static int done_result(const struct rh_done *done)
-{
-    int64_t state = __atomic_load_n(&done->state, __ATOMIC_ACQUIRE);
-    return state < 0 ? (int)state : 0;
-}
-
-int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
-{
-    struct nic_wait request = {
-        .done = done, .from = done->rank, .timeout_ns = rma_timeout_ns(job, timeout_ns)};
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    counter_add(job->counters, COUNTER_WAIT, 1);
-    int result = job->nic->ops->wait(job->nic, &request);
-    return result < 0 ? result : done_result(done);
-}
-
-int rh_test_done(struct rh_job *job, struct rh_done *done)
-{
-    struct nic_wait request = {.done = done, .from = done->rank, .timeout_ns = 0};
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    int result = job->nic->ops->wait(job->nic, &request);
-    return result < 0 ? result : done_result(done);
-}
-
-int rh_withdraw(struct rh_job *job, struct rh_done *done)
-{
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    job->nic->ops->withdraw(job->nic, done);
-    if (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0) /* pairs with whoever sets it */
-        done->state = error_set(RH_ECANCELED, done->rank, "a transfer with rank %d was withdrawn",
-                                done->rank);
-    return done_result(done);
 }
 
 /* ---- Counters ------------------------------------------------------------------------------- */

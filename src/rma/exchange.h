@@ -18,11 +18,10 @@
 
 #define EXCHANGE_SIDES_MAX 4096u
 
-/* What neighbours read of a rank when they meet. is_described comes last: then the cards are
- * there. */
+/* What neighbours read of a rank when they meet: one word, written after the cards. */
 struct exchange_front {
-    uint64_t side_count;
-    uint64_t is_described;
+    uint64_t side_count; /* 0: the cards are not there yet, or not good any more */
+    uint64_t reserved;
 };
 
 /* A side as its rank sees it. */

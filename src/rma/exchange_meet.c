@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pushed like everything that others read: the last word after the rest. */
+/* Pushed like everything that others read; who sees the count sees the cards. */
 static int describe_sides(struct rh_exchange *exchange)
 {
     struct rh_remote own = rh_at(exchange->job->nic_job.rank, exchange->sid, 0);
-    size_t count = exchange->side_count;
+    uint64_t count = exchange->side_count;
     struct exchange_card *cards = calloc(count, sizeof(*cards));
-    struct exchange_front front = {.side_count = count, .is_described = 1};
     if (!cards)
         return error_no_memory("the sides of exchange %u", exchange->sid);
     for (unsigned i = 0; i < count; i++) {
@@ -28,7 +27,7 @@ static int describe_sides(struct rh_exchange *exchange)
     int result = rh_push(exchange->job, own, cards, count * sizeof(*cards));
     own.offset = 0;
     free(cards);
-    return result < 0 ? result : rh_push_ordered(exchange->job, own, &front, sizeof(front));
+    return result < 0 ? result : rh_push(exchange->job, own, &count, sizeof(count));
 }
 
 /* Asking a neighbour for its front, again and again, until it has made its exchange and described
@@ -37,7 +36,7 @@ struct question {
     struct rh_exchange *exchange;
     unsigned side;
     int rank;
-    struct exchange_front front;
+    uint64_t side_count; /* the answer */
     int result;
 };
 
@@ -59,12 +58,12 @@ static bool is_answered(void *context)
     if (result == 0)
         result = rh_segment_wait(exchange->job, question->rank, exchange->sid, RH_TIMEOUT_NONE);
     if (result == 0)
-        result = rh_pull(exchange->job, rh_at(question->rank, exchange->sid, 0), &question->front,
-                         sizeof(question->front));
+        result = rh_pull(exchange->job, rh_at(question->rank, exchange->sid, 0),
+                         &question->side_count, sizeof(question->side_count));
     question->result = result;
     if (result == RH_EAGAIN || result == RH_ENOSEG || result == RH_ESTALE)
         return false; /* not there yet, or an earlier exchange's */
-    return result < 0 || question->front.is_described == 1;
+    return result < 0 || question->side_count != 0;
 }
 
 static void describe_question(void *context, struct wait_note *note)
@@ -74,8 +73,7 @@ static void describe_question(void *context, struct wait_note *note)
         .call = WAIT_SEGMENT, .peer = question->rank, .number = question->exchange->sid};
 }
 
-static int read_front(struct rh_exchange *exchange, unsigned side, int64_t deadline_ns,
-                      struct exchange_front *front)
+static int ask_neighbour(struct rh_exchange *exchange, unsigned side, int64_t deadline_ns)
 {
     int rank = exchange->sides[side].given.rank;
     struct question question = {.exchange = exchange, .side = side, .rank = rank};
@@ -85,7 +83,7 @@ static int read_front(struct rh_exchange *exchange, unsigned side, int64_t deadl
     if (result == RH_ETIMEOUT || result == RH_EAGAIN)
         return error_set(RH_ETIMEOUT, rank, "rank %d has not made exchange %u in time", rank,
                          exchange->sid);
-    *front = question.front;
+    exchange->sides[side].peer_sides = question.side_count;
     return result < 0 ? result : question.result;
 }
 
@@ -113,17 +111,15 @@ static int compare(const struct rh_exchange *exchange, unsigned index,
 static int meet_one(struct rh_exchange *exchange, unsigned index, int64_t deadline_ns)
 {
     struct exchange_side *side = &exchange->sides[index];
-    struct exchange_front front = {0};
     struct exchange_card card;
     int rank = side->given.rank;
-    int result = read_front(exchange, index, deadline_ns, &front);
+    int result = ask_neighbour(exchange, index, deadline_ns);
     if (result < 0)
         return result;
-    side->peer_sides = front.side_count;
-    if (side->given.meets >= front.side_count)
+    if (side->given.meets >= side->peer_sides)
         return error_set(
             RH_EINVALID, rank, "exchange %u: our side %u meets side %u of rank %d, which has %llu",
-            exchange->sid, index, side->given.meets, rank, (unsigned long long)front.side_count);
+            exchange->sid, index, side->given.meets, rank, (unsigned long long)side->peer_sides);
     struct rh_remote at = rh_at(rank, exchange->sid, exchange_card_at(side->given.meets));
     result = rh_pull(exchange->job, at, &card, sizeof(card));
     if (result < 0) {
@@ -131,7 +127,7 @@ static int meet_one(struct rh_exchange *exchange, unsigned index, int64_t deadli
         return refused < 0 ? refused : result; /* it goes when it has said why */
     }
     result = compare(exchange, index, &card);
-    side->peer_place = exchange_place_at(front.side_count, side->given.meets);
+    side->peer_place = exchange_place_at(side->peer_sides, side->given.meets);
     side->peer_landing = card.landing;
     side->is_known = true;
     return result;
@@ -227,7 +223,7 @@ int exchange_part(struct rh_exchange *exchange)
 {
     int64_t deadline_ns = rma_deadline_ns(exchange->job, RH_TIMEOUT_DEFAULT);
     struct rh_remote own = rh_at(exchange->job->nic_job.rank, exchange->sid,
-                                 offsetof(struct exchange_front, is_described));
+                                 offsetof(struct exchange_front, side_count));
     uint64_t no_more = 0;
     int result = rh_push(exchange->job, own, &no_more, sizeof(no_more));
     exchange_tell_all(exchange, offsetof(struct exchange_place, parted), 1);

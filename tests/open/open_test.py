@@ -49,6 +49,12 @@ class Meeting(OpenTest):
                 self.assertEqual(a.tell("add", b.rank, 1, 7), "0")
                 a.close(), b.close()
 
+    def test_child_that_executes_nothing_else(self):
+        a = self.member().join()
+        a.tell("alloc", 1)
+        self.assertEqual(a.tell("twin", a.address(), 1), "0")
+        self.assertEqual(a.tell("add", a.rank, 1, 0), "1")
+
     def test_messages(self):
         a, b = self.pair()
         a.tell("mailbox"), b.tell("mailbox")

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import blocks as markdown
 
-COMMAND_LIMIT_S = 60  # only a hang takes that long
+COMMAND_LIMIT_S = 120  # only a hang takes that long
 IN_SIGHT = ("build", "docs", "examples", "man", "python", "tests", "tools")  # of the source tree
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter"]
 LOOSE = WARNINGS + ["-Wno-unused-result", "-Wno-implicit-fallthrough"]

@@ -21,6 +21,7 @@
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
 #   make site         documentation and manual as one static site, in build/site
+#   make packages     Debian packages, into build-packages, tried in a clean root; needs root
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
 #   make format       format all C files
 
@@ -97,6 +98,10 @@ install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
 
+packages:
+	@tools/setup package
+	@tools/package test
+
 site:
 	@tools/setup site
 	@tools/site $(SITE)
@@ -109,4 +114,4 @@ clean:
 	rm -rf build build-clang build-asan build-tsan build-coverage
 
 .PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
-.PHONY: bench-route install site format clean
+.PHONY: bench-route install packages site format clean

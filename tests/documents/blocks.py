@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 FENCE = re.compile(r"^(\s*)(```+|~~~+)\s*([\w+-]*)\s*$")
 COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 MARK = re.compile(r"^\s*(not run|needs|file|before|status|any order)\s*(?::\s*(.*?))?\s*$")
-LIST = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
+LIST = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 SUFFIX = {"c": "c", "cpp": "cpp", "c++": "cpp", "python": "py", "fortran": "f90"}
 # What stands in a text block must not be meant to be typed.
 TYPED = re.compile(r"^\s*(?:\$ |rhinet (?:run|route|sim|cache|bench|dsm|info|top|doctor|report)\b)")
@@ -82,13 +82,20 @@ def read_marks(comment, line):
 
 def find_indented(lines):
     """Lines of code that are set off by indentation: nobody can say of them what they are."""
-    is_list, before = False, ""
+    text_at, is_after_blank = 0, True  # text_at: where the text of the list item around us begins
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            is_list = bool(LIST.match(line)) or (is_list and line.startswith(" "))
-            if re.match(r" {4,}|\t", line) and not before.strip() and not is_list:
-                yield number
-        before = line if line.strip() or not re.match(r" {4,}", before) else before
+        if not line.strip():
+            is_after_blank = True
+            continue
+        indent = len(line) - len(line.lstrip())
+        if indent < text_at and is_after_blank:
+            text_at = 0  # the list is over
+        if is_after_blank and (indent >= text_at + 4 or line.startswith("\t")):
+            yield number
+        item = LIST.match(line)
+        if item and indent < text_at + 4:
+            text_at = item.end()
+        is_after_blank = False
 
 
 def parse(text, is_strict=True):

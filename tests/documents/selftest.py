@@ -46,6 +46,8 @@ class Blocks(unittest.TestCase):
     def test_mistakes(self):
         for text, said in (
                 ("x\n\n    rhinet run\n", "indented"),
+                ("1. a\n\n       rhinet run\n", "indented"),
+                ("- a\n\nb\n\n    rhinet run\n", "indented"),
                 ("```text\nrhinet run -n 2 ./a\n```\n", "a block that is not run"),
                 ("```console\nx\n```\n", "line that has $"),
                 ("```c\n", "does not end"),
@@ -55,7 +57,8 @@ class Blocks(unittest.TestCase):
                 self.assertIn(said, self.mistake(text))
 
     def test_a_list_is_no_block(self):
-        self.assertEqual(blocks.parse("- a\n\n    more of a\n\n1. b\n   c\n"), [])
+        self.assertEqual(blocks.parse("- a\n\n    more of a\n\n1. b\n   c\n\n   d\n\nend\n"), [])
+        self.assertEqual(blocks.parse("a\n    of a\n\n- b\n    - c\n\n      d\n"), [])
 
     def test_output(self):
         self.assertTrue(blocks.matches(["a ... b", "..."], ["a x b", "c"]))

@@ -71,8 +71,10 @@ class Installed(unittest.TestCase):
         return len(have) >= len(wanted) and all(map(fnmatch.fnmatchcase, have, wanted))
 
     def test_debian(self):
-        packages = {}
+        packages, absent = {}, [] if (ROOT / "src/provider").is_dir() else ["librhinet-fi"]
         for path in ROOT.glob("debian/*.install"):
+            if path.stem in absent:
+                continue
             lines = [line.split()[0] for line in path.read_text().splitlines() if line.strip()]
             packages[path.stem] = [re.sub("^usr/lib/\\*", self.library, line) if "usr/lib/*" in line
                                    else re.sub("^usr", self.prefix, line) for line in lines]

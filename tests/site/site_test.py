@@ -35,7 +35,7 @@ class Page(HTMLParser):
     """What a page links to, the names in it, and tags that are not closed."""
 
     OPTIONAL = {"p", "li", "dd", "dt", "td", "tr"}  # need not be closed
-    EMPTY = {"meta", "link", "input", "br", "hr", "img", "col"}
+    EMPTY = {"source", "meta", "link", "input", "br", "hr", "img", "col"}
 
     def __init__(self, text):
         super().__init__()
@@ -163,6 +163,20 @@ class Site(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("tools/setup", done.stderr)
         self.assertFalse((self.folder / "none").exists())
+
+    def test_pictures(self):
+        """They go along; what is elsewhere is refused, as readers' browsers would fetch it."""
+        tool = load()
+        site = tool.Site()
+        site.add("docs/x.md", "x.html", "X", '<img alt="a" src="../LICENSE">')
+        site.link_all()
+        self.assertEqual(site.files["media/LICENSE"], (ROOT / "LICENSE").read_bytes())
+        self.assertIn('src="media/LICENSE"', site.bodies["x.html"])
+        for picture in ("gone.svg", "https://example.org/a.png", "../../../etc/passwd"):
+            site = tool.Site()
+            site.add("docs/x.md", "x.html", "X", f'<img src="{picture}">')
+            with self.assertRaisesRegex(tool.Wrong, "not a file of the tree"):
+                site.link_all()
 
     def test_broken_link(self):
         tool = load()

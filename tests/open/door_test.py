@@ -182,7 +182,8 @@ class Keeping(OpenTest):
         with seqpacket() as keeper:
             keeper.bind(name)
             keeper.listen(8)
-            self.refused(ETIMEOUT, "join", OPEN, call=self.member(RHINET_TIMEOUT="300ms").tell)
+            self.refused(ETIMEOUT, "join", OPEN, call=self.member(RHINET_TIMEOUT="300ms").tell,
+                         text=name[1:])
 
     def test_who_hangs_up_is_called_again(self):
         name = self.name_of_door()

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from processes import all_pids, name_of, read_proc
 
 MEMBER = os.environ["TEST_MEMBER"]
+PAIR = os.environ["TEST_PAIR"]
 MANAGER = os.environ["TEST_MANAGER"]
 ALONE, OPEN, REFUSE = 0, 1, 2
 ANY = -1

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Open jobs: who comes meets the others by address, and everything works as in other jobs."""
 import os
+import random
 import signal
+import subprocess
 import sys
+import time
 
 from harness import (ALONE, ANY, EDEAD, EINVALID, ENOSPACE, ENOSEG, EREFUSED, ETIMEOUT, EUNSUP,
-                     NOBODY, OPEN, REFUSE, OpenTest, eventually)
+                     HANG_S, NOBODY, OPEN, PAIR, REFUSE, OpenTest, eventually)
 import tap
 
 LENGTHS = (0, 8, 100, 4096, 40000, 1 << 20)
@@ -28,6 +31,18 @@ class Meeting(OpenTest):
         self.assertEqual(a.peer(b), b.rank)  # as often as one likes
         self.assertLessEqual(len(a.address()) // 2, 64)
         self.refused(ENOSPACE, "address", 10, call=a.tell)
+
+    def test_two_programs_and_a_socket(self):
+        for _ in range(5):
+            first = subprocess.Popen([PAIR, "listen"], stdout=subprocess.PIPE, text=True,
+                                     env=self.environment())
+            port = first.stdout.readline().strip()
+            second = subprocess.run([PAIR, port], capture_output=True, text=True,
+                                    env=self.environment(), timeout=HANG_S)
+            said, _ = first.communicate(timeout=HANG_S)
+            self.assertEqual((first.returncode, second.returncode), (0, 0), second.stderr)
+            self.assertIn(f"was told {first.pid}", second.stdout)
+            self.assertIn("was told", said)
 
     def test_memory(self):
         a, b = self.pair()
@@ -296,6 +311,35 @@ class Death(OpenTest):
         error = self.refused(EDEAD, "wait", b.rank, 30000, call=a.tell)
         self.assertEqual(error.rank, b.rank)
         os.kill(child, signal.SIGKILL)
+
+    def test_at_any_moment(self):
+        seed = random.randrange(1 << 32)
+        chance = random.Random(seed)
+        stays = self.member().join()
+        stays.tell("mailbox")
+        address = stays.address()
+        manager, = self.managers()
+        with self.subTest(seed=seed):
+            for _ in range(60):
+                other = self.member()
+                for words in (("join", OPEN), ("mailbox",), ("alloc", 1), ("peer", address),
+                              ("send", stays.rank, 1, chance.choice(LENGTHS)), ("leave",)):
+                    other.begin(*words)
+                time.sleep(chance.uniform(0, 0.02))
+                other.kill()
+                if chance.random() < 0.2:
+                    stays.tell("acknowledge")
+                    stays.begin("receive", ANY, 9, 8, 5)
+                    self.assertIn(stays.outcome(), (ETIMEOUT, EDEAD))  # may be known only now
+                    stays.tell("acknowledge")
+            last = self.member().join()
+            last.tell("mailbox")
+            last.begin("send", last.peer(address), 2, 40000)
+            self.assertEqual(int(stays.tell("receive", last.rank, 2, 40000, 30000)), last.rank)
+            last.end()
+        self.assertEqual(self.managers(), [manager])
+        # each of who is there has a line and a process; the rest is the manager's own
+        eventually(lambda: len(os.listdir(f"/proc/{manager}/fd")) < 40, "descriptors are closed")
 
     def test_of_each_at_every_step(self):
         steps = ("", "join", "address", "peer", "mailbox", "alloc", "send", "lock")

@@ -119,6 +119,12 @@ static int attempt(struct rh_job *job, const char *nic, const struct place *plac
         else
             result = join_manager(job, fd, &is_lost);
         *is_over = !is_lost;
+        if (result == RH_ETIMEOUT)
+            result = error_fail(RH_ETIMEOUT,
+                                "what listens at @%s, the open job's name, has not answered for "
+                                "%.3g s; see which process it is (ss -xap), and whether it is "
+                                "stopped",
+                                place_name(place), (double)job->timeout_ns / NS_PER_S);
         if (is_lost)
             line_reset(&job->line);
         return result;

@@ -2,6 +2,7 @@
 """The door of an open job: who comes first, who keeps others out, who goes last."""
 import os
 import resource
+import select
 import socket
 import subprocess
 import time
@@ -128,8 +129,7 @@ class First(OpenTest):
         members = [self.member().join() for _ in range(3)]
         for member in members:
             member.process.kill()
-        eventually(lambda: not self.managers(), "the manager ends")
-        self.assertIsNone(self.place())
+        eventually(lambda: not self.managers() and not self.place(), "the manager ends")
         again = self.member().join()
         self.assertNotEqual(again.job, members[0].job)
 
@@ -142,7 +142,7 @@ class First(OpenTest):
         a.tell("push", b.rank, 1, "two")  # what they have they keep
         self.assertEqual(b.tell("show"), "two")
         self.refused(EREFUSED, "peer", b.address(), call=a.tell, text="task manager")
-        eventually(lambda: not self.managers(), "it is gone")
+        eventually(lambda: not self.managers() and not self.place(), "it is gone")
         c = self.member().join()
         self.assertNotEqual(c.job, a.job)
         self.refused(EDEAD, "peer", address, call=c.tell, text=a.job)
@@ -192,6 +192,8 @@ class Keeping(OpenTest):
             member = self.member()
             member.begin("join", OPEN)
             for _ in range(3):
+                ready, _, _ = select.select([keeper, member.process.stdout], [], [], HANG_S)
+                self.assertEqual(ready, [keeper])
                 keeper.accept()[0].close()
         self.assertEqual(member.joined().rank, 0)
 
@@ -201,7 +203,8 @@ class Keeping(OpenTest):
         name = self.name_of_door()
         keeper = Nobody(hold, name)
         try:
-            self.refused(EREFUSED, "join", OPEN, call=self.member().tell, text=f"user {NOBODY}")
+            self.refused(EREFUSED, "join", OPEN, call=self.member(RHINET_TIMEOUT="2s").tell,
+                         text=f"user {NOBODY}")
         finally:
             keeper.kill()
 
@@ -277,7 +280,7 @@ class Keeping(OpenTest):
         began = time.monotonic()
         eventually(lambda: time.monotonic() - began > 1, "a second")
         spent = (self.cpu_ticks(manager) - before) / os.sysconf("SC_CLK_TCK")
-        self.assertLess(spent, 0.5)
+        self.assertLess(spent, 0.1)
         self.assertEqual(starter.peer(b), b.rank)
         for caller in callers:
             caller.close()

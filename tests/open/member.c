@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ARGUMENTS 6
@@ -257,16 +258,51 @@ static void fork_child(char **word)
     answer_number(0, pid);
 }
 
+/* twin ADDRESS SID: a child that executes nothing else joins too, and adds 1 where `add` does. */
+static void twin(char **word)
+{
+    int status = -1, pid = fork();
+    if (pid == 0) {
+        struct rh_join_options options = {.struct_size = sizeof(options),
+                                          .unstarted = RH_UNSTARTED_OPEN};
+        unsigned char bytes[BYTES];
+        uint64_t old;
+        int rank;
+        struct rh_job *own;
+        size_t size = from_hex(word[1], bytes);
+        _exit(rh_join(&own, &options) < 0 || rh_peer(own, bytes, size, &rank) < 0 ||
+              rh_fetch_add(own, rh_at(rank, (rh_sid)number(word[2]), 1024), 1, &old) < 0 ||
+              rh_leave(own) < 0);
+    }
+    waitpid(pid, &status, 0);
+    answer_number(0, status);
+}
+
 static const struct {
     const char *name;
     void (*run)(char **word);
-} commands[] = {{"join", join},          {"leave", leave},     {"address", address},
-                {"peer", peer},          {"alloc", alloc},     {"attach", attach},
-                {"push", push},          {"show", show},       {"add", add},
-                {"wait", wait_any},      {"mailbox", mailbox}, {"send", send_message},
-                {"lock", lock},          {"unlock", unlock},   {"receive", receive_message},
-                {"state", state},        {"churn", churn},     {"acknowledge", acknowledge},
-                {"fork", fork_child},    {"set", all_set},     {"descriptors", descriptors},
+} commands[] = {{"join", join},
+                {"leave", leave},
+                {"address", address},
+                {"peer", peer},
+                {"alloc", alloc},
+                {"attach", attach},
+                {"push", push},
+                {"show", show},
+                {"add", add},
+                {"wait", wait_any},
+                {"mailbox", mailbox},
+                {"send", send_message},
+                {"lock", lock},
+                {"unlock", unlock},
+                {"receive", receive_message},
+                {"state", state},
+                {"churn", churn},
+                {"acknowledge", acknowledge},
+                {"twin", twin},
+                {"fork", fork_child},
+                {"set", all_set},
+                {"descriptors", descriptors},
                 {"barrier", barrier_all}};
 
 static void obey(char *line)

@@ -49,6 +49,12 @@ class Meeting(OpenTest):
                 self.assertEqual(a.tell("add", b.rank, 1, 7), "0")
                 a.close(), b.close()
 
+    def test_child_that_executes_nothing_else(self):
+        a = self.member().join()
+        a.tell("attach", 1)  # memory that the child has a copy of
+        self.assertEqual(a.tell("twin", a.address(), 1), "0")
+        self.assertEqual(a.tell("add", a.rank, 1, 0), "1")
+
     def test_messages(self):
         a, b = self.pair()
         a.tell("mailbox"), b.tell("mailbox")
@@ -196,7 +202,7 @@ class Addresses(OpenTest):
         if os.geteuid() != 0:
             self.skipTest("another user takes root")
         a = self.member().join()
-        b = self.member(user=NOBODY).join()
+        b = self.member_of(NOBODY).join()
         self.assertNotEqual(a.job, b.job)
         self.refused(EREFUSED, "peer", b.address(), call=a.tell, text=f"user {NOBODY}")
         self.refused(EREFUSED, "peer", a.address(), call=b.tell, text="user 0")

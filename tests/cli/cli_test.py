@@ -229,6 +229,21 @@ class Bench(unittest.TestCase):
                             row["value"] > 0 and row["raw"] > 0 and row["unit"] == "MB/s", row)
 
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_tail(self):
+        said = rhinet("bench", "tail", "--quick", "--rounds", "1", "--json", "-", "--only",
+                      "send-8,send-8x4", timeout=3 * HANG_S).stdout
+        rows = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["send-8", "send-8x4"])
+        for row in rows:
+            if "value" not in row:
+                self.assertGreater(row["discarded"], 0)
+                continue
+            self.assertLessEqual(row["value"], row["p99"])
+            self.assertLessEqual(row["p99"], row["p99.9"])
+            self.assertLessEqual(row["raw_p99"], row["raw_p99.9"])
+
+
 class Live(unittest.TestCase):
     """Beside a job of three ranks that pushes in a ring."""
 

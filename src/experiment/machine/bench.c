@@ -15,6 +15,7 @@
 #include "experiment/machine/ofi/ofi.h"
 #include "experiment/machine/rma/rma.h"
 #include "experiment/machine/sizes/sizes.h"
+#include "experiment/machine/tail/tail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,7 @@ const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES},
     {.name = "sizes", .cases = bench_sizes_cases, .case_count = BENCH_SIZES_CASES},
+    {.name = "tail", .cases = bench_tail_cases, .case_count = BENCH_TAIL_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
     {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
@@ -255,6 +257,8 @@ const struct cli_command cli_bench_rma = LAYER("rma", NULL, "remote memory");
 const struct cli_command cli_bench_msg = LAYER("msg", msg_options, "messages");
 const struct cli_command cli_bench_sizes = LAYER("sizes", msg_options,
                                                  "pushes and messages of 1 byte to 1 GiB");
+const struct cli_command cli_bench_tail = LAYER(
+    "tail", NULL, "the slow ones: medians, 99th and 99.9th percentiles");
 const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");
 const struct cli_command cli_bench_dsm = LAYER("dsm", dsm_options, "distributed shared memory");
 const struct cli_command cli_bench_pages = LAYER("pages", NULL,

@@ -16,8 +16,8 @@
  *   timing.c   loops and their time                  sheet.c    memory that all of them share
  *   cores.c    which core, and whether two are two
  *
- * and a folder per layer, rma/, msg/, sizes/, ofi/, dsm/: cases*.c is its table of cases, raw.c its
- * raw programs, the rest our side.
+ * and a folder per layer, rma/, msg/, sizes/, tail/, ofi/, dsm/: cases*.c is its table of cases,
+ * raw.c its raw programs, the rest our side.
  */
 #pragma once
 
@@ -69,6 +69,7 @@ struct bench_case {
     double bound_value;
     double drift_max; /* of raw during a round, as a part of it */
     enum bench_place place;
+    bool has_tail;           /* also tells what 99 and 99.9 of 100 stay below */
     bool has_mpi;            /* MPI libraries can do the same: peers/mpi_peer.c knows the name */
     const char *ucx;         /* ucx_perftest's options for the same, or NULL */
     enum bench_bound versus; /* value to that of Open MPI: a ratio, or no bound */
@@ -93,6 +94,7 @@ struct bench_round {
     double value;
     double raw;
     double trip;                   /* of a cache line; 0 outside jobs */
+    double tail[2], raw_tail[2];   /* what 99 and 99.9 of 100 stay below, of cases that have it */
     double peer[BENCH_PEER_COUNT]; /* 0: not measured */
 };
 
@@ -203,6 +205,9 @@ struct bench_run {
     uint64_t dsm_offset; /* of what is bound */
     struct bench_pages *pages;
     struct bench_himeno *himeno;
+    double tail[2];        /* tail/: what 99 and 99.9 of 100 stayed below in the last step */
+    uint64_t message;      /* number of the last message of a pair */
+    uint32_t bell;         /* how often ours has been heard */
     char *source, *target; /* sizes/: own memory; the peer's, directly */
     uint64_t meeting;      /* number of the last raw barrier; the same on all */
 };

@@ -186,7 +186,24 @@ class Containerfile(unittest.TestCase):
                 self.assertTrue(owners & set(listed), f"{library} is in {owners}")
 
 
-class DebianVersion(unittest.TestCase):
+class Package(unittest.TestCase):
+    """tools/package, as far as it takes no minutes."""
+
+    def test_says_at_once_what_is_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bash", "env", "dirname", "realpath", "id"):
+                Path(folder, name).symlink_to(shutil.which(name))
+            done = run(ROOT / "tools/package", "build", folder, env={"PATH": folder})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("not there: git dpkg-buildpackage; 'tools/setup package'", done.stderr)
+            Path(folder, "id").unlink()
+            Path(folder, "id").write_text("#!/bin/sh\necho 1000\n")
+            Path(folder, "id").chmod(0o755)
+            Path(folder, "sh").symlink_to(shutil.which("sh"))
+            done = run(ROOT / "tools/package", "test", folder, env={"PATH": folder})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("can only be made by root", done.stderr)
+
     def test_package_takes_the_projects(self):
         """tools/package writes the version of meson.build above an older changelog."""
         done = run(ROOT / "tools/package", "version")

@@ -97,7 +97,7 @@ def texts(tree):
 
 
 def entries(tree):
-    """text -> place of all entries, and the places of those without an explanation."""
+    """text -> place of all entries; and what is wrong with some: twice, or not explained."""
     found, bare = {}, []
     for path in tree.paths:
         if not PAGE.fullmatch(path):
@@ -105,6 +105,8 @@ def entries(tree):
         for section in re.split(r"^(?=#{2,4} )", tree.text(path), flags=re.M):
             names = ENTRY.findall(section)
             for name in names:
+                if name in found:
+                    bare.append(f"{path}: `{name}` has an entry in {found[name]} already")
                 found.setdefault(name, path)
             words = "\n".join(line for line in section.split("\n")[1:]
                               if not line.startswith(("- `", "#")))

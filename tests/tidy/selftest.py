@@ -440,6 +440,11 @@ class Errors(Case):
         self.entry("nobody says this")
         self.speaks(check_errors, "nobody says `nobody says this` any more")
 
+    def test_twice(self):
+        self.write("src/nic/a.c", self.CALL)
+        self.entry(self.TEXT, self.TEXT)
+        self.speaks(check_errors, "has an entry in docs/errors-x.md already")
+
     def test_bare(self):
         self.write("src/nic/a.c", self.CALL)
         self.entry(self.TEXT, words="")

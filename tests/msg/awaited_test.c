@@ -84,8 +84,7 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
         wait_in_vain(&member, words);
     else
         be_waited_for(&member, words);
-    MEMBER_OK(&member, rh_leave(member.job));
-    printf("ok %d\n", member.rank);
+    member_end(&member);
     return 0;
 }
 

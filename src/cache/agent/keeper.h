@@ -11,3 +11,6 @@ struct settings;
  * library to start it with, or NULL. Returns the exit status; a program that was killed takes this
  * process with it, by the same signal. */
 int keeper_run(char *const *argv, const char *preload, const struct settings *settings);
+
+/* Have the programs that this process starts, or becomes, preload the library, before others. */
+void keeper_preload(const char *preload);

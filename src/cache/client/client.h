@@ -149,6 +149,16 @@ static inline struct stat cache_writer(uint64_t device, uint64_t inode)
     return (struct stat){.st_dev = device, .st_ino = inode, .st_mode = S_IFREG};
 }
 
+/* ---- Services ------------------------------------------------------------------------------- */
+
+/* Of a service, by the name of its agent's socket. Errors as cache_client_attach(). */
+
+/* Ask it to end, on all nodes. -EOPNOTSUPP: it is that of a program, and ends with it. */
+int cache_service_stop(const char *name);
+
+/* The descriptor of its control memory, the caller's, for reading what it has done. */
+int cache_service_look(const char *name, int *control_fd);
+
 /* ---- Counters ------------------------------------------------------------------------------- */
 
 /* Sums at this moment. */

@@ -162,6 +162,8 @@ static int tell(struct cache_client *client, const struct stat *status,
     uint64_t file_system = atomic_load_explicit(&device->file_system, memory_order_relaxed);
     struct cache_wish wish = {
         .kind = kind, .block = cache_watch_index(&client->shape, file_system, status->st_ino)};
+    if (kind == CACHE_WRITE_LAST && client->is_foreign)
+        return cache_ask_last(client, wish.block);
     return cache_ask(client, &wish);
 }
 

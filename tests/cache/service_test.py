@@ -83,6 +83,22 @@ class ServiceTest(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(done.stdout, file.read())
 
+    def write_while_read(self, path, *before):
+        """Somebody writes through a mapping, which changes the file's times only once; others read
+        meanwhile, by the file's own name, and see each change."""
+        writer = subprocess.Popen([RHINET, "cache", "exec", *before, "python3", "-c", WRITE, path],
+                                  env=self.environment, text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        self.assertEqual(writer.stdout.readline(), "mapped\n")
+        for byte in b"abc":
+            writer.stdin.write(f"{byte}\n")
+            writer.stdin.flush()
+            self.assertEqual(writer.stdout.readline(), "written\n")
+            for _ in range(3):
+                self.read()
+        writer.communicate()
+        self.read()
+
     def assert_nothing_left(self):
         self.assertTrue(processes.wait_until(lambda: not self.processes(), HANG_S),
                         [processes.command_of(pid) for pid in self.processes()])
@@ -355,19 +371,55 @@ class Container(ServiceTest):
         """It maps the file and closes it; until it ends, nobody may read it from the cache."""
         self.start()
         self.read()
-        writer = subprocess.Popen([RHINET, "cache", "exec", *self.unshare, "python3", "-c", WRITE,
-                                   self.file],
-                                  env=self.environment, text=True, stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE)
-        self.assertEqual(writer.stdout.readline(), "mapped\n")
-        for byte in b"abc":
-            writer.stdin.write(f"{byte}\n")
-            writer.stdin.flush()
-            self.assertEqual(writer.stdout.readline(), "written\n")
-            for _ in range(3):
-                self.read()
-        writer.communicate()
+        self.write_while_read(self.file, *self.unshare)
+        self.good("stop")
+        self.assert_nothing_left()
+
+
+class Links(ServiceTest):
+    """Files of the cache by other names."""
+
+    def setUp(self):
+        super().setUp()
+        self.link = self.folder + "/link"
+        os.symlink(self.file, self.link)
+
+    def test_reads(self):
+        self.start()
+        for path in (self.link, f"{self.folder}/../{os.path.basename(self.folder)}/link"):
+            self.read(path=path)
+        done = self.run_it("exec", "sh", "-c", "wc -c < link; cp link copy; wc -c < data/file",
+                           cwd=self.folder)
+        self.assertEqual(done.stdout, f"{os.path.getsize(self.file)}\n" * 2)
+        status = self.status()
+        self.assertEqual(status["load_bytes"], os.path.getsize(self.file))
+        self.assertGreaterEqual(status["local_bytes"], 2 * os.path.getsize(self.file))
+        self.good("stop")
+        self.assert_nothing_left()
+
+    def test_relative_path(self):
+        self.good("start", "--cache", "16M", "--path", "./data/../data", cwd=self.folder)
         self.read()
+        self.assertEqual(self.status()["load_bytes"], os.path.getsize(self.file))
+        self.good("stop")
+        self.assert_nothing_left()
+
+    def test_a_writer_that_comes_by_a_link(self):
+        self.start()
+        self.read()
+        self.write_while_read(self.link)
+        self.good("stop")
+        self.assert_nothing_left()
+
+    def test_a_link_to_elsewhere_is_not_ours(self):
+        other = self.folder + "/other"
+        with open(other, "wb") as file:
+            file.write(b"x" * MIB)
+        os.symlink(other, self.folder + "/far")
+        self.start()
+        self.read(path=self.folder + "/far")
+        status = self.status()
+        self.assertEqual((status["loads"], status["local_hits"]), (0, 0))
         self.good("stop")
         self.assert_nothing_left()
 

@@ -24,8 +24,8 @@ until rhinet cache status >/dev/null 2>&1; do
 done
 
 eval "$(rhinet cache env)" # the same variables on every node; srun passes them on
-run "$@"                   # the first step fills the cache
-status=$?
+status=0
+run "$@" || status=$?      # the first step fills the cache
 
 unset LD_PRELOAD
 rhinet cache status

@@ -12,7 +12,8 @@
 [ -n "$PATHS" ] || exit 0
 hosts=$(scontrol show hostnames "${SLURM_JOB_NODELIST:-$SLURM_NODELIST}" | paste -sd, -)
 [ "${hosts%%,*}" = "$SLURMD_NODENAME" ] || exit 0
-set -- --hosts "$hosts" --name "job-$SLURM_JOB_ID" --cache "${MEMORY:-10%}"
+set -- --hosts "$hosts" --name "job-$SLURM_JOB_ID" --cache "${MEMORY:-10%}" \
+    --idle "${IDLE:-8h}"
 for path in $PATHS; do set -- "$@" --path "$path"; done
 setpriv --reuid "$SLURM_JOB_UID" --regid "$(id -g "$SLURM_JOB_UID")" --init-groups \
     rhinet cache start "$@" >/dev/null || echo "rhinet: job $SLURM_JOB_ID has no file cache" >&2

@@ -253,7 +253,8 @@ enum cache_call_kind {
     CACHE_CALL_WATCH,      /* answered with those of watch and card */
     CACHE_CALL_FILE,       /* with a descriptor of a file that the agent is to read */
     CACHE_CALL_LAST,       /* CACHE_WRITE_LAST of a client in another pid namespace */
-    CACHE_CALL_STOP        /* to a service: end, on all nodes */
+    CACHE_CALL_STOP,       /* to a service: end, on all nodes */
+    CACHE_CALL_LOOK        /* as CACHE_CALL_ATTACH, by people: that is no use of it */
 };
 
 struct cache_call {

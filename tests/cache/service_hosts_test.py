@@ -111,8 +111,28 @@ class Hosts(unittest.TestCase):
         self.on("n2", RHINET, "cache", "stop")  # from any host
         self.assert_nothing_left()
 
+    def test_nodes_of_different_sizes(self):
+        """As a part of each host's memory is: what one knows of a block the other finds."""
+        serves = [subprocess.Popen(
+            [RHINET, "run", "--hosts", "n1,n2", "--rsh", f"{NETNS} rsh", "--remote-rhinet", RHINET,
+             "--export", MARKER, "sh", "-c",
+             'if [ "$RHINET_RANK" = 0 ]; then size=12M; else size=40M; fi; '
+             f'exec "{RHINET}" cache serve --cache $size --path "{self.data}"'],
+            env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)]
+        self.assertEqual(sorted(serves[0].stdout.readline() for _ in range(2)),
+                         [f"cache default: node {node} of 2 is ready\n" for node in range(2)])
+        for host in ("n2", "n1"):
+            self.read(host)
+        found = [self.status(host) for host in ("n1", "n2")]
+        self.assertNotEqual(found[0]["cache_bytes"], found[1]["cache_bytes"])
+        self.assertEqual(sum(status["load_bytes"] for status in found), self.size)
+        self.assertEqual(found[0]["remote_bytes"], self.size)
+        self.on("n1", RHINET, "cache", "stop")
+        serves[0].communicate(timeout=HANG_S)
+        self.assert_nothing_left()
+
     def test_idle_together(self):
-        self.start("--idle", "700ms")
+        self.start("--idle", "3s")
         self.read("n2")
         self.assert_nothing_left()
 

@@ -6,6 +6,7 @@
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -158,17 +159,18 @@ class Life(ServiceTest):
         self.assert_nothing_left()
 
     def test_idle(self):
-        self.start("--idle", "400ms")
+        self.start("--idle", "3s")
         user = subprocess.Popen([RHINET, "cache", "exec", "python3", "-c",
                                  "import sys; open(sys.argv[1]).close(); print(1, flush=True); "
                                  "sys.stdin.read()", self.file],
                                 env=self.environment, text=True, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE)
         self.assertEqual(user.stdout.readline(), "1\n")
-        used_until = time.monotonic() + 1.2
+        used_until = time.monotonic() + 5
         while time.monotonic() < used_until:  # it does nothing, but it is there
             self.assertIsNotNone(self.agent())
-            time.sleep(0.05)
+            self.status()  # which is no use of it
+            time.sleep(0.2)
         user.communicate()
         self.assert_nothing_left()
 
@@ -189,6 +191,21 @@ class Life(ServiceTest):
                                  env=self.environment, text=True, stdout=subprocess.PIPE)
         self.assertEqual(serve.stdout.readline(), "cache default: node 0 of 1 is ready\n")
         return serve
+
+    def test_many_programs_and_few_descriptors(self):
+        """Processes that are gone hold none of the agent's."""
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        for words in ((), ("--idle", "1h")):
+            self.start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                     (hard, hard)))
+            resource.prlimit(self.agent(), resource.RLIMIT_NOFILE, (100, 100))
+            script = f'for i in $(seq 1 150); do head -c 9 {self.file} || exit; done | wc -c'
+            self.assertEqual(self.good("exec", "sh", "-c", script), f"{150 * 9}\n")
+            before = self.status()["local_hits"]
+            self.read()
+            self.assertGreater(self.status()["local_hits"], before)
+            self.good("stop")
+        self.assert_nothing_left()
 
     def test_bad_wishes(self):
         for words, said in ((("--cache", "0%"), "a part such as 20%"),

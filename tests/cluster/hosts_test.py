@@ -79,7 +79,7 @@ class World(harness.ClusterTest):
         script = ('echo "$PRETENDED_HOST $RHINET_RANK/$RHINET_SIZE/$RHINET_LOCAL_RANK/'
                   '$RHINET_LOCAL_SIZE $RANK/$WORLD_SIZE/$LOCAL_RANK/$LOCAL_WORLD_SIZE '
                   '$MASTER_ADDR:$MASTER_PORT"')
-        for hosts, master in (("a,b", "a"), ("localhost,b", None)):
+        for hosts, master in (("a,b", "a"), ("u@a,b", "a"), ("localhost,b", None)):
             status, out, err = self.run_hosts("--hosts", hosts, "-n", 3, "--map", "cyclic", "sh",
                                               "-c", script)
             self.assertEqual((status, err), (0, ""))

@@ -20,7 +20,7 @@
 #define AGENT_AHEAD_MAX    512
 #define AGENT_LINES_MAX    64 /* connections that are served at a time */
 #define AGENT_ENDINGS_MAX  4096
-#define AGENT_USERS_MAX    1024
+#define AGENT_USERS_MAX    256
 #define AGENT_REQUESTS_MAX 1024 /* places that can be watched for clients that are gone */
 
 /* A block that is to be read ahead. */

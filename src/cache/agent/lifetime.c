@@ -34,8 +34,8 @@ static void forget_ended(struct agent *agent)
 
 void agent_user_add(struct agent *agent, int pid)
 {
-    if (!agent->is_service)
-        return;
+    if (!agent->is_service || agent->idle_ns == 0)
+        return; /* it ends when told, and nobody asks who is there */
     agent->active_ns = clock_now_ns();
     agent->look_ns = 0; /* the others may believe that we are idle */
     if (agent->user_count == AGENT_USERS_MAX)
@@ -43,7 +43,9 @@ void agent_user_add(struct agent *agent, int pid)
     if (pid <= 0 || agent->user_count == AGENT_USERS_MAX)
         return; /* that it is at work is seen by what it counts */
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd >= 0)
+    if (fd < 0) /* no descriptor is left: those of the dead are */
+        forget_ended(agent);
+    else
         agent->user_fds[agent->user_count++] = fd;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "cache/agent/place.h"
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/settings.h"
@@ -24,6 +25,8 @@
 #define USUAL           "/tmp/rhinet-cache-%u/default"
 #define SOCKET_NAME     "agent"
 #define TRIES           100
+#define LOCK_TRIES      200
+#define LOCK_PAUSE_NS   (5 * NS_PER_MS)
 #define FOLDER_TEXT_MAX (256 + PLACE_NAME_MAX)
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -147,6 +150,20 @@ static bool is_still_there(const char *path, int fd)
            there.st_dev == held.st_dev;
 }
 
+/* Whoever looks at the place, or cleans it, has the lock for a moment. 0, or an errno. */
+static int lock_patiently(int fd)
+{
+    struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return errno;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    return EWOULDBLOCK;
+}
+
 int place_take(struct place *place)
 {
     for (int i = 0; i < TRIES; i++) { /* a service that just ends removes what we have made */
@@ -161,7 +178,13 @@ int place_take(struct place *place)
             continue;
         if (fd < 0)
             return fd;
-        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int error = lock_patiently(fd);
+        if (error && error != EWOULDBLOCK) {
+            close(fd);
+            return error_fail(RH_EREFUSED, "the cache's folder %s cannot be locked: %s",
+                              place->folder, strerror(error));
+        }
+        if (error) {
             close(fd);
             return error_fail(RH_EREFUSED,
                               "a cache with the name %s runs here already; `rhinet cache stop "
@@ -179,14 +202,14 @@ int place_take(struct place *place)
 }
 
 /* The folder's descriptor with the lock, -EWOULDBLOCK, or as open_own(). */
-static int try_lock(const struct place *place)
+static int try_lock(const struct place *place, int kind)
 {
     int fd = open_own(place->top);
     if (fd < 0)
         return fd;
     close(fd);
     fd = open_own(place->folder);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (fd >= 0 && flock(fd, kind | LOCK_NB) != 0) {
         close(fd);
         return -EWOULDBLOCK;
     }
@@ -195,7 +218,7 @@ static int try_lock(const struct place *place)
 
 int place_is_served(const struct place *place)
 {
-    int fd = try_lock(place);
+    int fd = try_lock(place, LOCK_SH); /* those who look do not hinder each other */
     if (fd >= 0)
         close(fd);
     return fd == -EWOULDBLOCK ? 1 : fd == -ENOENT || fd >= 0 ? 0 : fd;
@@ -210,7 +233,7 @@ static void remove_all(const struct place *place)
 
 void place_clean(const struct place *place)
 {
-    int fd = try_lock(place);
+    int fd = try_lock(place, LOCK_EX);
     if (fd < 0)
         return;
     remove_all(place);

@@ -89,11 +89,12 @@ static bool answer_call(struct agent *agent, int line)
         return false;
     if (call.magic != CACHE_MAGIC || call.version != CACHE_VERSION) {
         reply.result = -EPROTO;
-    } else if (call.kind == CACHE_CALL_ATTACH) {
+    } else if (call.kind == CACHE_CALL_ATTACH || call.kind == CACHE_CALL_LOOK) {
         out.fd[0] = agent->arena_fd;
         out.fd[1] = agent->control_fd;
         out.fd_count = 2;
-        agent_user_add(agent, peer_pid(line));
+        if (call.kind == CACHE_CALL_ATTACH)
+            agent_user_add(agent, peer_pid(line));
     } else if (call.kind == CACHE_CALL_WATCH) {
         out.fd[0] = agent->watch_fd;
         out.fd[1] = agent->card_fd;

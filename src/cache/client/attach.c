@@ -169,7 +169,7 @@ int cache_service_look(const char *name, int *control_fd)
 {
     int fds[2];
     struct cache_dialogue dialogue = {
-        .kind = CACHE_CALL_ATTACH, .send_fd = -1, .fds = fds, .fd_count = 2};
+        .kind = CACHE_CALL_LOOK, .send_fd = -1, .fds = fds, .fd_count = 2};
     int result = call_agent(name, &dialogue);
     if (result < 0)
         return result;

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #define START_NS  (120 * NS_PER_S)
+#define LOOK_MS   200
 #define LINE_MAX_ 256
 #define LOG_MAX   (64 << 10) /* of what is shown */
 
@@ -89,6 +90,7 @@ static _Noreturn void be_launcher(int out_fd, int log_fd)
                                          .wrap = wrap,
                                          .is_alone_possible = true,
                                          .survives = true,
+                                         .is_plain = true,
                                          .name = "rhinet cache start"};
     char *none[] = {NULL};
     setsid();
@@ -139,6 +141,22 @@ static bool is_ready(const struct readiness *ready)
     return ready->size > 0 && ready->count >= ready->size;
 }
 
+static _Atomic int interrupted; /* by this signal; 0: not */
+
+static void interrupt(int number)
+{
+    interrupted = number;
+}
+
+/* Whoever gives up waiting wants no half of it left. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = interrupt};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
 /* Until all nodes are ready, or the launcher has ended. */
 static bool await_nodes(int fd, const char *name, struct readiness *ready)
 {
@@ -147,9 +165,9 @@ static bool await_nodes(int fd, const char *name, struct readiness *ready)
     while (!is_ready(ready)) {
         struct pollfd readable = {.fd = fd, .events = POLLIN};
         int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
-        if (left_ms == 0)
+        if (left_ms == 0 || interrupted)
             return false;
-        if (poll(&readable, 1, left_ms) <= 0)
+        if (poll(&readable, 1, left_ms < LOOK_MS ? left_ms : LOOK_MS) <= 0)
             continue;
         ssize_t got = read(fd, text, sizeof(text));
         if (got < 0 && errno == EINTR)
@@ -205,6 +223,7 @@ static int launch(const struct place *place, int log_fd, off_t log_begin)
     if (pid == 0)
         be_launcher(fds[1], log_fd);
     close(fds[1]);
+    catch_signals();
     if (pid < 0)
         cli_say("cannot start the launcher: %s", strerror(errno));
     bool is_good = pid > 0 && await_nodes(fds[0], place->name, &ready);
@@ -215,9 +234,11 @@ static int launch(const struct place *place, int log_fd, off_t log_begin)
         printf("cache %s: %d node%s ready; `rhinet cache exec PROGRAM` uses it, `rhinet cache "
                "stop` ends it\n",
                place->name, ready.size, ready.size == 1 ? " is" : "s are");
+    else if (interrupted)
+        cli_say("received signal %d; cache %s is not started", interrupted, place->name);
     else if (pid > 0)
         cli_say("cache %s has not started; why is said above", place->name);
-    return status;
+    return interrupted ? LAUNCH_STATUS_SIGNAL + interrupted : status;
 }
 
 static int start(int count, char **words)

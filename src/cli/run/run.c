@@ -122,6 +122,7 @@ int run_job(const struct run_kind *kind, char **argv)
     if (kind->is_alone_possible && launch.size == 0 && hosts.launch.count == 0)
         launch.size = 1;
     launch.survive = launch.survive || kind->survives;
+    launch.label = launch.label && !kind->is_plain;
     if (kind->name)
         launch.name = kind->name;
     if (launch.size == 0 && hosts.launch.count == 0)

@@ -20,6 +20,7 @@ struct run_kind {
     char **(*wrap)(char **argv, const char *remote_rhinet);
     bool is_alone_possible; /* without -n and --hosts: one process, here */
     bool survives;          /* as with --survive */
+    bool is_plain;          /* --label does not count: the output is read by us */
     const char *name;       /* for messages; NULL: rhinet run */
 };
 

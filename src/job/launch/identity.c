@@ -114,7 +114,9 @@ static const char *choose_address(const struct launcher *launcher, bool is_here)
     const struct address_list *own = manager_addresses(launcher->manager);
     if (is_here && own && own->count > 0)
         return own->text[0];
-    return launcher->map->host[launcher->map->node_of[0]];
+    const char *host = launcher->map->host[launcher->map->node_of[0]];
+    const char *at = strrchr(host, '@'); /* the remote shell may want a user's name before it */
+    return at ? at + 1 : host;
 }
 
 void launch_identity_master(struct launcher *launcher)
@@ -125,7 +127,7 @@ void launch_identity_master(struct launcher *launcher)
         *master = *options->master;
         return;
     }
-    bool is_inside = value_of(options->environ, names[RANK]) != NULL;
+    bool is_inside = value_of(options->environ, names[RANK]) != NULL; /* they are the outer job's */
     const char *address = is_inside ? NULL : value_of(options->environ, names[MASTER_ADDRESS]);
     const char *port = is_inside ? NULL : value_of(options->environ, names[MASTER_PORT]);
     bool is_here = job_map_is_here(launcher->map, 0);

@@ -26,17 +26,6 @@ static int set(unsigned which, const char *value)
     return run_variable_set(setting_spec(which)->name, value);
 }
 
-/* Checked here, as a mistake of usage, and not by the first rank. */
-static int set_checked(unsigned which, const char *option, const char *text)
-{
-    struct settings settings;
-    char entry[128], *const environment[] = {entry, NULL};
-    snprintf(entry, sizeof(entry), "%s=%s", setting_spec(which)->name, text);
-    if (settings_load(&settings, environment) < 0)
-        return cli_usage_error("--%s: %s", option, rh_error_text());
-    return set(which, text);
-}
-
 /* A part is of each host's memory. */
 int cache_take_size(char *text)
 {
@@ -59,9 +48,15 @@ int cache_take_path(char *path)
     return set(SETTING_CACHE_PATH, list);
 }
 
+/* Checked here, as a mistake of usage, and not by the first rank. */
 int cache_take_groups(char *text)
 {
-    return set_checked(SETTING_CACHE_GROUPS, "groups", text);
+    struct settings settings;
+    char entry[128], *const environment[] = {entry, NULL};
+    snprintf(entry, sizeof(entry), "%s=%s", setting_spec(SETTING_CACHE_GROUPS)->name, text);
+    if (settings_load(&settings, environment) < 0)
+        return cli_usage_error("--groups: %s", rh_error_text());
+    return set(SETTING_CACHE_GROUPS, text);
 }
 
 int cache_take_singlets(char *text)

@@ -7,7 +7,7 @@
  * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
  * step by step. A round is: line trip, raw, ours, the peers, raw, line trip. Rounds in which the
  * machine changed are thrown away. There is one table of cases per layer: remote memory, messages,
- * the libfabric NICs.
+ * sizes, the libfabric NICs.
  *
  *   bench.c    options, and the order of things      raw.c      raw programs of remote memory
  *   members.c  starting a job, being a rank of it    start.c    starting jobs, from outside
@@ -16,8 +16,8 @@
  *   timing.c   loops and their time                  sheet.c    memory that all of them share
  *   cores.c    which core, and whether two are two
  *
- * and a folder per layer, rma/, msg/, ofi/, dsm/: cases*.c is its table of cases, raw.c its raw
- * programs, the rest our side.
+ * and a folder per layer, rma/, msg/, sizes/, ofi/, dsm/: cases*.c is its table of cases, raw.c its
+ * raw programs, the rest our side.
  */
 #pragma once
 
@@ -63,6 +63,7 @@ struct bench_case {
     const char *help; /* what is measured, and what raw is */
     int rank_count;   /* processes of the job; 0: no job, the command measures from outside */
     int amount;       /* how many of whatever the case counts */
+    uint64_t memory;  /* bytes that the job needs; 0: little */
     int repeat_count; /* a figure is the median of this many; 0: one */
     enum bench_bound bound;
     double bound_value;
@@ -202,7 +203,8 @@ struct bench_run {
     uint64_t dsm_offset; /* of what is bound */
     struct bench_pages *pages;
     struct bench_himeno *himeno;
-    uint64_t meeting; /* number of the last raw barrier; the same on all */
+    char *source, *target; /* sizes/: own memory; the peer's, directly */
+    uint64_t meeting;      /* number of the last raw barrier; the same on all */
 };
 
 /* ---- conduct.c ------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #define CACHE_MAGIC     0x6f636e6174656e31u
-#define CACHE_VERSION   5u
+#define CACHE_VERSION   6u
 #define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_MIN (64u << 10)
 #define CACHE_BLOCK_MAX (64u << 20)
@@ -199,6 +199,19 @@ struct cache_counters {
 };
 _Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
 
+/* What all nodes did together, for one line at the end. */
+enum cache_total {
+    CACHE_TOTAL_SERVED, /* bytes that programs got from the cache */
+    CACHE_TOTAL_REMOTE, /* of these so many were brought from other nodes, */
+    CACHE_TOTAL_LOADED, /* and so many from the file system */
+    CACHE_TOTAL_FALLBACK,
+    CACHE_TOTAL_NEW,
+    CACHE_TOTAL_WRITTEN,
+    CACHE_TOTAL_MAPPED,
+    CACHE_TOTAL_MAPPED_BYTES,
+    CACHE_TOTAL_COUNT
+};
+
 struct cache_control {
     /* For people (`rhinet cache stat`); nobody else looks at it. */
     uint64_t magic;
@@ -215,6 +228,8 @@ struct cache_control {
     _Atomic uint32_t nodes_alive;               /* as this node sees it */
     _Atomic uint32_t singlet_permille;          /* the ratio in use */
     _Atomic uint64_t used_units, singlet_units; /* in lengths of small objects */
+    _Atomic uint64_t totals[CACHE_TOTAL_COUNT]; /* of all nodes, at the end, on node 0 */
+    _Atomic uint32_t has_totals;
     /* For the clients and the agent. */
     _Alignas(64) _Atomic uint32_t bell; /* a futex: requests have come */
     _Atomic uint32_t sleepers;          /* on it */

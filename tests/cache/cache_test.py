@@ -80,7 +80,8 @@ class Run:
     def __init__(self, nodes, reader, *options, program=None, **settings):
         self.gate, gate_end = os.pipe()
         environment = dict(os.environ, **settings)
-        arguments = [RHINET, "cache", "run", "-n", str(nodes), "--path", DATA.folder, *options]
+        arguments = [RHINET, "cache", "run", "--quiet", "-n", str(nodes), "--path", DATA.folder,
+                     *options]
         if program is None:
             program = [READER, "--gate", str(self.gate), *map(str, reader)]
         # These programs use the client themselves; the library would tell of their writing twice.
@@ -521,7 +522,7 @@ class Hostile(Case):
         pids = set(processes_of(job.process.pid))
         names = [name for name in names if int(name.split("-")[2]) in pids]
         self.assertEqual(len(set(names)), 2)
-        attach = struct.pack("<QIIQ", 0x6F636E6174656E31, 5, 1, 0)
+        attach = struct.pack("<QIIQ", 0x6F636E6174656E31, 6, 1, 0)
         for user, is_heard in ((0, True), (STRANGER, False)):
             self.assertEqual(as_user(user, lambda: self.calls(names[0], attach)), is_heard)
         self.check_good(job.finish(), 2)

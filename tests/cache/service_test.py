@@ -245,6 +245,33 @@ class Life(ServiceTest):
         self.assert_nothing_left()
 
 
+class Line(ServiceTest):
+    """What `rhinet cache run` says at its end."""
+
+    def said(self, *words, **variables):
+        done = self.run_it("run", "--cache", "16M", "--path", self.data, *words,
+                           environment=variables)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stderr
+
+    def test_where_it_came_from(self):
+        self.assertRegex(self.said("-n", 2, "md5sum", self.file),
+                         r"^rhinet cache: 6\.0 MiB read: .* from this node, .* from others, "
+                         r"3\.0 MiB from the file system; 0 bypassed\n$")
+
+    def test_quiet(self):
+        self.assertEqual(self.said("--quiet", "-n", 2, "md5sum", self.file), "")
+
+    def test_reasons(self):
+        new = {"RHINET_CACHE_SETTLE": "3600s"}
+        self.assertIn("0 bypassed (1 file opened just after it changed)",
+                      self.said("-n", 1, "md5sum", self.file, **new))
+        script = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
+                 "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC); m[0]"
+        self.assertIn("3.0 MiB bypassed (1 mapping)",
+                      self.said("-n", 1, sys.executable, "-c", script, self.file))
+
+
 class Owner(ServiceTest):
     def refused(self, said):
         for command in ("start", "serve", "status", "stop", "env"):

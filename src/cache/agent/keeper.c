@@ -161,8 +161,18 @@ static int finish(const struct keeper *keeper)
     return WEXITSTATUS(keeper->status);
 }
 
-int keeper_run(char *const *argv, const char *preload, const struct settings *settings)
+static void copy_totals(const struct cache_control *control, struct keeper_totals *totals)
 {
+    /* acquire: with the release in lifetime.c */
+    totals->is_known = atomic_load_explicit(&control->has_totals, memory_order_acquire) != 0;
+    for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+        totals->value[i] = atomic_load_explicit(&control->totals[i], memory_order_relaxed);
+}
+
+int keeper_run(char *const *argv, const char *preload, const struct settings *settings,
+               struct keeper_totals *totals)
+{
+    *totals = (struct keeper_totals){0};
     struct keeper keeper;
     int result = keeper_set_up(&keeper, settings);
     if (result == 0) {
@@ -180,5 +190,6 @@ int keeper_run(char *const *argv, const char *preload, const struct settings *se
         return 1;
     }
     await_children(&keeper);
+    copy_totals(keeper.agent.control, totals);
     return finish(&keeper);
 }

@@ -89,6 +89,36 @@ static void look_at_use(struct agent *agent)
         atomic_store_explicit(&agent->card->stop, CACHE_STOP_ALL, memory_order_relaxed);
 }
 
+/* Our program has ended: what it has read is told before that is. */
+static bool is_done(struct agent *agent)
+{
+    static const enum cache_counter counters[CACHE_TOTAL_COUNT] = {
+        [CACHE_TOTAL_SERVED] = CACHE_LOCAL_BYTES,
+        [CACHE_TOTAL_REMOTE] = CACHE_REMOTE_BYTES,
+        [CACHE_TOTAL_LOADED] = CACHE_LOAD_BYTES,
+        [CACHE_TOTAL_FALLBACK] = CACHE_FALLBACK_BYTES,
+        [CACHE_TOTAL_NEW] = CACHE_BYPASS_NEW,
+        [CACHE_TOTAL_WRITTEN] = CACHE_BYPASS_WRITTEN,
+        [CACHE_TOTAL_MAPPED] = CACHE_BYPASS_MAPPED,
+        [CACHE_TOTAL_MAPPED_BYTES] = CACHE_BYPASS_MAPPED_BYTES,
+    };
+    struct directory *directory = &agent->node.directory;
+    uint64_t values[CACHE_COUNTER_COUNT], totals[CACHE_TOTAL_COUNT];
+    cache_counters_sum(agent->control, values);
+    for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+        totals[i] = values[counters[i]];
+    if (directory->said != DIRECTORY_DONE && !directory_totals_tell(directory, totals))
+        return false;
+    if (!directory_say(directory, DIRECTORY_DONE) || !directory_all_say(directory, DIRECTORY_DONE))
+        return false;
+    directory_totals_sum(directory, totals);
+    for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+        atomic_store_explicit(&agent->control->totals[i], totals[i], memory_order_relaxed);
+    /* release: whoever finds it finds the totals */
+    atomic_store_explicit(&agent->control->has_totals, directory->rank == 0, memory_order_release);
+    return true;
+}
+
 bool agent_is_over(struct agent *agent)
 {
     struct directory *directory = &agent->node.directory;
@@ -98,8 +128,7 @@ bool agent_is_over(struct agent *agent)
     if (stop == CACHE_STOP_NOT || stop == CACHE_STOP_NOW)
         return stop == CACHE_STOP_NOW;
     if (stop == CACHE_STOP_DONE)
-        return directory_say(directory, DIRECTORY_DONE) &&
-               directory_all_say(directory, DIRECTORY_DONE);
+        return is_done(agent);
     if (agent->stop_ns == 0)
         agent->stop_ns = clock_deadline_ns(STOP_NS);
     bool is_said = directory_say(directory, DIRECTORY_STOP);

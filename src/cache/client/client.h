@@ -122,6 +122,9 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
  * known that fd is good. */
 void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t length, int advice);
 
+/* The file was mapped, and the kernel serves that: it is counted. */
+void cache_file_mapped_past(const struct cache_file *file, uint64_t length);
+
 /* Ask the server what fd is, so that this host's kernel knows. */
 void cache_file_ask_server(int fd);
 

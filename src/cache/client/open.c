@@ -143,12 +143,24 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     result = word == 0 ? 0 : raw_fstat_now(fd, &status);
     if (result < 0)
         return result;
-    if (cache_watch_writers(word) > 0 || !is_settled(client, &status) || status.st_size == 0)
+    if (status.st_size == 0)
         return -EAGAIN;
+    bool is_written = cache_watch_writers(word) > 0;
+    if (is_written || !is_settled(client, &status)) {
+        cache_count(client->control, cache_stripe(),
+                    is_written ? CACHE_BYPASS_WRITTEN : CACHE_BYPASS_NEW, 1);
+        return -EAGAIN;
+    }
     fill(client, file, &status, file_system);
     file->watch = watch;
     file->seen = word;
     return 0;
+}
+
+void cache_file_mapped_past(const struct cache_file *file, uint64_t length)
+{
+    cache_count(file->client->control, cache_stripe(), CACHE_BYPASS_MAPPED, 1);
+    cache_count(file->client->control, cache_stripe(), CACHE_BYPASS_MAPPED_BYTES, length);
 }
 
 void cache_file_ask_server(int fd)

@@ -49,7 +49,7 @@ struct directory {
     int group_count, group; /* how many, and ours */
     uint32_t row_words;     /* head and cells, whole lines */
     uint32_t bucket_count, alternate_count;
-    uint64_t done_offset, rows_offset, alternate_offset, length;
+    uint64_t done_offset, totals_offset, rows_offset, alternate_offset, length;
     int64_t lease_ns;
     bool is_simulated;               /* see directory_options */
     char *memory;                    /* our part */
@@ -154,5 +154,11 @@ bool directory_all_say(const struct directory *directory, enum directory_word le
 
 /* Whether any node has, also one that is gone. */
 bool directory_any_says(const struct directory *directory, enum directory_word word);
+
+/* Tell node 0 what we have done. False: it does not know yet, and lives; again later. */
+bool directory_totals_tell(struct directory *directory, const uint64_t values[CACHE_TOTAL_COUNT]);
+
+/* On node 0: what all that have told have done together. */
+void directory_totals_sum(const struct directory *directory, uint64_t values[CACHE_TOTAL_COUNT]);
 
 uint32_t directory_alive_count(const struct directory *directory);

@@ -9,6 +9,7 @@
  *   warm.c    warm: reading files into the cache before they are wanted
  *   start.c   start and serve: a cache without a program
  *   service.c exec, env, status, stop: using one
+ *   totals.c  the line at the end of run
  *   wishes.c  options that several have
  *   mount.c   mount: a folder shown again, for programs without the library
  */
@@ -28,6 +29,9 @@ json_t *cache_stats_json(uint64_t file_count);
 
 /* The path of this program. 0, or -1: it cannot be found. */
 int cache_own_path(char *path, size_t room);
+
+/* What all nodes have read, in one line on stderr; values: enum cache_total. */
+void cache_totals_print(const uint64_t *values);
 
 /* The words with which this program is a rank: `rhinet cache COMMAND [SEPARATOR] WORD...`. To be
  * freed; NULL: no memory. */

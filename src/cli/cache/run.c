@@ -17,7 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_option options[] = {CACHE_WISHES, CLI_OPTIONS_END};
+static bool is_quiet;
+static const struct cli_option options[] = {
+    CACHE_WISHES, CLI_FLAG("quiet", &is_quiet, "do not sum up at the end what was read"),
+    CLI_OPTIONS_END};
+static const struct cli_option node_options[] = {CLI_FLAG("quiet", &is_quiet, "do not sum up"),
+                                                 CLI_OPTIONS_END};
 
 int cache_own_path(char *path, size_t room)
 {
@@ -54,7 +59,13 @@ char **cache_wrap(char *command, char *separator, char **words, const char *remo
 static char **wrap(char **argv, const char *remote_rhinet)
 {
     static char node[] = "node", end[] = "--"; /* of options: the program may look like one */
-    return cache_wrap(node, end, argv, remote_rhinet);
+    static char quiet[] = "--quiet", no_more[] = "--";
+    if (!is_quiet)
+        return cache_wrap(node, end, argv, remote_rhinet);
+    char **wrapped = cache_wrap(quiet, no_more, argv, remote_rhinet);
+    char **both = wrapped ? cache_wrap(node, NULL, wrapped + 2, remote_rhinet) : NULL;
+    free(wrapped);
+    return both;
 }
 
 static int run(int count, char **words)
@@ -104,13 +115,19 @@ static int node(int count, char **words)
     char path[PATH_MAX + 64];
     if (settings_load(&settings, environ) < 0)
         return cli_fail();
-    return keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings);
+    struct keeper_totals totals;
+    int status = keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings,
+                            &totals);
+    if (totals.is_known && !is_quiet)
+        cache_totals_print(totals.value);
+    return status;
 }
 
 const struct cli_command cli_cache_node = {
     .name = "node",
     .help = "keep a node's cache; `rhinet cache run` calls it",
     .operands = "PROGRAM [ARGUMENT...]",
+    .options = node_options,
     .stops = true,
     .is_hidden = true,
     .run = node};

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`import rhinet`: whole jobs of Python programs. cases.py is what their ranks do."""
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import tap  # noqa: E402
+
+RHINET, LIBRARY = os.environ["TEST_RHINET"], os.environ["TEST_LIBRARY"]
+COMPILER = os.environ.get("TEST_COMPILER", "cc").split()
+LIMIT_S = 150
+CYCLES = 1000
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RHINET_", "PYTHON"))}
+    return {**kept, "PYTHONPATH": str(ROOT / "python"), "RHINET_LIBRARY": LIBRARY,
+            "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def run(*command, **more):
+    return subprocess.run([str(k) for k in command], env=environment(**more), check=False,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=LIMIT_S)
+
+
+def python(*words, **more):
+    return run(sys.executable, *words, **more)
+
+
+class Base(unittest.TestCase):
+    def job(self, size, case, *options, plain=False, dead=0, **more):
+        """All ranks, but those that are to die, must say that they are right."""
+        interpreter = [sys.executable, *(["-S"] if plain else [])]
+        done = run(RHINET, "run", "-n", size, "--timeout", LIMIT_S, *options, *interpreter,
+                   HERE / "cases.py", case, **more)
+        said = done.stdout + done.stderr
+        self.assertEqual(len(re.findall(rf"rank \d+ {case} right", done.stdout)), size - dead,
+                         said)
+        self.assertNotIn("unknown", done.stderr, said)
+        self.assertEqual(done.returncode == 0, dead == 0, said)
+
+
+class Memory(Base):
+    def test_memory(self):
+        for size in (1, 2, 4):
+            with self.subTest(size=size):
+                self.job(size, "memory")
+
+    def test_without_numpy(self):
+        for case in ("memory", "attached", "collectives", "messages", "dsm", "refused"):
+            with self.subTest(case=case):
+                self.job(2, case, plain=True)
+
+    def test_atomics(self):
+        self.job(3, "atomics")
+
+    def test_attached(self):
+        self.job(3, "attached")
+
+    def test_queues(self):
+        self.job(3, "queues")
+
+    def test_refused(self):
+        self.job(2, "refused")
+
+    def test_another_nic(self):
+        for case in ("memory", "locks"):
+            with self.subTest(case=case):
+                self.job(2, case, "--nic", "ofi")
+
+
+class Messages(Base):
+    def test_messages(self):
+        for size in (1, 3):
+            with self.subTest(size=size):
+                self.job(size, "messages")
+
+    def test_threads(self):
+        self.job(2, "threads")
+
+    def test_collectives(self):
+        for size in (1, 2, 4):
+            with self.subTest(size=size):
+                self.job(size, "collectives")
+
+    def test_locks(self):
+        self.job(3, "locks")
+
+    def test_dsm(self):
+        self.job(3, "dsm")
+
+    def test_dsm_checked(self):
+        self.job(2, "dsm", RHINET_DSM_CHECK="on")
+
+
+class Ends(Base):
+    def test_death(self):
+        self.job(3, "survivors", "--survive", dead=1)
+
+    def test_arrays_outlive_their_memory(self):
+        self.job(2, "outlive")
+
+    def test_child_that_cannot_be_closed(self):
+        self.job(1, "fails")
+
+    def test_interrupted(self):
+        self.job(2, "interrupted")
+
+    def test_exception(self):
+        self.job(3, "exits")
+
+    def test_memory_that_a_peer_may_still_write(self):
+        self.job(1, "lent_for_ever")
+
+    def test_transfer_under_way(self):
+        self.job(1, "under_way")
+
+    def test_opened_and_interrupted(self):
+        self.job(1, "opened")
+
+
+class Loaded(Base):
+    def test_structures_are_those_of_the_headers(self):
+        sys.path.insert(0, str(ROOT / "python"))
+        os.environ["RHINET_LIBRARY"] = LIBRARY
+        from rhinet._library import STRUCTURES
+        words, expected = [], []
+        for name, structure in STRUCTURES.items():
+            words.append(f"sizeof(struct {name})")
+            expected.append(ctypes.sizeof(structure))
+            for field, *_ in structure._fields_:
+                c_name = {("rh_wait", "source"): "from",
+                          ("rh_reduction", "operator"): "operator_"}.get((name, field), field)
+                words.append(f"offsetof(struct {name}, {c_name})")
+                expected.append(getattr(structure, field).offset)
+        source = "#include <rhinet/dsm.h>\n#include <stdio.h>\nint main(void)\n{\n" + "".join(
+            f'printf("%zu\\n", {word});\n' for word in words) + "return 0;\n}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "offsets.c").write_text(source, encoding="ascii")
+            subprocess.run([*COMPILER, f"-I{ROOT}/include", f"{folder}/offsets.c", "-o",
+                            f"{folder}/offsets"], check=True)
+            said = run(f"{folder}/offsets").stdout.split()
+        self.assertEqual(dict(zip(words, map(int, said))), dict(zip(words, expected)))
+
+    def test_every_call_is_there(self):
+        done = python("-c", "from rhinet._library import CALLS, lib\n"
+                            "for name in CALLS: getattr(lib, name)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_library_not_found(self):
+        done = python("-c", "import rhinet", RHINET_LIBRARY="/nowhere/librhinet.so")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "ImportError: .*/nowhere/librhinet.so.*RHINET_LIBRARY")
+
+    def test_alone(self):
+        done = python("-c", "import rhinet\nwith rhinet.join() as job: print(job.rank, job.size, "
+                            "job.node(0), job.nic, rhinet.__version__)", RHINET_STARTER="alone")
+        self.assertRegex(done.stdout, r"^0 1 0 \S+ \d+\.\d+\.\d+\n$", done.stderr)
+
+    def test_timeout_setting(self):
+        program = ("import rhinet, time\nwith rhinet.join() as job:\n"
+                   "    words = job.segment(7, 1, 'q')\n"
+                   "    try: words.wait(1)\n"
+                   "    except rhinet.WaitTimeout as late: print(late)")
+        done = python("-c", program, RHINET_TIMEOUT="300ms", RHINET_STARTER="alone")
+        self.assertIn("0.3 s in all", done.stdout, done.stderr)
+
+    def test_typed(self):
+        self.assertTrue((ROOT / "python/rhinet/py.typed").exists())
+        for path in (ROOT / "python/rhinet").glob("*.py"):
+            for line in re.findall(r"^    def \w+\([^)]*\)(?! ->)[^\n]*:$", path.read_text(),
+                                   re.M):
+                self.fail(f"{path.name}: {line.strip()} has no result type")
+
+
+class Cycles(Base):
+    def test_nothing_is_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = python("-S", HERE / "cycles.py", CYCLES, RHINET_STARTER="alone",
+                          PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -21,6 +21,7 @@
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
+#   make wheel        the Python package as a wheel, in build/
 #   make format       format all C files
 
 PREFIX ?= /usr/local
@@ -96,6 +97,9 @@ install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
 
+wheel:
+	@tools/wheel
+
 format:
 	@tools/setup test
 	@tools/format
@@ -104,4 +108,4 @@ clean:
 	rm -rf build build-clang build-asan build-tsan build-coverage
 
 .PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
-.PHONY: bench-route install format clean
+.PHONY: bench-route install wheel format clean

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`import rhinet`: whole jobs of Python programs. cases.py is what their ranks do."""
 
+import base64
 import ctypes
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -181,6 +186,112 @@ class Loaded(Base):
             for line in re.findall(r"^    def \w+\([^)]*\)(?! ->)[^\n]*:$", path.read_text(),
                                    re.M):
                 self.fail(f"{path.name}: {line.strip()} has no result type")
+
+
+BLOCK = re.compile(r"```python\n(.*?)```\n\n```console\n"
+                   r"\$ rhinet (run -n \d+) python3 \S+\n(.*?)```", re.DOTALL)
+
+
+class Documents(Base):
+    def test_programs_of_the_page(self):
+        page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+        blocks = BLOCK.findall(page)
+        self.assertEqual(len(blocks), page.count("```python"))
+        for program, options, expected in blocks:
+            with self.subTest(program=program), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.py").write_text(program, encoding="utf-8")
+                done = run(RHINET, *options.split(), sys.executable, f"{folder}/program.py")
+                self.assertEqual(sorted(done.stdout.splitlines()), sorted(expected.splitlines()),
+                                 done.stderr)
+
+    def test_calls_that_the_page_names(self):
+        page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+        text = "".join(k.read_text() for k in (ROOT / "python/rhinet").glob("_*.py"))
+        for name in set(re.findall(r"`(?:\w+\.)*(\w+)\(", page)) - {"at"}:
+            self.assertRegex(text, rf"def {name}\b|class {name}\b", name)
+
+    def test_hello(self):
+        done = run(RHINET, "run", "-n", 3, sys.executable, ROOT / "python/examples/hello.py")
+        self.assertEqual(sorted(done.stdout.splitlines()), [
+            f"rank {k} of 3: greetings from rank {(k - 1) % 3}" for k in range(3)], done.stderr)
+
+    def test_mpi_style(self):
+        for size in (1, 4):
+            done = run(RHINET, "run", "-n", size, sys.executable,
+                       ROOT / "python/examples/mpi_style.py")
+            self.assertEqual(done.stdout,
+                             f"{size} ranks: pi is about 3.141593; {size} answers\n", done.stderr)
+
+    def test_dataset(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for k in range(3):
+                Path(folder, f"{k}.bin").write_bytes(os.urandom(50_000))
+            done = run(RHINET, "cache", "run", "-n", 2, "--path", folder, sys.executable,
+                       ROOT / "python/examples/dataset.py", folder,
+                       PATH=f"{Path(RHINET).parent}{os.pathsep}{os.environ['PATH']}",
+                       RHINET_CACHE_SETTLE="0")
+        said = done.stdout + done.stderr
+        self.assertEqual(done.stdout.count("3 files, 2 epochs, 300000 bytes"), 2, said)
+        loads = [int(k) for k in re.findall(r"load_bytes (\d+)", done.stdout)]
+        self.assertTrue(loads and max(loads) <= 150_000, said)
+
+
+class Wheel(Base):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def check_installed(self, where):
+        """Imports from there, and only there, and finds a library without being told."""
+        done = run(sys.executable, "-P", "-c",
+                   "import rhinet\nwith rhinet.join() as job: print(job.size, rhinet.__file__)",
+                   PYTHONPATH=str(where), RHINET_STARTER="alone",
+                   LD_LIBRARY_PATH=str(Path(LIBRARY).parent), RHINET_LIBRARY="")
+        self.assertEqual(done.stdout, f"1 {where}/rhinet/__init__.py\n", done.stderr)
+
+    def test_wheel(self):
+        made = run(ROOT / "tools/wheel", self.folder)
+        wheel = Path(made.stdout.strip())
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            archive.extractall(f"{self.folder}/there")
+            record = archive.read(next(k for k in names if k.endswith("RECORD"))).decode()
+            for line in record.splitlines():
+                path, digest, _ = line.split(",")
+                if digest:
+                    found = base64.urlsafe_b64encode(hashlib.sha256(archive.read(path)).digest())
+                    self.assertEqual(digest, "sha256=" + found.decode().rstrip("="), path)
+        self.assertEqual(sorted(names), sorted(k.split(",")[0] for k in record.splitlines()))
+        self.assertEqual({k for k in names if k.startswith("rhinet/")},
+                         {f"rhinet/{k.name}" for k in (ROOT / "python/rhinet").iterdir()
+                          if k.is_file()})
+        self.check_installed(f"{self.folder}/there")
+
+    def test_pip(self):
+        if python("-m", "pip", "--version").returncode != 0:
+            self.skipTest("pip is not installed")
+        shutil.copytree(ROOT / "python", f"{self.folder}/tree/python")
+        shutil.copy(ROOT / "meson.build", f"{self.folder}/tree")
+        done = python("-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps",
+                      "--target", f"{self.folder}/there", f"{self.folder}/tree/python")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.check_installed(f"{self.folder}/there")
+
+    def test_source_archive(self):
+        done = python("-c", "import rhinet_build as b, sys; print(b.build_sdist(sys.argv[1]))",
+                      self.folder, PYTHONPATH=str(ROOT / "python/backend"))
+        name = done.stdout.strip().removesuffix(".tar.gz")
+        with tarfile.open(f"{self.folder}/{name}.tar.gz") as archive:
+            archive.extractall(self.folder)
+        done = python("-c", "import rhinet_build as b, sys; print(b.build_wheel(sys.argv[1]))",
+                      self.folder, PYTHONPATH=f"{self.folder}/{name}/backend")
+        self.assertEqual(done.stdout, f"{name}-py3-none-any.whl\n", done.stderr)
+
+    def test_meson_installs_all(self):
+        listed = re.findall(r"'(rhinet/[^']+)'", (ROOT / "python/meson.build").read_text())
+        self.assertEqual(sorted(listed), sorted(f"rhinet/{k.name}" for k in
+                                                (ROOT / "python/rhinet").iterdir()
+                                                if k.is_file()))
 
 
 class Cycles(Base):

@@ -287,6 +287,17 @@ class Wheel(Base):
                       self.folder, PYTHONPATH=f"{self.folder}/{name}/backend")
         self.assertEqual(done.stdout, f"{name}-py3-none-any.whl\n", done.stderr)
 
+    def test_library_beside_the_installed_package(self):
+        place = Path(self.folder, "lib/python3/dist-packages")
+        shutil.copytree(ROOT / "python/rhinet", place / "rhinet",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        library = Path(self.folder, "lib/any-linux-gnu/librhinet.so.0")
+        library.parent.mkdir()
+        library.symlink_to(LIBRARY)
+        done = run(sys.executable, "-c", "import rhinet; print(rhinet._lib.path)",
+                   PYTHONPATH=str(place), RHINET_LIBRARY="")
+        self.assertEqual(done.stdout, f"{library}\n", done.stderr)
+
     def test_meson_installs_all(self):
         listed = re.findall(r"'(rhinet/[^']+)'", (ROOT / "python/meson.build").read_text())
         self.assertEqual(sorted(listed), sorted(f"rhinet/{k.name}" for k in

@@ -5,13 +5,12 @@ them consistent. docs/dsm.md tells how."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
 from . import _checks
 from ._buffers import Span, unmap
 from ._library import DsmOptions, DsmStat, Handle, Region, call_into, check, lib
-from ._mailbox import Mailbox
 from ._segment import Shape
 
 if TYPE_CHECKING:
@@ -144,24 +143,16 @@ class Variable:
 class Dsm:
     """The shared memory; all ranks open and close it together."""
 
-    def __init__(self, job: "Job", heap: int, variables: int, mailbox: Optional[Mailbox]) -> None:
+    def __init__(self, job: "Job", heap: int, variables: int) -> None:
         self._job = job
         self._handle = Handle("the shared memory")
         self._spans_made: list[Span] = []
-        self._mailbox_made: Optional[Mailbox] = None
         options = DsmOptions(ctypes.sizeof(DsmOptions), _checks.length(heap, "heap"),
                              _checks.small(variables, "variables"),
-                             mailbox._handle.value if mailbox else None)
+                             job._msg_open())
         self._handle.open(lib.rh_dsm_open, ..., job._handle.value, byref(options),
                           close=lib.rh_dsm_close)
         job._children_add(self)
-
-    @property
-    def mailbox(self) -> Mailbox:
-        """The mailbox in use, for programs that want messages too."""
-        if self._mailbox_made is None:
-            self._mailbox_made = Mailbox(self._job, c_void_p(lib.rh_dsm_msg(self._handle.value)))
-        return self._mailbox_made
 
     def alloc(self, shape: Union[int, Sequence[int]], dtype: Any = "u1",
               name: Optional[int] = None) -> Shared:
@@ -199,8 +190,6 @@ class Dsm:
     def _close(self, is_abandoned: bool) -> None:
         if is_abandoned or not self._handle.is_open:
             return
-        if self._mailbox_made:
-            self._mailbox_made._close(False)
         box: list[int] = []
 
         def step(function: Any) -> int:

@@ -41,6 +41,8 @@ class Job:
         self._transfers: dict[int, Transfer] = {}
         self._prune_at = PRUNE_MIN
         self._is_closing = False
+        self._msg = Handle("the mailbox")
+        self._msg_is_in_use = False  # by what could not be finished
         self._default_ns = _checks.default_timeout_ns(os.environ)
         options = JoinOptions(ctypes.sizeof(JoinOptions), nic.encode() if nic else None, 0)
         self._handle.open(lib.rh_join, ..., byref(options), close=lib.rh_leave)
@@ -206,16 +208,23 @@ class Job:
                 loan.length))
 
     def mailbox(self) -> Mailbox:
-        """Open this process's mailbox: messages, locks, collectives. One at a time."""
+        """Open this process's mailbox: messages, locks, collectives."""
         return Mailbox(self)
 
-    def dsm(self, heap: int = 0, variables: int = 0, mailbox: Optional[Mailbox] = None) -> Dsm:
+    def dsm(self, heap: int = 0, variables: int = 0) -> Dsm:
         """Open the shared memory, together with all ranks. 0: what the settings say."""
-        return Dsm(self, heap, variables, mailbox)
+        return Dsm(self, heap, variables)
 
     def barrier(self) -> None:
         """Wait for all ranks; needs no mailbox."""
         check(lib.rh_barrier_all(self._handle.value))
+
+    def _msg_open(self) -> Optional[int]:
+        """The library's mailbox, for all that needs one."""
+        with self._lock:
+            if not self._msg.is_open:
+                self._msg.open(lib.rh_msg_open, ..., self._handle.value, close=lib.rh_msg_close)
+            return self._msg.pointer.value
 
     # ---- Waiting ----------------------------------------------------------------------------
 
@@ -278,6 +287,9 @@ class Job:
                 transfer._lose()
         if is_abandoned and any(isinstance(k, Dsm) for k in left):
             return  # peers hold copies of what is here: only the process's end takes it away
+        msg = None if self._msg_is_in_use else self._msg.take()
+        if msg:
+            lib.rh_msg_close(msg)
         spans = [span for child in left for span in getattr(child, "_spans", list)()]
         box: list[int] = []
         try:

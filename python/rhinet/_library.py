@@ -150,7 +150,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "rh_allreduce": (_HANDLE, c_void_p, c_void_p, _STRUCT),
     "rh_gather": _ROOTED, "rh_scatter": _ROOTED, "rh_allgather": _EACH, "rh_alltoall": _EACH,
     "rh_dsm_open": (_OUT, _HANDLE, _STRUCT), "rh_dsm_close": (_HANDLE,),
-    "rh_dsm_msg": (_HANDLE,),
     "rh_dsm_alloc": (_HANDLE, c_uint64, POINTER(c_uint64)),
     "rh_dsm_alloc_named": (_HANDLE, c_uint32, c_uint64, POINTER(c_uint64)),
     "rh_dsm_free": (_HANDLE, c_uint64), "rh_dsm_ptr": (_HANDLE, c_uint64),
@@ -169,7 +168,6 @@ RESULTS: dict[str, Any] = {
     "rh_version": c_char_p, "rh_error_text": c_char_p, "rh_error_name": c_char_p,
     "rh_nic_name": c_char_p, "rh_job_id": c_uint64, "rh_clock_ns": c_int64,
     "rh_page_close": None, "rh_queue_release": None, "rh_dsm_ptr": c_void_p,
-    "rh_dsm_msg": c_void_p,
 }
 
 

@@ -161,18 +161,15 @@ class Lock:
 
 
 class Mailbox:
-    """This process's mailbox."""
+    """This process's mailbox. All Mailbox objects of a job are the same mailbox, which the library
+    has from the first on until the job is left."""
 
-    def __init__(self, job: "Job", borrowed: Optional[c_void_p] = None) -> None:
+    def __init__(self, job: "Job") -> None:
         self._job = job
         self._handle = Handle("the mailbox")
-        self._is_borrowed = borrowed is not None
         self._requests: list[Request] = []
         self._matching = threading.Lock()
-        if borrowed is not None:
-            self._handle.pointer = borrowed
-        else:
-            self._handle.open(lib.rh_msg_open, ..., job._handle.value, close=lib.rh_msg_close)
+        self._handle.pointer = c_void_p(job._msg_open())
         job._children_add(self)
 
     def send(self, rank: int, data: Any, tag: int = 0, timeout: Optional[float] = None) -> None:
@@ -246,29 +243,43 @@ class Mailbox:
         return Group(self, ranks, id)
 
     def close(self) -> None:
-        """Close it, with all groups, which wait for each other. What was not received is dropped;
-        sends and receives that are under way are cancelled, or waited for."""
+        """Close it, with all groups, which wait for each other. Sends and receives that are under
+        way are cancelled, or waited for. What was not received stays until the job is left: peers
+        could not tell a mailbox that is opened again from one that is gone."""
         self._close(False)
 
     def _close(self, is_abandoned: bool) -> None:
+        if not self._handle.is_open:
+            return
         with self._job._lock:
             groups = [k for k in self._job._children[::-1] if getattr(k, "_mailbox", 0) is self]
             requests = list(self._requests)
-        if not self._handle.is_open:
-            return
+        failure: Optional[BaseException] = None
         for group in groups:
-            group._close(is_abandoned)
+            try:
+                group._close(is_abandoned)
+            except BaseException as caught:  # pylint: disable=broad-exception-caught
+                failure = failure or caught
         for request in requests:
             self._finish(request, is_abandoned)
-        self._job._children_drop(self)
-        pointer = self._handle.take()
+        self._end(bool(groups) and is_abandoned)
+        if failure is not None:
+            raise failure
+
+    def _end(self, is_in_use: bool) -> None:
+        """What could not be finished stays with the library, and its memory in place."""
         with self._job._lock:
-            is_clean = not self._requests and not (groups and is_abandoned)
-        for request in self._requests:
-            request._handle.take()
+            unfinished, self._requests = self._requests, []
+            self._job._msg_is_in_use |= is_in_use or bool(unfinished)
+        for request in unfinished:
             kept_for_ever.append(request._loan)
-        if pointer and is_clean and not self._is_borrowed:
-            check(lib.rh_msg_close(pointer))  # else the job's end closes it
+            request._handle.take()
+        self._job._children_drop(self)
+        self._handle.take()
+
+    def _lose(self) -> None:
+        """The job was left while this could not be closed."""
+        self._end(True)
 
     @staticmethod
     def _finish(request: Request, is_abandoned: bool) -> None:

@@ -315,8 +315,6 @@ def dsm(job):
             assert counter.array[0] == 10 * job.size
         assert shared.stat()["write_hits"] + shared.stat()["write_misses"] >= 10
         assert 0 <= variable.owner() < job.size
-        shared.mailbox.send(job.rank, b"beside")
-        assert shared.mailbox.recv().data == b"beside"
         kept = counter.array
         shared.barrier()
         turn_wait(job, shared, variable, counter)
@@ -506,6 +504,42 @@ def under_way(job):
     for _ in range(500):
         job.push_start(rhinet.at(0, SID), bytes(8))  # nobody waits for them
     assert len(job._transfers) < 200, len(job._transfers)
+
+
+def unfinished(job):
+    """A group that cannot be closed: the mailbox goes all the same, with what is under way."""
+    from rhinet import _group
+    box = job.mailbox()
+    group, lent = box.group(), bytearray(8)
+    request = box.irecv(0, lent, 3)
+    raises(BufferError, lambda: lent.append(1))
+
+    class Broken:
+        def __getattr__(self, name):
+            return (lambda *_: -errno.EINVAL) if name == "rh_set_destroy" \
+                else getattr(rhinet._lib, name)
+    real, _group.lib = _group.lib, Broken()
+    raises(rhinet.InvalidError, box.close)
+    _group.lib = real
+    assert request.is_over and not group._handle.is_open and not box._handle.is_open
+    lent.append(1)
+    raises(rhinet.CanceledError, request.wait)
+
+
+def borrowed(job):
+    """One mailbox, however often it is opened, also below shared memory."""
+    with job.mailbox() as box:
+        with job.dsm(1 << 16, 4) as shared:
+            box.send(job.rank, b"both")
+            box.close()
+            shared.barrier()
+        with job.mailbox() as again:
+            assert again.recv().data == b"both"
+    for _ in range(5):  # opened and closed while others send and meet
+        with job.mailbox() as box, box.group() as group:
+            box.send((job.rank + 1) % job.size, b"x")
+            assert box.recv().data == b"x" and group.allreduce(1) == job.size
+        job.barrier()
 
 
 def opened(job):

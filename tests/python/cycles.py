@@ -31,7 +31,7 @@ def once(number):
     if number % 3:
         group.close()  # which needs the others, whom nobody waits for after an exception
     if number % 10 == 0:
-        with job.dsm(1 << 16, 4, box) as dsm, dsm.variable(0).write():
+        with job.dsm(1 << 16, 4) as dsm, dsm.variable(0).write():
             dsm.alloc(8, name=1).view[0] = 1
     if number % 3 == 0:
         job.close()

@@ -130,6 +130,12 @@ class Ends(Base):
     def test_transfer_under_way(self):
         self.job(1, "under_way")
 
+    def test_group_that_cannot_be_closed(self):
+        self.job(1, "unfinished")
+
+    def test_mailbox_below_shared_memory(self):
+        self.job(2, "borrowed")
+
     def test_opened_and_interrupted(self):
         self.job(1, "opened")
 
@@ -243,7 +249,7 @@ class Wheel(Base):
 
     def check_installed(self, where):
         """Imports from there, and only there, and finds a library without being told."""
-        done = run(sys.executable, "-P", "-c",
+        done = run(sys.executable, "-c",
                    "import rhinet\nwith rhinet.join() as job: print(job.size, rhinet.__file__)",
                    PYTHONPATH=str(where), RHINET_STARTER="alone",
                    LD_LIBRARY_PATH=str(Path(LIBRARY).parent), RHINET_LIBRARY="")

@@ -17,9 +17,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import tap  # noqa: E402
 
 RHINET, LIBRARY = os.environ["TEST_RHINET"], os.environ["TEST_LIBRARY"]
-SANITIZER = os.environ.get("TEST_SANITIZER", "none")
-SANITIZE = [] if SANITIZER == "none" else [f"-fsanitize={SANITIZER}"]
-LINK = [LIBRARY, f"-Wl,-rpath,{Path(LIBRARY).parent}", *SANITIZE]
+LINK = [LIBRARY, f"-Wl,-rpath,{Path(LIBRARY).parent}"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 CPP = os.environ.get("CXX", "g++").split()
 MODULE = ROOT / "fortran/rhinet.f90"

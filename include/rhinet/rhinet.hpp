@@ -727,12 +727,15 @@ class group
 class dsm
 {
   public:
-    explicit dsm(job &owner, uint64_t heap_length = 0, uint32_t variable_count = 0)
+    /* box: the program's mailbox, if it has one. */
+    explicit dsm(job &owner, uint64_t heap_length = 0, uint32_t variable_count = 0,
+                 mailbox *box = nullptr)
     {
         rh_dsm_options options{};
         options.struct_size = sizeof(options);
         options.heap_length = heap_length;
         options.variable_count = variable_count;
+        options.msg = box ? box->get() : nullptr;
         rh_dsm *opened = nullptr;
         check(rh_dsm_open(&opened, owner.get(), &options));
         dsm_.reset(opened);

@@ -17,8 +17,8 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # the same files make the same archive
 
 
 def version():
-    for path, pattern in ((ROOT.parent / "meson.build", r"^ *version: '([^']+)'"),
-                          (ROOT / "PKG-INFO", r"^Version: (\S+)")):
+    for path, pattern in ((ROOT / "PKG-INFO", r"^Version: (\S+)"),
+                          (ROOT.parent / "meson.build", r"^ *version: '([^']+)'")):
         found = re.search(pattern, path.read_text(encoding="utf-8"), re.M) \
             if path.exists() else None
         if found:

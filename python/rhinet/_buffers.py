@@ -105,6 +105,11 @@ def like(loan: Loan, count: Optional[int] = None) -> Any:
     return memoryview(made).cast(loan.format)
 
 
+def copy_of(address: int, length: int) -> bytes:
+    """What ctypes.string_at() does, which counts in 32 bits."""
+    return bytes((ctypes.c_ubyte * length).from_address(address)) if length else b""
+
+
 # ---- The library's memory ----------------------------------------------------------------------
 
 _libc = ctypes.PyDLL(None, use_errno=True)  # never gives up Python's lock: see unmap()
@@ -179,8 +184,7 @@ def unmap(spans: Iterable[Span], free: Callable[[], int], held: Callable[[], int
     used = [(span, array) for span, array in used if array is not None]
     if not used:
         return free()
-    contents = [ctypes.string_at(span.address, span.length) if is_copied else b""
-                for span, _ in used]
+    contents = [_last_contents(span) if is_copied else b"" for span, _ in used]
     result = held()
     if result < 0:
         return result
@@ -194,6 +198,13 @@ def unmap(spans: Iterable[Span], free: Callable[[], int], held: Callable[[], int
         ctypes.memmove(span.address, content, len(content))
         weakref.finalize(array, _keep, place).atexit = False
     return result
+
+
+def _last_contents(span: Span) -> bytes:
+    try:
+        return copy_of(span.address, span.length)
+    except MemoryError:  # zeros, then: leaving matters more
+        return b""
 
 
 def _keep(_: _Place) -> None:

@@ -22,8 +22,9 @@ def program() -> str:
     if found:
         return found
     library = Path(lib.path).resolve()
-    for place in (library.parents[1] / "rhinet", library.parents[1] / "bin" / "rhinet",
-                  *(k / "bin" / "rhinet" for k in library.parents[2:3])):
+    places = (library.parents[1] / "rhinet", library.parents[1] / "bin" / "rhinet",
+              *(k / "bin" / "rhinet" for k in library.parents[2:3]))
+    for place in places if "/" in lib.path else ():  # else the loader alone knows where it is
         if place.is_file() and os.access(place, os.X_OK):
             return str(place)
     raise FileNotFoundError("the program rhinet is neither in PATH nor beside the library")

@@ -8,7 +8,7 @@ import ctypes
 from ctypes import byref, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
-from . import _checks
+from . import _checks, _errors
 from ._buffers import Span, unmap
 from ._library import DsmOptions, DsmStat, Handle, Region, call_into, check, lib
 from ._segment import Shape
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 AUTO, PULL, PUSH, DIFF = 0, 1, 2, 4
 SHARED, EXCLUSIVE = 1, 2  # enum rh_dsm_access
 OWNER_DIED = 1
+PRUNE_MIN = 64
 EVERY = 2 ** 32 - 1  # no variable: all of them
 
 
@@ -31,16 +32,15 @@ class Shared:
         self.offset = offset
         self.length = shape.length
         self._span = Span(int(lib.rh_dsm_ptr(dsm._handle.value, offset)), shape.length)
-        dsm._spans_add(self._span)
 
     @property
     def array(self) -> Any:
-        self._dsm._handle.value
+        self._dsm._spans_add(self._span)
         return self._shape.of(self._span)
 
     @property
     def view(self) -> memoryview:
-        self._dsm._handle.value
+        self._dsm._spans_add(self._span)
         return self._span.view()
 
     def free(self) -> None:
@@ -58,8 +58,12 @@ class Hold:
         self._variable.acquire(self._access, self._timeout)
         return self._variable
 
-    def __exit__(self, *_: object) -> None:
-        self._variable.release()
+    def __exit__(self, kind: Any, *_: object) -> None:
+        try:
+            self._variable.release()
+        except _errors.InvalidError:  # a wait that failed has released it
+            if kind is None:
+                raise
 
 
 class Variable:
@@ -145,8 +149,9 @@ class Dsm:
 
     def __init__(self, job: "Job", heap: int, variables: int) -> None:
         self._job = job
+        self._prune_at = PRUNE_MIN
         self._handle = Handle("the shared memory")
-        self._spans_made: list[Span] = []
+        self._spans_made: dict[int, Span] = {}
         options = DsmOptions(ctypes.sizeof(DsmOptions), _checks.length(heap, "heap"),
                              _checks.small(variables, "variables"),
                              job._msg_open())
@@ -188,7 +193,7 @@ class Dsm:
         self._close(False)
 
     def _close(self, is_abandoned: bool) -> None:
-        if is_abandoned or not self._handle.is_open:
+        if is_abandoned or not self._handle.is_open or not self._job._is_mine():
             return
         box: list[int] = []
 
@@ -196,7 +201,7 @@ class Dsm:
             call_into(box, function, self._handle.value)
             return box[0]
         try:
-            unmap(self._spans_made, lambda: step(lib.rh_dsm_close),
+            unmap(self._spans_made.values(), lambda: step(lib.rh_dsm_close),
                   lambda: step(lib.held.rh_dsm_close),
                   is_copied=False)  # what no variable is held for may not be read
             check(box[0])
@@ -215,10 +220,14 @@ class Dsm:
         return {name: getattr(stat, name) for name, *_ in DsmStat._fields_[1:]}
 
     def _spans_add(self, span: Span) -> None:
+        """Before a view of it is made."""
+        self._handle.value
         with self._job._lock:
-            if len(self._spans_made) >= 1000:  # offsets that were only passed on
-                self._spans_made = [k for k in self._spans_made if k.viewed() is not None]
-            self._spans_made.append(span)
+            if len(self._spans_made) >= self._prune_at:  # views that are gone
+                self._spans_made = {name: k for name, k in self._spans_made.items()
+                                    if k.viewed() is not None}
+                self._prune_at = 2 * max(len(self._spans_made), PRUNE_MIN)
+            self._spans_made[id(span)] = span
 
     def __enter__(self) -> "Dsm":
         return self

@@ -103,6 +103,10 @@ class ClosedError(Error):
 
     def __init__(self, what: str) -> None:
         super().__init__(INVALID, f"{what} is closed")
+        self._what = what
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str]]:
+        return type(self), (self._what,)
 
 
 CLASSES: dict[int, type[Error]] = {

@@ -123,6 +123,8 @@ class Group:
         self._close(False)
 
     def _close(self, is_abandoned: bool) -> None:
+        if not self._job._is_mine():
+            return
         self._job._children_drop(self)
         pointer = self._handle.take()
         if pointer and not is_abandoned:  # else the others learn from the job's end

@@ -37,6 +37,7 @@ class Job:
         self._handle = Handle("the job")
         self._pid = os.getpid()
         self._lock = threading.RLock()
+        self._matching = threading.RLock()  # of messages that are there and receives
         self._children: list[Any] = []
         self._transfers: dict[int, Transfer] = {}
         self._prune_at = PRUNE_MIN
@@ -222,6 +223,7 @@ class Job:
     def _msg_open(self) -> Optional[int]:
         """The library's mailbox, for all that needs one."""
         with self._lock:
+            self._handle.value
             if not self._msg.is_open:
                 self._msg.open(lib.rh_msg_open, ..., self._handle.value, close=lib.rh_msg_close)
             return self._msg.pointer.value
@@ -263,9 +265,13 @@ class Job:
         left all the same, and then the first failure is raised."""
         self._leave(False)
 
+    def _is_mine(self) -> bool:
+        """After a fork the child has the objects, but the job is the parent's."""
+        return self._pid == os.getpid()
+
     def _leave(self, is_abandoned: bool) -> None:
         with self._lock:
-            if self._is_closing or not self._handle.is_open or self._pid != os.getpid():
+            if self._is_closing or not self._handle.is_open or not self._is_mine():
                 return
             self._is_closing = True
             children, transfers = self._children[::-1], list(self._transfers.values())
@@ -287,8 +293,11 @@ class Job:
                 transfer._lose()
         if is_abandoned and any(isinstance(k, Dsm) for k in left):
             return  # peers hold copies of what is here: only the process's end takes it away
-        msg = None if self._msg_is_in_use else self._msg.take()
-        if msg:
+        for child in left:
+            if isinstance(child, Mailbox):
+                child._lose()
+        msg = self._msg.take()
+        if msg and not self._msg_is_in_use:
             lib.rh_msg_close(msg)
         spans = [span for child in left for span in getattr(child, "_spans", list)()]
         box: list[int] = []
@@ -296,6 +305,7 @@ class Job:
             unmap(spans, lambda: self._leave_into(box, lib.rh_leave),
                   lambda: self._leave_into(box, lib.held.rh_leave))
         finally:
+            self._is_closing = bool(box)
             if box:
                 self._handle.take()
                 for child in left:

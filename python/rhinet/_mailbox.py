@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from ctypes import byref, c_int, c_void_p
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
@@ -168,7 +167,6 @@ class Mailbox:
         self._job = job
         self._handle = Handle("the mailbox")
         self._requests: list[Request] = []
-        self._matching = threading.Lock()
         self._handle.pointer = c_void_p(job._msg_open())
         job._children_add(self)
 
@@ -209,7 +207,8 @@ class Mailbox:
 
     def irecv(self, rank: int, into: Any, tag: int = _checks.ANY_TAG) -> Request:
         rank, tag = _checks.rank(rank, self._job.size, True), _checks.tag(tag, True)
-        return Request(self, "rh_irecv", rank, tag, Loan(into, is_written=True))
+        with self._job._matching:
+            return Request(self, "rh_irecv", rank, tag, Loan(into, is_written=True))
 
     def probe(self, rank: int = _checks.ANY_RANK, tag: int = _checks.ANY_TAG,
               timeout: Optional[float] = None) -> Status:
@@ -225,7 +224,7 @@ class Mailbox:
         """A message that is there is what the receive gets: no other thread comes between."""
         while True:
             self.probe(rank, tag, timeout)
-            with self._matching:
+            with self._job._matching:
                 try:
                     found = self.probe(rank, tag, 0)
                 except _errors.AgainError:
@@ -249,7 +248,7 @@ class Mailbox:
         self._close(False)
 
     def _close(self, is_abandoned: bool) -> None:
-        if not self._handle.is_open:
+        if not self._handle.is_open or not self._job._is_mine():
             return
         with self._job._lock:
             groups = [k for k in self._job._children[::-1] if getattr(k, "_mailbox", 0) is self]

@@ -7,6 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from . import _checks
+from ._buffers import copy_of
 from ._library import ArrivalStruct, Handle, QueueShape, lib
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ class Queue:
         arrival = ArrivalStruct()
         self._job._wait(timeout, lambda ns: lib.rh_queue_next(
             self._handle.value, ctypes.byref(arrival), ns))
-        data = ctypes.string_at(arrival.data, arrival.length) if arrival.length else b""
-        taken = Arrival(arrival.source, data)
+        taken = Arrival(arrival.source, copy_of(arrival.data, arrival.length))
         lib.rh_queue_release(self._handle.value)
         return taken
 
@@ -45,7 +45,7 @@ class Queue:
         self._close(False)
 
     def _close(self, _: bool) -> None:
-        pointer = self._handle.take()
+        pointer = self._handle.take() if self._job._is_mine() else None
         if pointer:
             self._job._children_drop(self)
             lib.rh_queue_destroy(pointer)

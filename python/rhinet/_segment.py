@@ -102,6 +102,8 @@ class Segment:
     def view(self) -> memoryview:
         """The segment's bytes."""
         self._check_open()
+        if self._loan is not None:  # holds what was lent, and is as writable
+            return memoryview(self._loan.object).cast("B")
         return self._span.view()
 
     @property
@@ -133,7 +135,7 @@ class Segment:
         self._close(False)
 
     def _close(self, _: bool) -> None:
-        if not self._is_open:
+        if not self._is_open or not self._job._is_mine():
             return
         job, box = self._job._handle.value, []  # type: ignore[var-annotated]
         try:
@@ -197,7 +199,7 @@ class Page:
         self._close(False)
 
     def _close(self, _: bool) -> None:
-        pointer = self._handle.take()
+        pointer = self._handle.take() if self._job._is_mine() else None
         if pointer:
             lib.rh_page_close(pointer)
             self._job._children_drop(self)

@@ -81,7 +81,7 @@ class Transfer:
 
     def withdraw(self) -> bool:
         """Give it up: the memory is the program's again. Whether it had been completed."""
-        if self._loan is None:
+        if self._loan is None or not self._job._is_mine():
             return self._done.state > 0
         code = lib.rh_withdraw(self._job._handle.value, ctypes.byref(self._done))
         if self._done.state == 0:  # refused: the memory is not ours to give back

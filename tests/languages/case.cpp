@@ -130,7 +130,8 @@ static void together(rhinet::job &job, rhinet::mailbox &box)
 
 static void shared_memory(rhinet::job &job)
 {
-    rhinet::dsm dsm(job, 1 << 16, 4);
+    rhinet::mailbox box(job);
+    rhinet::dsm dsm(job, 1 << 16, 4, &box);
     auto counter = dsm.alloc_named<int64_t>(1, 1);
     if (job.rank() == 0) {
         auto hold = dsm.write(0);

@@ -526,6 +526,26 @@ def unfinished(job):
     raises(rhinet.CanceledError, request.wait)
 
 
+def forked(job):
+    """A child has the parent's objects; their ends are not its own."""
+    segment, lent = job.segment(SID, 64), job.attach(SID + 1, bytearray(64))
+    view = lent.view
+    box = job.mailbox()
+    group = box.group()
+    child = os.fork()
+    if child == 0:
+        for each in (group, box, segment, lent, job):
+            each.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    job.push(rhinet.at(job.rank, SID), b"parent's")
+    assert bytes(segment.view[:8]) == b"parent's" and group.allreduce(1) == job.size
+    lent.close()
+    view[0] = 1  # memory of the program, which the view holds
+    with job.attach(SID + 1, b"constant", rhinet.READ) as constant:
+        assert constant.view.readonly
+
+
 def borrowed(job):
     """One mailbox, however often it is opened, also below shared memory."""
     with job.mailbox() as box:

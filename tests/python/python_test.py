@@ -130,6 +130,9 @@ class Ends(Base):
     def test_transfer_under_way(self):
         self.job(1, "under_way")
 
+    def test_fork(self):
+        self.job(1, "forked")
+
     def test_group_that_cannot_be_closed(self):
         self.job(1, "unfinished")
 

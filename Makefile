@@ -23,6 +23,7 @@
 #   make site         documentation and manual as one static site, in build/site
 #   make packages     Debian packages, into build-packages, tried in a clean root; needs root
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
+#   make wheel        the Python package as a wheel, in build/
 #   make format       format all C files
 
 PREFIX ?= /usr/local
@@ -106,6 +107,9 @@ site:
 	@tools/setup site
 	@tools/site $(SITE)
 
+wheel:
+	@tools/wheel
+
 format:
 	@tools/setup test
 	@tools/format
@@ -114,4 +118,4 @@ clean:
 	rm -rf build build-clang build-asan build-tsan build-coverage
 
 .PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
-.PHONY: bench-route install packages site format clean
+.PHONY: bench-route install packages site wheel format clean

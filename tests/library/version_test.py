@@ -39,7 +39,7 @@ class Version(unittest.TestCase):
         self.assertEqual(re.search(r"^## (\S+)", text("CHANGELOG.md"), re.M)[1], VERSION)
         for page in os.listdir(os.path.join(SOURCE, "man")):
             title = re.search(r'^\.TH .*"rhinet ([\d.]+)"', text(f"man/{page}"), re.M) \
-                if page[-1].isdigit() else None
+                if re.search(r"\.\d$", page) else None
             if title:
                 self.assertEqual(title[1], SHORT, page)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import blocks as markdown
 
+SYSTEM = "/usr/bin:/bin"  # where the programs are that tools/setup installs, before others
 COMMAND_LIMIT_S = 120  # only a hang takes that long
 IN_SIGHT = ("build", "docs", "examples", "man", "python", "tests", "tools")  # of the source tree
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter"]
@@ -48,7 +49,7 @@ class Tree:
         modules = [str(p) for p in prefix.rglob("*-packages")] + [str(source / "python")]
         self.environment = {
             "HOME": folder, "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1",
-            "PATH": f"{prefix / 'bin'}:{os.environ.get('PATH', '/usr/bin:/bin')}",
+            "PATH": f"{prefix / 'bin'}:{SYSTEM}:{os.environ.get('PATH', SYSTEM)}",
             "PKG_CONFIG_PATH": str(packages[0]), "PKG_CONFIG_SYSROOT_DIR": folder,
             "LD_LIBRARY_PATH": str(library), "MANPATH": f"{prefix / 'share/man'}:",
             "PYTHONPATH": ":".join(modules), "PYTHONDONTWRITEBYTECODE": "1",

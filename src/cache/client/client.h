@@ -122,6 +122,10 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
  * known that fd is good. */
 void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t length, int advice);
 
+/* The kernel was asked for a part of the file instead, and gave so much: it is counted, if it is
+ * something, and returned. */
+ssize_t cache_file_read_past(const struct cache_file *file, ssize_t got);
+
 /* The file was mapped, and the kernel serves that: it is counted. */
 void cache_file_mapped_past(const struct cache_file *file, uint64_t length);
 

@@ -473,6 +473,22 @@ class Links(ServiceTest):
         self.good("stop")
         self.assert_nothing_left()
 
+    def test_a_writer_that_comes_by_a_hard_link(self):
+        name = self.folder + "/name"
+        os.link(self.file, name)
+        self.start()
+        self.read()
+        script = "import sys; f = open(sys.argv[1], 'r+b'); print('open', flush=True); input()"
+        with subprocess.Popen([RHINET, "cache", "exec", "python3", "-c", script, name], text=True,
+                              env=self.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as writer:
+            self.assertEqual(writer.stdout.readline(), "open\n")
+            self.read()
+            self.assertGreater(self.status()["bypassed_written"], 0)
+            writer.communicate("\n")
+        self.good("stop")
+        self.assert_nothing_left()
+
     def test_a_link_to_elsewhere_is_not_ours(self):
         other = self.folder + "/other"
         with open(other, "wb") as file:

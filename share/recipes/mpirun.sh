@@ -11,7 +11,9 @@ set -f
 # shellcheck disable=SC2086
 mpirun ${MPIRUN_OPTIONS:-} --host "$hosts" --map-by ppr:1:node --bind-to none \
     rhinet cache serve --cache "$memory" --path "$data" &
-trap 'rhinet cache stop >/dev/null' EXIT INT TERM
+trap 'rhinet cache stop >/dev/null || :' EXIT
+trap 'exit 130' INT # a shell would go on
+trap 'exit 143' TERM
 
 tries=0
 until rhinet cache status >/dev/null 2>&1; do # this host must be one of them

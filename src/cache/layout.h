@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #define CACHE_MAGIC     0x6f636e6174656e31u
-#define CACHE_VERSION   6u
+#define CACHE_VERSION   7u
 #define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_MIN (64u << 10)
 #define CACHE_BLOCK_MAX (64u << 20)
@@ -205,6 +205,7 @@ enum cache_total {
     CACHE_TOTAL_REMOTE, /* of these so many were brought from other nodes, */
     CACHE_TOTAL_LOADED, /* and so many from the file system */
     CACHE_TOTAL_FALLBACK,
+    CACHE_TOTAL_CHANGED,
     CACHE_TOTAL_NEW,
     CACHE_TOTAL_WRITTEN,
     CACHE_TOTAL_MAPPED,

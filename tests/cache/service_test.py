@@ -264,12 +264,30 @@ class Line(ServiceTest):
 
     def test_reasons(self):
         new = {"RHINET_CACHE_SETTLE": "3600s"}
-        self.assertIn("0 bypassed (1 file opened just after it changed)",
+        self.assertIn("file system; an unknown amount bypassed "
+                      "(1 open of a file that had just changed)",
                       self.said("-n", 1, "md5sum", self.file, **new))
         script = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
                  "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC); m[0]"
         self.assertIn("3.0 MiB bypassed (1 mapping)",
                       self.said("-n", 1, sys.executable, "-c", script, self.file))
+
+    def test_all_of_a_changed_file_is_counted(self):
+        """By each way to read, from the change on, which is the second read."""
+        script = "import os, sys; path, way = sys.argv[1:]; fd = os.open(path, os.O_RDONLY); " \
+                 "a = 1 << 20; room = [bytearray(a // 2), bytearray(a // 2)]; at = 0\n" \
+                 "ways = {'read': lambda: os.read(fd, a), 'readv': lambda: os.readv(fd, room), " \
+                 "'pread': lambda: os.pread(fd, a, at), " \
+                 "'preadv': lambda: os.preadv(fd, room, at)}\n" \
+                 "for at in (0, a, 2 * a):\n" \
+                 "    got = ways[way]()\n" \
+                 "    assert (got if type(got) is int else len(got)) == a\n" \
+                 "    os.utime(path) if at == 0 else None"
+        for way in ("read", "readv", "pread", "preadv"):
+            with self.subTest(way):
+                self.assertIn("2.0 MiB bypassed (2.0 MiB that could not be served, "
+                              "1 file that changed while it was open)",
+                              self.said("-n", 1, sys.executable, "-c", script, self.file, way))
 
 
 class Owner(ServiceTest):
@@ -452,6 +470,22 @@ class Links(ServiceTest):
         self.start()
         self.read()
         self.write_while_read(self.link)
+        self.good("stop")
+        self.assert_nothing_left()
+
+    def test_a_writer_that_comes_by_a_hard_link(self):
+        name = self.folder + "/name"
+        os.link(self.file, name)
+        self.start()
+        self.read()
+        script = "import sys; f = open(sys.argv[1], 'r+b'); print('open', flush=True); input()"
+        with subprocess.Popen([RHINET, "cache", "exec", "python3", "-c", script, name], text=True,
+                              env=self.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as writer:
+            self.assertEqual(writer.stdout.readline(), "open\n")
+            self.read()
+            self.assertGreater(self.status()["bypassed_written"], 0)
+            writer.communicate("\n")
         self.good("stop")
         self.assert_nothing_left()
 

@@ -47,9 +47,11 @@ void cache_client_detach(struct cache_client *client);
  * is right also for links and relative paths. A relative path is answered with true. */
 bool cache_client_covers(const struct cache_client *client, const char *path);
 
-/* Whether fd, of this status, is a file that may be cached, whatever name it was opened by: a link
- * or another mount may lead to it. fd -1: only the status is known, and where a part of its file
- * system is cached the answer is yes. No system call, or a readlink in such a part. */
+/* Whether fd, of this status, is a file that may be cached, whatever name it was opened by: a
+ * symbolic link may lead to it. Where only a part of its file system is cached the kernel's name
+ * for fd decides (which is another one by a hard link or a bind mount); fd -1: only the status is
+ * known, and then the answer is yes. Of the status it takes device and type. No system call, or a
+ * readlink in such a part. */
 bool cache_client_has(const struct cache_client *client, int fd, const struct stat *status);
 
 /* Whether the agent lives. Without it every read goes to the kernel. No system call. */
@@ -121,6 +123,10 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
  * others do nothing. Never blocks on data, never fails. Call the kernel's as well if it must be
  * known that fd is good. */
 void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t length, int advice);
+
+/* The kernel was asked for a part of the file instead, and gave so much: it is counted, if it is
+ * something, and returned. */
+ssize_t cache_file_read_past(const struct cache_file *file, ssize_t got);
 
 /* The file was mapped, and the kernel serves that: it is counted. */
 void cache_file_mapped_past(const struct cache_file *file, uint64_t length);

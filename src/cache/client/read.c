@@ -148,13 +148,17 @@ static bool read_part_slow(struct cache_file *file, int fd, const struct part *p
     return false;
 }
 
+ssize_t cache_file_read_past(const struct cache_file *file, ssize_t got)
+{
+    if (file->client && got > 0)
+        cache_count(file->client->control, cache_stripe(), CACHE_FALLBACK_BYTES, (uint64_t)got);
+    return got;
+}
+
 /* The kernel's turn, for a file that could have been served. */
 static ssize_t fall_back(struct cache_file *file, int fd, void *buffer, size_t length, off_t offset)
 {
-    ssize_t result = raw_pread(fd, buffer, length, offset);
-    if (result > 0)
-        cache_count(file->client->control, cache_stripe(), CACHE_FALLBACK_BYTES, (uint64_t)result);
-    return result;
+    return cache_file_read_past(file, raw_pread(fd, buffer, length, offset));
 }
 
 /* How much of a read the cache may serve; 0: the kernel has the say, at the end of the file and for
@@ -199,7 +203,7 @@ ssize_t cache_file_read_checked(struct cache_file *file, int fd, void *buffer, s
 {
     size_t inside = length_inside(file, length, offset);
     if (inside == 0)
-        return raw_pread(fd, buffer, length, offset);
+        return fall_back(file, fd, buffer, length, offset);
     return read_inside(file, fd, buffer, inside, offset);
 }
 
@@ -207,8 +211,11 @@ ssize_t cache_file_read(struct cache_file *file, int fd, void *buffer, size_t le
 {
     size_t inside = length_inside(file, length, offset);
     if (inside == 0)
+        return fall_back(file, fd, buffer, length, offset);
+    enum cache_file_state state = cache_file_check(file, fd);
+    if (state == CACHE_FILE_OTHER)
         return raw_pread(fd, buffer, length, offset);
-    if (cache_file_check(file, fd) != CACHE_FILE_SAME)
+    if (state != CACHE_FILE_SAME)
         return fall_back(file, fd, buffer, length, offset);
     return read_inside(file, fd, buffer, inside, offset);
 }
@@ -218,10 +225,10 @@ ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct i
 {
     size_t total = 0, done = 0;
     if (part_count <= 0 || part_count > 1024)
-        return raw_preadv(fd, parts, part_count, offset);
+        return cache_file_read_past(file, raw_preadv(fd, parts, part_count, offset));
     for (int i = 0; i < part_count; i++) {
         if (parts[i].iov_len > READ_MAX - total) /* or too much for the kernel: let it say */
-            return raw_preadv(fd, parts, part_count, offset);
+            return cache_file_read_past(file, raw_preadv(fd, parts, part_count, offset));
         total += parts[i].iov_len;
     }
     for (int i = 0; i < part_count; i++) {
@@ -241,8 +248,11 @@ ssize_t cache_file_readv_checked(struct cache_file *file, int fd, const struct i
 ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *parts, int part_count,
                          off_t offset)
 {
-    if (cache_file_check(file, fd) != CACHE_FILE_SAME)
+    enum cache_file_state state = cache_file_check(file, fd);
+    if (state == CACHE_FILE_OTHER)
         return raw_preadv(fd, parts, part_count, offset);
+    if (state != CACHE_FILE_SAME)
+        return cache_file_read_past(file, raw_preadv(fd, parts, part_count, offset));
     return cache_file_readv_checked(file, fd, parts, part_count, offset);
 }
 

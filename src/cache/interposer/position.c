@@ -86,7 +86,9 @@ ssize_t position_read(struct description *description, int fd, const struct iove
         table_forget(fd); /* closed behind our back; nothing of the new one may be moved */
     if (state != CACHE_FILE_SAME) {
         ssize_t got = real.readv(fd, parts, part_count);
-        return got < 0 ? -errno : got;
+        if (got < 0)
+            return -errno;
+        return state == CACHE_FILE_OTHER ? got : cache_file_read_past(&description->file, got);
     }
     size_t length = position_length(parts, part_count);
     uint64_t guess = atomic_load_explicit(&description->guess, memory_order_relaxed);

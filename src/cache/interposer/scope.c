@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
@@ -169,16 +170,36 @@ bool scope_may_cover(int folder, const char *path)
     return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
 }
 
+/* Only its device, its type and how many names it has, which opening it has just brought: no server
+ * is asked. */
+static bool find_kind(int fd, struct stat *status)
+{
+    struct statx found;
+    int error = errno;
+    int result = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_NLINK,
+                       &found);
+    errno = error;
+    if (result != 0)
+        return false;
+    *status = (struct stat){.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+                            .st_mode = found.stx_mode,
+                            .st_nlink = found.stx_nlink};
+    return true;
+}
+
 bool scope_leads_here(int fd, int flags)
 {
     struct stat status;
     if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) ||
         (flags & (O_PATH | O_DIRECTORY)))
         return false;
-    int error = errno;
-    bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    errno = error;
-    return is_file && cache_client_has(scope_client(), fd, &status);
+    if (!find_kind(fd, &status) || !S_ISREG(status.st_mode))
+        return false;
+    /* Where it is says nothing about where its other names are; a writer that is told of for
+     * nothing does no harm. */
+    bool may_write = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+    bool has_more_names = may_write && status.st_nlink > 1;
+    return cache_client_has(scope_client(), has_more_names ? -1 : fd, &status);
 }
 
 /* A name that is not covered may be a link to a file that is. */

@@ -15,7 +15,6 @@
 
 #define BLOCKS_MIN     4 /* less is no cache */
 #define TIMEOUT_PART   3
-#define AGREE_TRIES    1000
 #define AGREE_PAUSE_NS (5 * NS_PER_MS)
 
 static int default_groups(int size)
@@ -60,8 +59,6 @@ static int open_segments(struct node *node, const struct cache_shape *shape, voi
         result = rma_segment_create(node->job, &watch, &node->watch_fd);
     *arena = blocks.base;
     node->watch = watch.base;
-    if (result == 0) /* the pages are there, this maps them: a block must not wait for 256 faults */
-        madvise(blocks.base, shape->arena_length, MADV_POPULATE_WRITE);
     return result;
 }
 
@@ -89,28 +86,41 @@ static void await_peers(struct node *node)
 }
 
 /* All nodes lay the directory out alike, whatever memory each has: as node 0 would with what it was
- * told to take, which it says in the word behind its watch. */
+ * told to take, which it says in the word behind its watch. A wish that is beyond any cache says
+ * nothing: then it is what node 0 has. */
+static uint64_t size_to_announce(const struct node_options *options,
+                                 const struct cache_shape *shape)
+{
+    struct cache_shape wished;
+    if (cache_shape_make(&wished, options->bytes, options->block_length))
+        return options->bytes;
+    return (uint64_t)shape->chunk_count * shape->block_length;
+}
+
 static int agree_on_size(struct node *node, const struct node_options *options, uint64_t *bytes)
 {
-    uint64_t at = (uint64_t)node->control->shape.watch_count * sizeof(uint64_t);
+    const struct cache_shape *shape = &node->control->shape;
+    uint64_t at = (uint64_t)shape->watch_count * sizeof(uint64_t);
     struct timespec pause = {.tv_nsec = AGREE_PAUSE_NS};
-    *bytes = options->bytes;
+    *bytes = size_to_announce(options, shape);
     if (options->is_simulated) /* they have the same options */
         return 0;
     if (rh_rank(node->job) == 0) {
-        atomic_store(&node->watch[node->control->shape.watch_count], options->bytes);
+        atomic_store(&node->watch[shape->watch_count], *bytes);
         return 0;
     }
+    int64_t deadline_ns = rma_deadline_ns(node->job, RH_TIMEOUT_DEFAULT);
     int result = rh_segment_wait(node->job, 0, CACHE_SID_WATCH, RH_TIMEOUT_DEFAULT);
-    for (int i = 0; i < AGREE_TRIES && result == 0; i++) {
+    while (result == 0) {
         result = rh_pull(node->job, rh_at(0, CACHE_SID_WATCH, at), bytes, sizeof(*bytes));
         if (result == 0 && *bytes != 0)
             return 0;
+        if (result == 0 && rma_left_ns(node->job, deadline_ns) <= 0)
+            return error_set(RH_ETIMEOUT, 0,
+                             "node 0 of the cache does not say how large it is; is it stuck?");
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
-    return result < 0 ? result
-                      : error_set(RH_ETIMEOUT, 0,
-                                  "node 0 of the cache does not say how large it is; is it stuck?");
+    return result;
 }
 
 static int open_parts(struct node *node, void *arena, const struct cache_shape *shape,
@@ -180,6 +190,9 @@ int node_open(struct node *node, struct rh_job *job, struct cache_control *contr
         result = open_parts(node, arena, &shape, options);
     if (result < 0)
         return result;
+    /* The pages are there, this maps them: a block must not wait for 256 faults. It takes a while,
+     * in which the others already find what they wait for. */
+    madvise(arena, shape.arena_length, MADV_POPULATE_WRITE);
     await_peers(node);
     /* From here on a peer that does not answer is not worth more than a part of a read's
      * patience. */

@@ -41,10 +41,12 @@ static void add_reasons(struct line *line, const uint64_t *values)
     static const struct {
         enum cache_total which;
         const char *one, *many;
-    } reasons[] = {{CACHE_TOTAL_NEW, "file opened just after it changed",
-                    "files opened just after they changed"},
-                   {CACHE_TOTAL_WRITTEN, "file opened while it was written",
-                    "files opened while they were written"},
+    } reasons[] = {{CACHE_TOTAL_CHANGED, "file that changed while it was open",
+                    "files that changed while they were open"},
+                   {CACHE_TOTAL_NEW, "open of a file that had just changed",
+                    "opens of files that had just changed"},
+                   {CACHE_TOTAL_WRITTEN, "open of a file that was being written",
+                    "opens of files that were being written"},
                    {CACHE_TOTAL_MAPPED, "mapping", "mappings"}};
     char text[UNIT_TEXT_MAX];
     const char *before = " (";
@@ -64,21 +66,32 @@ static void add_reasons(struct line *line, const uint64_t *values)
         add(line, ")");
 }
 
+/* What the kernel gave by an open that the cache had no part in is not known: no 0 then. */
+static void add_bypassed(struct line *line, const uint64_t *values)
+{
+    char text[UNIT_TEXT_MAX];
+    uint64_t known = values[CACHE_TOTAL_FALLBACK] + values[CACHE_TOTAL_MAPPED_BYTES];
+    bool is_all = values[CACHE_TOTAL_NEW] + values[CACHE_TOTAL_WRITTEN] == 0;
+    if (known > 0)
+        add(line, "%s%s", unit_bytes(text, (double)known), is_all ? "" : " and ");
+    else if (is_all)
+        add(line, "0");
+    add(line, "%s bypassed", is_all ? "" : "an unknown amount");
+    add_reasons(line, values);
+}
+
 void cache_totals_print(const uint64_t *values)
 {
     struct line line = {.used = 0};
-    char read[UNIT_TEXT_MAX], own[UNIT_TEXT_MAX], others[UNIT_TEXT_MAX], loaded[UNIT_TEXT_MAX],
-        past[UNIT_TEXT_MAX];
+    char read[UNIT_TEXT_MAX], own[UNIT_TEXT_MAX], others[UNIT_TEXT_MAX], loaded[UNIT_TEXT_MAX];
     uint64_t served = values[CACHE_TOTAL_SERVED];
     /* What was read ahead and never wanted came from somewhere, too, but was not read. */
     uint64_t from_files = least(values[CACHE_TOTAL_LOADED], served);
     uint64_t from_others = least(values[CACHE_TOTAL_REMOTE], served - from_files);
-    uint64_t bypassed = values[CACHE_TOTAL_FALLBACK] + values[CACHE_TOTAL_MAPPED_BYTES];
     add(&line, "%s read: %s from this node, %s from others, %s from the file system; ",
         unit_bytes(read, (double)(served + values[CACHE_TOTAL_FALLBACK])),
         unit_bytes(own, (double)(served - from_files - from_others)),
         unit_bytes(others, (double)from_others), unit_bytes(loaded, (double)from_files));
-    add(&line, "%s bypassed", bypassed ? unit_bytes(past, (double)bypassed) : "0");
-    add_reasons(&line, values);
+    add_bypassed(&line, values);
     fprintf(stderr, "rhinet cache: %s\n", line.text);
 }

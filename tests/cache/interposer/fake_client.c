@@ -61,6 +61,12 @@ bool cache_client_has(const struct cache_client *client, int fd, const struct st
     return false; /* what the path does not tell is not the cache's */
 }
 
+ssize_t cache_file_read_past(const struct cache_file *file, ssize_t got)
+{
+    (void)file;
+    return got;
+}
+
 void cache_file_mapped_past(const struct cache_file *file, uint64_t length)
 {
     (void)file, (void)length;

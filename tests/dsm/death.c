@@ -79,7 +79,7 @@ static void count_steps(struct dsm_test *test)
     sound = deadly = *nic->ops;
     deadly.atomic = atomic_or_die;
     deadly.pull = pull_or_die;
-    nic->ops = &deadly;
+    dsm_member_ops_set(test->member.job, &deadly);
 }
 
 /* ---- The fight ------------------------------------------------------------------------------ */

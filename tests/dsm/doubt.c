@@ -123,7 +123,7 @@ static void make_odd(struct dsm_test *test)
         test->dsm->peers[rank].entries = NULL;
         test->dsm->peers[rank].heap = NULL;
     }
-    nic->ops = &odd;
+    dsm_member_ops_set(test->member.job, &odd);
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------- */

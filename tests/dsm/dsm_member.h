@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../msg/member.h"
+#include "job/job.h"
 
 #include <rhinet/dsm.h>
 
@@ -72,4 +73,15 @@ static inline int dsm_main(int count, char **arguments, const struct dsm_case *c
         return 0;
     }
     return 2;
+}
+
+/* From now on this rank's NIC has these operations, and all go through them: none by the short way
+ * into peers' memory (rma/reach.h). */
+static inline void dsm_member_ops_set(struct rh_job *job, const struct nic_ops *ops)
+{
+    for (int i = 0; i < JOB_REACH_SLOTS; i++)
+        atomic_store(&job->reach[i], NULL);
+    job->nic->has_pointers = job->nic->fence_flushes = false;
+    job->nic->looks_first = NULL;
+    job->nic->ops = ops;
 }

@@ -77,7 +77,7 @@ static void fall_silent(struct dsm_test *test)
         test->dsm->peers[rank].entries = NULL;
         test->dsm->peers[rank].heap = NULL;
     }
-    nic->ops = &silent;
+    dsm_member_ops_set(test->member.job, &silent);
 }
 
 #define GIVES_UP(test_, call_, code_)                                                              \

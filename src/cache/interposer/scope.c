@@ -4,6 +4,8 @@
  */
 #include "cache/interposer/scope.h"
 
+#include "base/clock.h"
+#include "base/likely.h"
 #include "cache/interposer/table.h"
 
 #include <errno.h>
@@ -14,10 +16,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
 #define PATH_VARIABLE "RHINET_CACHE_PATH"
+#define ATTACH_NAP_NS (2 * NS_PER_MS)
+#define ATTACH_NAPS   2500
 
 enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
 
@@ -47,18 +52,43 @@ void scope_begin(void)
     atomic_store(&scope_is_on, scope.socket[0] != '\0');
 }
 
+/* This thread is the one: what it opens meanwhile, or a signal's handler in it, does not wait for
+ * itself. */
+static __thread bool is_attaching;
+
 static void attach(void)
 {
     int expected = ATTACHED_NOT_YET, error = errno;
     if (!atomic_compare_exchange_strong(&scope.attached, &expected, ATTACHED_BUSY))
-        return; /* another thread does it, and this file is not cached */
+        return;
     struct cache_client *client = NULL;
+    is_attaching = true;
     bool is_good = cache_client_attach(&client, scope.socket) == 0;
     atomic_store(&scope.client, client);
     atomic_store(&scope.attached, is_good ? ATTACHED_YES : ATTACHED_NEVER);
     if (!is_good)
         atomic_store(&scope_is_on, false);
+    is_attaching = false;
     errno = error;
+}
+
+/* Another thread is attaching. Who writes must not miss that there is an agent to be told; so all
+ * wait, not for ever. */
+static void await_attached(void)
+{
+    struct timespec nap = {.tv_nsec = ATTACH_NAP_NS};
+    for (int i = 0; i < ATTACH_NAPS; i++) {
+        if (atomic_load_explicit(&scope.attached, memory_order_acquire) != ATTACHED_BUSY)
+            return;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+    }
+}
+
+void scope_forked(void)
+{
+    int expected = ATTACHED_BUSY; /* the thread that did it is not in the child */
+    atomic_compare_exchange_strong(&scope.attached, &expected, ATTACHED_NOT_YET);
+    is_attaching = false;
 }
 
 struct cache_client *scope_client(void)
@@ -67,6 +97,9 @@ struct cache_client *scope_client(void)
         return NULL;
     if (atomic_load_explicit(&scope.attached, memory_order_acquire) == ATTACHED_NOT_YET)
         attach();
+    if (unlikely(atomic_load_explicit(&scope.attached, memory_order_acquire) == ATTACHED_BUSY) &&
+        !is_attaching)
+        await_attached();
     return atomic_load_explicit(&scope.client, memory_order_acquire);
 }
 

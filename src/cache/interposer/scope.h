@@ -21,6 +21,9 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
+/* In a child, whose one thread may not be the one that was attaching. */
+void scope_forked(void);
+
 /* Whether fd, opened by a path that is not covered, is a file of the cache all the same: by a
  * symbolic link, as a writer also by a hard link. Not by a bind mount, where only a part of the
  * file system is cached: there the kernel's name for it decides. Costs a statx that asks no server,

@@ -217,6 +217,7 @@ void writers_fork_ends(void)
 void writers_forked(void)
 {
     pool_forked();
+    scope_forked();
     if (!has_fork_lock)
         return;
     for_all_writers(become_owner);

@@ -203,8 +203,10 @@ class Thesis(unittest.TestCase):
     """The thesis's figures. What is known not to hold is named here, so that it is noticed when it
     begins to."""
 
-    KNOWN_NOT_TO_HOLD = {"P2", "T1", "T11", "R3", "R8", "R12", "R13-peak", "R15",
-                         "R18", "R19", "R21-S", "R21-gap", "D6", "D8", "D8-unknown"}
+    KNOWN_NOT_TO_HOLD = {"P2", "T1", "T11", "R3", "R8", "R13-peak", "R15",
+                         "R18", "R19", "R21-gap", "D6", "D8", "D8-unknown",
+                         # what the firmware's code takes; docs/simulator.md says by how much
+                         "T4", "T5-32", "T5-2048", "T8", "R7", "R16"}
 
     def rows(self, *words):
         said = run("sim", "thesis", *words, "--json", "-").stdout
@@ -275,7 +277,7 @@ class Thesis(unittest.TestCase):
             events = json.loads(timeline.read_text())["traceEvents"]
             handlers = [event for event in events if event["name"].endswith("handler")]
             self.assertEqual([event["name"] for event in sorted(handlers, key=lambda e: e["ts"])],
-                             ["rfend handler", "rfend handler", "replier handler"] * 3)
+                             ["rfend handler", "replier handler"] * 3)
             stops = [event for event in events if event["name"] == "MISS"]
             self.assertEqual(len(stops), 6)
             for stop in stops:

@@ -119,6 +119,9 @@ struct sim_constants {
 #define SIM_CONSTANT_FIELD(name, value, unit, section, origin, meaning) int64_t name;
     SIM_CONSTANTS(SIM_CONSTANT_FIELD)
 #undef SIM_CONSTANT_FIELD
+    /* Not a number: the ELF file that on-chip processors execute; NULL: what is part of the
+     * program. Lives as long as it is used. */
+    const char *firmware;
 };
 
 /* The table itself, for people and for setting by name. */

@@ -182,6 +182,8 @@ static int network_make(struct cluster *cluster, const struct cluster_spec *spec
 /* Once for all nodes: their instructions are the same. */
 static int firmware_load(struct cluster *cluster)
 {
+    if (cluster->constants.firmware)
+        return processor_image_open(&cluster->image, cluster->constants.firmware);
     return processor_image_parse(&cluster->image, chip_firmware, chip_firmware_length,
                                  "the program's own firmware");
 }

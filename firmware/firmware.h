@@ -46,11 +46,16 @@ static inline void module_put(u32 module, u32 which, u32 value)
 }
 
 /* refill.c. Each 0: not in the table. */
+int table_find(u32 table, u32 slots_register, u32 job, u64 tag, u64 *value);
 int page_refill(u32 module);
 int segment_refill(u32 job, u32 sid);
 
 /* Eight bytes to a virtual address of a process; to a page that is not pinned: nothing. */
 void host_write(u32 job, u64 address, u64 word);
+
+/* A packet that hardware does not know, for firmware that does (examples/fetch_add.c). 0: it does
+ * not. */
+int special_packet(void) __attribute__((weak));
 
 /* vpush.c */
 extern u32 is_delivering; /* a message is between RFend and Replier: RFend has to wait */

@@ -109,6 +109,8 @@ void rfend_serve(void)
         return;
     else if (cause == CAUSE_RVATLB_MISS && segment_refill(module_get(MODULE_RFEND, MODULE_JOB), sid))
         module_put(MODULE_RFEND, MODULE_STATE, RFEND_RVACHK2);
+    else if (cause == CAUSE_SPECIAL_PACKET && special_packet && special_packet())
+        return;
     else if (cause == CAUSE_SPECIAL_PACKET)
         put(INTC_DEFER, MODULE_RFEND);
     else

@@ -6,7 +6,7 @@
 
 /* The value of a key; 0: there is none. The driver may make a table larger meanwhile: its slots are
  * elsewhere then, so what was read counts only if the table is the one that it was. */
-static int table_find(u32 table, u32 slots_register, u32 job, u64 tag, u64 *value)
+int table_find(u32 table, u32 slots_register, u32 job, u64 tag, u64 *value)
 {
     u64 key = (u64)job + 1;
     u64 mixed = key * TABLE_KEY_FACTOR ^ tag * TABLE_TAG_FACTOR;

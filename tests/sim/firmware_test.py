@@ -58,6 +58,14 @@ class Image(unittest.TestCase):
                            env={**os.environ, "LC_ALL": "C"})
             self.assertEqual(made.read_bytes(), (ROOT / "firmware/firmware.elf").read_bytes(),
                              "run firmware/make firmware/firmware.elf")
+            parts = ["start.S", "main.c", "modules.c", "refill.c", "vpush.c",
+                     "examples/fetch_add.c"]
+            subprocess.run([ROOT / "firmware/make", made, *(ROOT / "firmware" / part
+                                                            for part in parts)],
+                           check=True, timeout=100, cwd="/", env={**os.environ, "LC_ALL": "C"})
+            self.assertEqual(made.read_bytes(),
+                             (ROOT / "firmware/examples/fetch_add.elf").read_bytes(),
+                             "make it as its first comment says")
 
 
 if __name__ == "__main__":

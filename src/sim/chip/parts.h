@@ -190,6 +190,7 @@ struct firmware {
     uint64_t send_header[CHIP_HEADER_WORDS], send_data[CHIP_SEND_WORDS];
     uint64_t dma_host, dma_data;
     uint32_t dma_length;
+    bool is_reading;  /* dma_data is on its way from the host */
     bool is_deferred; /* the model does a handler's work, without code */
     sim_time begin;   /* of the handler */
     enum chip_module serving;

@@ -79,6 +79,35 @@ static uint32_t mode(const struct chip *chip)
            (chip->constants->hardware_vpush ? MODE_HARDWARE_VPUSH : 0);
 }
 
+static void word_has_come(struct chip *chip, struct dma *dma)
+{
+    memcpy(&chip->firmware.dma_data, dma->packet->payload, sizeof(chip->firmware.dma_data));
+    chip->firmware.is_reading = false;
+    chip_packet_free(chip, dma->packet);
+}
+
+/* Eight bytes from the host. */
+static int word_fetch(struct chip *chip)
+{
+    struct firmware *firmware = &chip->firmware;
+    if (!firmware->patlb.is_open)
+        return 0;
+    if (firmware->is_reading ||
+        !host_memory_has(chip->host, firmware->dma_host, sizeof(firmware->dma_data)))
+        return PROCESSOR_BUS_ERROR;
+    struct chip_packet *packet = chip_packet_make(chip);
+    struct dma *dma = packet ? dma_make(chip, PCI_READ) : NULL;
+    if (!dma)
+        return 0;
+    firmware->is_reading = true;
+    dma->packet = packet;
+    dma->physical = firmware->dma_host;
+    dma->length = sizeof(firmware->dma_data);
+    dma->ended = word_has_come;
+    dma_begin(chip, dma);
+    return 0;
+}
+
 /* Eight bytes to the host. */
 static int word_send(struct chip *chip)
 {
@@ -143,6 +172,13 @@ static int single_read(struct chip *chip, uint32_t address, uint32_t *value)
     case DMAC_LENGTH:
         *value = firmware->dma_length;
         return 0;
+    case DMAC_DATA:
+    case DMAC_DATA_HIGH:
+        *value = half_of(firmware->dma_data, address == DMAC_DATA_HIGH);
+        return 0;
+    case DMAC_READ:
+        *value = firmware->is_reading;
+        return 0;
     case RINGS:
         *value = firmware->ring_count < CHIP_RINGS_MOST ? firmware->ring_count : CHIP_RINGS_MOST;
         return 0;
@@ -183,6 +219,8 @@ static int single_write(struct chip *chip, uint32_t address, uint32_t value)
         return 0;
     case DMAC_GO:
         return word_send(chip);
+    case DMAC_READ:
+        return word_fetch(chip);
     case SEND_GO:
         return packet_send(chip);
     default:

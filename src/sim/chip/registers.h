@@ -28,6 +28,8 @@
       "write DMAC_DATA, unless PATLB_PAGE was unpinned since it was set")                          \
     X(SEND_GO, 0x40006018, "W", "the packet of SEND_HEADER and SEND_DATA goes to the link")        \
     X(RINGS, 0x4000601c, "R", "rings of VPUSH: numbers below this")                                \
+    X(DMAC_READ, 0x40006020, "RW",                                                                 \
+      "write: read DMAC_DATA, as DMAC_GO writes it; read: 1, not yet")                             \
     X(SEND_DATA, 0x40006080, "RW", "sixteen words: its payload")                                   \
     X(SEND_HEADER, 0x40006040, "RW", "twelve words: header of a packet that firmware makes")       \
     X(PATLB_JOB, 0x40005000, "RW", "key: PGID in the upper half, PID in the lower")                \
@@ -62,7 +64,8 @@
     X(MODULE_SKIP, 0x24, "RW", "RFend: 1, the address is the header's offset; no RVATLB")          \
     X(MODULE_HEADER, 0x40, "RW",                                                                   \
       "twelve words: header of its request or packet; RFend: offset, "                             \
-      "flag and HEADER_WANTS_ACK can be written, Replier: flag")
+      "flag and HEADER_WANTS_ACK can be written, Replier: flag")                                   \
+    X(MODULE_PAYLOAD, 0x800, "R", "RFend: 512 words, what the packet carries")
 
 /* In the block of a ring of VPUSH: 0x40010000 + 0x40 times its number. */
 #define CHIP_RING_REGISTERS(X)                                                                     \

@@ -6,6 +6,8 @@
 #include "sim/chip/cpu.h"
 #include "sim/chip/registers.h"
 
+#include <string.h>
+
 _Static_assert((int)CAUSE_BREAKPOINT == CHIP_BREAKPOINT && (int)CAUSE_TIMEOUT == CHIP_TIMEOUT,
                "causes are enum chip_exception");
 _Static_assert((int)MODULE_RBEND == CHIP_RBEND && (int)MODULE_INITIATOR == CHIP_INITIATOR,
@@ -52,6 +54,17 @@ static uint32_t header_register(const struct chip_header *header, uint32_t numbe
     return (uint32_t)(words[number / 2] >> number % 2 * 32);
 }
 
+static int payload_read(const struct chip *chip, uint32_t at, uint32_t *value)
+{
+    const struct chip_packet *packet = chip->rfend.current ? chip->rfend.current->packet : NULL;
+    if (!packet || packet->header.type == CHIP_PACKET_PULL_REQUEST || at >= packet->header.length)
+        return PROCESSOR_BUS_ERROR;
+    uint32_t left = packet->header.length - at;
+    *value = 0;
+    memcpy(value, packet->payload + at, left < 4 ? left : 4);
+    return 0;
+}
+
 int module_register_read(const struct chip *chip, enum chip_module number, uint32_t at,
                          uint32_t *value)
 {
@@ -61,6 +74,9 @@ int module_register_read(const struct chip *chip, enum chip_module number, uint3
         *value = header_register(header, (at - MODULE_HEADER) / 4);
         return 0;
     }
+    if (at >= MODULE_PAYLOAD)
+        return number == CHIP_RFEND ? payload_read(chip, at - MODULE_PAYLOAD, value)
+                                    : PROCESSOR_BUS_ERROR;
     switch (at) {
     case MODULE_STATE:
         *value = module->state;

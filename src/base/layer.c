@@ -6,9 +6,14 @@
 
 #include "base/settings.h"
 
+enum { SETTING_LOG = LAYER_FIRST(LAYER_BASE), SETTING_LIBRARY };
+
 static const struct setting_spec settings[] = {
-    CHOICE_SETTING(LAYER_FIRST(LAYER_BASE), "RHINET_LOG", "warning", "error|warning|info|debug",
+    CHOICE_SETTING(SETTING_LOG, "RHINET_LOG", "warning", "error|warning|info|debug",
                    "what the library prints on stderr by itself"),
+    TEXT_SETTING(SETTING_LIBRARY, "RHINET_LIBRARY", "",
+                 "file of librhinet that `import rhinet` loads in Python; empty: the one that "
+                 "belongs to it"),
 };
 
 static const struct layer base_layer = {LAYER_LIST(setting, settings)};

@@ -2,8 +2,9 @@
  *
  * Every RHINET_ variable: name, kind, default and help, which the layers have (base/layer.h).
  * Parsed once, at one place, into a checked struct that hangs off the job. What has no job reads
- * its own by getenv: RHINET_LOG (base/log.c), RHINET_PM (PM knows public headers only) and
- * RHINET_CACHE_SOCKET (the cache's client, in other people's programs).
+ * its own by getenv: RHINET_LOG (base/log.c), RHINET_PM (PM knows public headers only),
+ * RHINET_CACHE_SOCKET (the cache's client, in other people's programs) and RHINET_LIBRARY (Python,
+ * before there is a library).
  */
 #pragma once
 

@@ -54,7 +54,11 @@ enum cache_counter {
     CACHE_TAKEOVERS,      /* claims of dead or silent loaders that were taken over */
     CACHE_CHECKSUM_ERRORS,
     CACHE_LOAD_ERRORS,
-    CACHE_CHANGED_FILES, /* files found changed while open */
+    CACHE_CHANGED_FILES,  /* files found changed while open */
+    CACHE_BYPASS_NEW,     /* files opened and left to the kernel: changed a moment ago */
+    CACHE_BYPASS_WRITTEN, /* the same: somebody has them open for writing */
+    CACHE_BYPASS_MAPPED,  /* mappings of cached files that are the kernel's: too long, programs */
+    CACHE_BYPASS_MAPPED_BYTES,
     CACHE_COUNTER_COUNT
 };
 

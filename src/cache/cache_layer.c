@@ -8,8 +8,8 @@
 
 static const struct setting_spec settings[] = {
     TEXT_SETTING(SETTING_CACHE_SIZE, "RHINET_CACHE_SIZE", "auto",
-                 "file cache: memory of each node, such as 8G; auto: an eighth of what is free, 8G "
-                 "at most"),
+                 "file cache: memory of each node, such as 8G or 20%; auto: an eighth of what is "
+                 "free, 8G at most"),
     TEXT_SETTING(SETTING_CACHE_PATH, "RHINET_CACHE_PATH", "",
                  "file cache: folders to cache, with a colon between them; empty: all that nodes "
                  "can share"),
@@ -49,8 +49,13 @@ static const struct setting_spec settings[] = {
                  "file cache: the library that programs are started with; empty: the one that "
                  "belongs to this rhinet"),
     TEXT_SETTING(SETTING_CACHE_SOCKET, "RHINET_CACHE_SOCKET", "",
-                 "file cache: where a program finds its node's agent; set by `rhinet cache run`, "
-                 "not by you"),
+                 "file cache: where a program finds its node's agent; set by `rhinet cache`, not "
+                 "by you"),
+    TEXT_SETTING(
+        SETTING_CACHE_SERVICE, "RHINET_CACHE_SERVICE", "auto",
+        "file cache: where on each host a service has its socket: a folder of yours, and "
+        "the service's name, with %u for the user's number and %h for the host's name; auto: "
+        "/tmp/rhinet-cache-%u/default"),
 };
 
 const struct layer cache_layer = {

@@ -23,7 +23,8 @@ enum cache_settings {
     SETTING_CACHE_THREADS,
     SETTING_CACHE_PRETEND,
     SETTING_CACHE_PRELOAD,
-    SETTING_CACHE_SOCKET
+    SETTING_CACHE_SOCKET,
+    SETTING_CACHE_SERVICE
 };
 
 /* ---- Reserved SIDs -------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ const char *cache_counter_name(enum cache_counter which)
         [CACHE_CHECKSUM_ERRORS] = "checksum_errors",
         [CACHE_LOAD_ERRORS] = "load_errors",
         [CACHE_CHANGED_FILES] = "changed_files",
+        [CACHE_BYPASS_NEW] = "bypassed_new",
+        [CACHE_BYPASS_WRITTEN] = "bypassed_written",
+        [CACHE_BYPASS_MAPPED] = "bypassed_mapped",
+        [CACHE_BYPASS_MAPPED_BYTES] = "bypassed_mapped_bytes",
     };
     return names[which];
 }

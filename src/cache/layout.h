@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "cache/address.h"
 #include "cache/cache.h"
 #include "cache/key.h"
 
@@ -26,7 +27,7 @@
 #include <stdbool.h>
 
 #define CACHE_MAGIC     0x6f636e6174656e31u
-#define CACHE_VERSION   4u
+#define CACHE_VERSION   6u
 #define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_MIN (64u << 10)
 #define CACHE_BLOCK_MAX (64u << 20)
@@ -102,6 +103,14 @@ static inline uint32_t cache_watch_index(const struct cache_shape *shape, uint64
 
 enum cache_agent_state { CACHE_AGENT_STARTING, CACHE_AGENT_READY, CACHE_AGENT_GONE };
 
+/* When the agent ends. */
+enum cache_stop {
+    CACHE_STOP_NOT,
+    CACHE_STOP_DONE, /* the program has ended: when those of all nodes have */
+    CACHE_STOP_ALL,  /* the service is to end, on all nodes */
+    CACHE_STOP_NOW   /* this node leaves */
+};
+
 #define CACHE_PATHS_MAX   16
 #define CACHE_PATH_LENGTH 256
 #define CACHE_DEVICES_MAX 128
@@ -123,13 +132,16 @@ struct cache_card {
     uint64_t magic;
     int64_t settle_ns;   /* a file that changed less than that ago is not cached */
     int64_t patience_ns; /* a request is given up after that */
-    uint32_t ahead_max;  /* blocks that are read ahead */
+    /* In which the agent's number of a process means that process; 0: not known. Clients of other
+     * namespaces, as in containers, have other numbers than the agent knows them by. */
+    uint64_t pid_namespace;
+    uint32_t ahead_max; /* blocks that are read ahead */
     uint32_t path_count;
     struct cache_path path[CACHE_PATHS_MAX];
     struct cache_device device[CACHE_DEVICES_MAX];
     _Alignas(64) _Atomic uint32_t agent_state; /* a futex */
     _Atomic int32_t agent_pid;
-    _Atomic uint32_t stop; /* the program has ended */
+    _Atomic uint32_t stop; /* enum cache_stop */
     _Atomic uint64_t beat; /* changes while the agent is at work */
 };
 
@@ -187,6 +199,19 @@ struct cache_counters {
 };
 _Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
 
+/* What all nodes did together, for one line at the end. */
+enum cache_total {
+    CACHE_TOTAL_SERVED, /* bytes that programs got from the cache */
+    CACHE_TOTAL_REMOTE, /* of these so many were brought from other nodes, */
+    CACHE_TOTAL_LOADED, /* and so many from the file system */
+    CACHE_TOTAL_FALLBACK,
+    CACHE_TOTAL_NEW,
+    CACHE_TOTAL_WRITTEN,
+    CACHE_TOTAL_MAPPED,
+    CACHE_TOTAL_MAPPED_BYTES,
+    CACHE_TOTAL_COUNT
+};
+
 struct cache_control {
     /* For people (`rhinet cache stat`); nobody else looks at it. */
     uint64_t magic;
@@ -197,11 +222,14 @@ struct cache_control {
     int64_t start_ns;
     struct cache_shape shape;
     char program[64];
-    char socket_name[64];
+    char socket_name[CACHE_NAME_MAX];
     _Atomic uint32_t agent_state;
     _Atomic int32_t agent_pid;
+    _Atomic uint32_t nodes_alive;               /* as this node sees it */
     _Atomic uint32_t singlet_permille;          /* the ratio in use */
     _Atomic uint64_t used_units, singlet_units; /* in lengths of small objects */
+    _Atomic uint64_t totals[CACHE_TOTAL_COUNT]; /* of all nodes, at the end, on node 0 */
+    _Atomic uint32_t has_totals;
     /* For the clients and the agent. */
     _Alignas(64) _Atomic uint32_t bell; /* a futex: requests have come */
     _Atomic uint32_t sleepers;          /* on it */
@@ -238,13 +266,17 @@ void cache_counters_sum(const struct cache_control *control, uint64_t values[CAC
 enum cache_call_kind {
     CACHE_CALL_ATTACH = 1, /* answered with the descriptors of arena and control */
     CACHE_CALL_WATCH,      /* answered with those of watch and card */
-    CACHE_CALL_FILE        /* with a descriptor of a file that the agent is to read */
+    CACHE_CALL_FILE,       /* with a descriptor of a file that the agent is to read */
+    CACHE_CALL_LAST,       /* CACHE_WRITE_LAST of a client in another pid namespace */
+    CACHE_CALL_STOP,       /* to a service: end, on all nodes */
+    CACHE_CALL_LOOK        /* as CACHE_CALL_ATTACH, by people: that is no use of it */
 };
 
 struct cache_call {
     uint64_t magic;
     uint32_t version;
     uint32_t kind;
+    uint64_t watch; /* CACHE_CALL_LAST: the word */
 };
 
 struct cache_reply {

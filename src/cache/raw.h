@@ -68,6 +68,14 @@ static inline int raw_fstat_now(int fd, struct stat *status)
     return raw_fstat_by(fd, AT_STATX_FORCE_SYNC, status);
 }
 
+/* The number of a namespace of this process, such as /proc/self/ns/pid; 0: not known. */
+static inline uint64_t raw_namespace(const char *path)
+{
+    struct statx found;
+    long result = RAW(SYS_statx, AT_FDCWD, path, (long)AT_STATX_SYNC_AS_STAT, STATX_INO, &found);
+    return result < 0 ? 0 : found.stx_ino;
+}
+
 static inline ssize_t raw_readlink(const char *path, char *text, size_t room)
 {
     return RAW(SYS_readlinkat, AT_FDCWD, path, text, room);

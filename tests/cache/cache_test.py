@@ -80,7 +80,8 @@ class Run:
     def __init__(self, nodes, reader, *options, program=None, **settings):
         self.gate, gate_end = os.pipe()
         environment = dict(os.environ, **settings)
-        arguments = [RHINET, "cache", "run", "-n", str(nodes), "--path", DATA.folder, *options]
+        arguments = [RHINET, "cache", "run", "--quiet", "-n", str(nodes), "--path", DATA.folder,
+                     *options]
         if program is None:
             program = [READER, "--gate", str(self.gate), *map(str, reader)]
         # These programs use the client themselves; the library would tell of their writing twice.
@@ -521,7 +522,7 @@ class Hostile(Case):
         pids = set(processes_of(job.process.pid))
         names = [name for name in names if int(name.split("-")[2]) in pids]
         self.assertEqual(len(set(names)), 2)
-        attach = struct.pack("<QII", 0x6F636E6174656E31, 4, 1)
+        attach = struct.pack("<QIIQ", 0x6F636E6174656E31, 6, 1, 0)
         for user, is_heard in ((0, True), (STRANGER, False)):
             self.assertEqual(as_user(user, lambda: self.calls(names[0], attach)), is_heard)
         self.check_good(job.finish(), 2)
@@ -727,7 +728,7 @@ class Found(Case):
     """Memory that calls itself a cache's: what makes no sense in itself is not there, and what a
     program wrote into the rest does no harm to people's terminals."""
 
-    MAGIC, VERSION, RANK, JOB, SHAPE, PROGRAM, SOCKET, STATE = 0, 8, 12, 24, 40, 112, 176, 240
+    MAGIC, VERSION, RANK, JOB, SHAPE, PROGRAM, SOCKET, STATE = 0, 8, 12, 24, 40, 112, 176, 284
 
     def memory_of(self, job):
         """A copy of a node's."""

@@ -108,12 +108,14 @@ WRONG = {
         ("constants x", USAGE, "'x' is one word too many"),
     ],
     "cache": [
-        ("", USAGE, "say what to do: run, stat, warm, mount or bench"),
+        ("", USAGE, "say what to do: run, start, serve, exec, env, status, stop, stat, warm, mount "
+                    "or bench"),
         ("frob", USAGE, "no subcommand 'frob'"),
         ("warn", USAGE, "did you mean 'warm'?"),
         ("run true", USAGE, "rhinet cache run: how many processes? Give -n N"),
         ("run -n 2", USAGE, "PROGRAM [ARGUMENT...] is missing"),
-        ("run -n 2 --cache x true", USAGE, "--cache is a size such as 64K or 1G, not 'x'"),
+        ("run -n 2 --cache x true", USAGE, "--cache is a size such as 8G, or a part such as 20%, "
+                                           "not 'x'"),
         ("run -n 2 --block 3 true", FAILED, "blocks are powers of two"),
         ("run -n 2 --singlets 2 true", FAILED, "expected a number from 0 to 0.99, or auto"),
         ("run -n 2 --groups x true", USAGE,
@@ -171,7 +173,7 @@ WRONG = {
         ("bench --nic frob", USAGE, "--nic is shm, ofi or mixed, not 'frob'"),
         ("", USAGE, "say what to do: bench"),
         ("frob", USAGE, "no subcommand 'frob'"),
-        ("bench frob", USAGE, "'frob' is one word too many"),
+        ("bench frob", USAGE, "no subcommand 'frob'"),
     ],
     "bench": [
         ("frob", USAGE, "no subcommand 'frob'"),

@@ -75,6 +75,33 @@ class World(harness.ClusterTest):
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out, f"{self.folder}|7us|yes = 1; \"2\"|x y||a b\n$c\n")
 
+    def test_ranks_are_told_who_they_are(self):
+        script = ('echo "$PRETENDED_HOST $RHINET_RANK/$RHINET_SIZE/$RHINET_LOCAL_RANK/'
+                  '$RHINET_LOCAL_SIZE $RANK/$WORLD_SIZE/$LOCAL_RANK/$LOCAL_WORLD_SIZE '
+                  '$MASTER_ADDR:$MASTER_PORT"')
+        for hosts, master in (("a,b", "a"), ("u@a,b", "a"), ("localhost,b", None)):
+            status, out, err = self.run_hosts("--hosts", hosts, "-n", 3, "--map", "cyclic", "sh",
+                                              "-c", script)
+            self.assertEqual((status, err), (0, ""))
+            found = sorted(line.rsplit(" ", 3)[1:] for line in out.splitlines())
+            self.assertEqual([words[:2] for words in found],
+                             [[f"{rank}/3/{local}"] * 2 for rank, local in
+                              ((0, "0/2"), (1, "0/1"), (2, "1/2"))])
+            masters = {words[2] for words in found}
+            self.assertEqual(len(masters), 1, "one place for all to meet")
+            address, port = masters.pop().rsplit(":", 1)
+            self.assertGreater(int(port), 1023)
+            if master:
+                self.assertEqual(address, master)
+            else:  # where the other host calls us, not a name that means another host there
+                self.assertRegex(address, r"^[0-9a-f.:]+$")
+
+    def test_the_users_master_is_everybodys(self):
+        status, out, err = self.run_hosts("--hosts", "a,b", "sh", "-c",
+                                          "echo $MASTER_ADDR:$MASTER_PORT",
+                                          environment={"MASTER_ADDR": "m", "MASTER_PORT": "77"})
+        self.assertEqual((status, out, err), (0, "m:77\n" * 2, ""))
+
     def test_secret_is_nowhere_to_be_seen(self):
         job = self.start_run("--hosts", "a,b", MEMBER, "idle")
         self.wait_ready(job, 2)

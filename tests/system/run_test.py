@@ -247,6 +247,35 @@ class Surroundings(harness.SystemTest):
                                       "--nic", "shm", "sh", "-c", 'echo $COLOUR-$EMPTY-$RHINET_NIC')
         self.assertEqual((status, out), (0, "red--shm\n" * 2))
 
+    WHO = ('echo "$RHINET_RANK/$RHINET_SIZE/$RHINET_LOCAL_RANK/$RHINET_LOCAL_SIZE '
+           '$RANK/$WORLD_SIZE/$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR $MASTER_PORT"')
+
+    def test_ranks_are_told_who_they_are(self):
+        status, out, err = self.run_job("-n", 3, "sh", "-c", self.WHO)
+        self.assertEqual((status, err), (0, ""))
+        found = sorted(line.split() for line in out.splitlines())
+        self.assertEqual([words[:3] for words in found],
+                         [[f"{rank}/3/{rank}/3"] * 2 + ["127.0.0.1"] for rank in range(3)])
+        ports = {int(words[3]) for words in found}
+        self.assertEqual(len(ports), 1, out)
+        self.assertTrue(1024 <= ports.pop() <= 65535, out)
+
+    def test_what_the_user_has_set_stays(self):
+        given = {"RANK": "x", "LOCAL_RANK": "", "MASTER_ADDR": "there", "MASTER_PORT": "99"}
+        status, out, err = self.run_job("-n", 2, "sh", "-c", self.WHO, environment=given)
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(sorted(out.splitlines()),
+                         [f"{rank}/2/{rank}/2 x/2/{rank}/2 there 99" for rank in range(2)])
+
+    def test_a_job_inside_a_job_has_its_own_ranks(self):
+        status, out, err = self.run_job("-n", 1, "--env", "RHINET_RANK=7", harness.RHINET, "run",
+                                        "-n", 2, "sh", "-c", self.WHO,
+                                        environment={"RANK": "x", "MASTER_PORT": "99"})
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(sorted(line.rsplit(" ", 1)[0] for line in out.splitlines()),
+                         [f"{rank}/2/{rank}/2 " * 2 + "127.0.0.1" for rank in range(2)])
+        self.assertNotIn(" 99", out)
+
     def test_a_misspelt_setting_is_warned_about_once(self):
         status, out, err = self.run_job("-n", 4, program("member"),
                                         environment={"RHINET_TIMOUT": "5s"})

@@ -3,6 +3,7 @@
 what another module keeps to itself."""
 
 import re
+from posixpath import normpath
 
 from source import without_comments
 
@@ -89,8 +90,10 @@ SHOWN = {
     "route/routing": ["route/routing/paths.h", "route/routing/routing.h"],
     "route/repair": ["route/repair/repair.h", "route/repair/stages.h"],
     "route/check": ["route/check/check.h", "route/check/transition.h"],
-    "cache": ["cache/cache.h", "cache/cache_layer.h", "cache/key.h", "cache/layout.h"],
-    "cache/agent": ["cache/agent/agent.h", "cache/agent/keeper.h", "cache/agent/setup.h"],
+    "cache": ["cache/address.h", "cache/cache.h", "cache/cache_layer.h", "cache/key.h",
+              "cache/layout.h"],
+    "cache/agent": ["cache/agent/agent.h", "cache/agent/keeper.h", "cache/agent/place.h",
+                    "cache/agent/service.h", "cache/agent/setup.h"],
     "cache/files": ["cache/files/loader.h", "cache/files/mounts.h"],
     "cache/store": ["cache/store/policy.h", "cache/store/store.h"],
     "experiment/machine/peers": ["experiment/machine/peers/follow.h"],
@@ -194,7 +197,7 @@ def check(tree):
             line = text.count("\n", 0, match.start()) + 1
             quoted, target = match[1] == '"', match[2]
             fault = None
-            is_beside = f"{path.rsplit('/', 1)[0]}/{target}" in tree.paths
+            is_beside = normpath(f"{path.rsplit('/', 1)[0]}/{target}") in tree.paths
             is_beside = is_beside and (top == "examples" or path.startswith(ALONE))
             if top in ("include", "examples") and quoted and not is_beside:
                 fault = f'{top}/ shows what users write: <rhinet/...> only, not "{target}"'

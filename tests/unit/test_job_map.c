@@ -142,6 +142,7 @@ struct sent {
     struct job_map map;
     struct address_list coordinator;
     struct launch_hosts hosts;
+    struct launch_master master;
 };
 
 static void make_orders(struct sent *sent)
@@ -152,8 +153,10 @@ static void make_orders(struct sent *sent)
                                      .argv = (char **)words,
                                      .hosts = &sent->hosts,
                                      .map = &sent->map,
-                                     .coordinator = &sent->coordinator},
-                          .hosts = {.variables = (char **)variables}};
+                                     .coordinator = &sent->coordinator,
+                                     .master = &sent->master},
+                          .hosts = {.variables = (char **)variables},
+                          .master = {.address = "10.0.0.9", .port = "20001"}};
     assert_int_equal(job_map_open(&sent->map, 5, 3), 0);
     sent->map.coordinator_node = 1;
     assert_int_equal(job_identity_make(&sent->map.job_id, sent->map.secret), 0);

@@ -54,6 +54,9 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
     agent->card = options->card;
     agent->card_fd = options->card_fd;
     agent->listen_fd = -1;
+    agent->is_service = options->is_service;
+    agent->idle_ns = options->idle_ns;
+    agent->active_ns = clock_now_ns();
     agent->settle_ns = options->card->settle_ns;
     pthread_mutex_init(&agent->ending_lock, NULL);
     agent->mounts = options->mounts;
@@ -83,6 +86,8 @@ void agent_serve(struct agent *agent, int timeout_ms)
 {
     atomic_fetch_add_explicit(&agent->card->beat, 1, memory_order_relaxed);
     agent_socket_serve(agent, timeout_ms);
+    atomic_store_explicit(&agent->control->nodes_alive,
+                          directory_alive_count(&agent->node.directory), memory_order_relaxed);
     atomic_store_explicit(&agent->control->singlet_permille,
                           atomic_load_explicit(&agent->node.policy.ratio, memory_order_relaxed) /
                               1000,
@@ -96,6 +101,7 @@ void agent_end(struct agent *agent)
     agent_pool_stop(agent);
     pthread_join(agent->keeper, NULL);
     agent_socket_close(agent);
+    agent_users_forget(agent);
     close(agent->arena_fd);
     close(agent->watch_fd);
     node_close(&agent->node);
@@ -103,7 +109,8 @@ void agent_end(struct agent *agent)
     pthread_mutex_destroy(&agent->ending_lock);
 }
 
-/* Serve until our program has ended, and then until all others' have: they may want our blocks. */
+/* Serve until our program has ended, and then until all others' have: they may want our blocks. A
+ * service has no program: see lifetime.c. */
 static void serve_all(struct agent *agent)
 {
     int64_t reap_ns = 0, mounts_ns = clock_deadline_ns(MOUNTS_NS);
@@ -117,10 +124,7 @@ static void serve_all(struct agent *agent)
             mounts_refresh(&agent->mounts, agent->card);
             mounts_ns = clock_deadline_ns(MOUNTS_NS);
         }
-        if (!atomic_load_explicit(&agent->card->stop, memory_order_acquire))
-            continue;
-        if (directory_tell_done(&agent->node.directory) &&
-            directory_all_done(&agent->node.directory))
+        if (agent_is_over(agent))
             return;
     }
 }

@@ -7,17 +7,21 @@
  *   pool.c     threads that serve requests and read ahead
  *   socket.c   clients that attach, and files that they introduce
  *   endings.c  writers that have ended
+ *   lifetime.c when it ends
  *   setup.h    what the settings mean for it
  *   keeper.h   the process that starts it, and the program
+ *   service.h  the same without a program, and place.h where programs find it then
  */
 #pragma once
 
 #include "cache/node/node.h"
 
-#define AGENT_THREADS_MAX 32
-#define AGENT_AHEAD_MAX   512
-#define AGENT_LINES_MAX   64 /* connections that are served at a time */
-#define AGENT_ENDINGS_MAX 4096
+#define AGENT_THREADS_MAX  32
+#define AGENT_AHEAD_MAX    512
+#define AGENT_LINES_MAX    64 /* connections that are served at a time */
+#define AGENT_ENDINGS_MAX  4096
+#define AGENT_USERS_MAX    256
+#define AGENT_REQUESTS_MAX 1024 /* places that can be watched for clients that are gone */
 
 /* A block that is to be read ahead. */
 struct agent_ahead {
@@ -30,6 +34,12 @@ struct agent_ending {
     uint32_t watch;
     int pid;        /* 0, or it ends with that process */
     int64_t due_ns; /* without a process: when */
+};
+
+/* A client of another pid namespace, whose place is freed when it has not moved for long. */
+struct agent_place {
+    uint32_t word;
+    int64_t since_ns;
 };
 
 struct agent {
@@ -55,6 +65,16 @@ struct agent {
     struct agent_ending endings[AGENT_ENDINGS_MAX];
     uint32_t ending_count;
     _Atomic int64_t endings_next_ns; /* when to look at them again */
+    struct agent_place foreign[AGENT_REQUESTS_MAX];
+    /* Of a service: */
+    bool is_service;
+    int64_t idle_ns;               /* 0: it never ends by itself */
+    int user_fds[AGENT_USERS_MAX]; /* pidfds of processes that have attached */
+    int user_count;
+    uint64_t activity; /* a sum over what changes while it is used */
+    int64_t active_ns; /* when it was used last */
+    int64_t look_ns;   /* when to look again */
+    int64_t stop_ns;   /* when its end is not waited for any longer; 0: not yet */
 };
 
 struct agent_options {
@@ -64,11 +84,13 @@ struct agent_options {
     int control_fd;
     struct cache_card *card; /* with limits and paths */
     int card_fd;
-    char socket_name[64];
+    char socket_name[CACHE_NAME_MAX];
     int thread_count;
+    bool is_service; /* it ends when told, or when nobody has used it for idle_ns */
+    int64_t idle_ns;
 };
 
-/* Be the agent, until card->stop is set and all other nodes have finished too. Joins and leaves
+/* Be the agent, until card->stop says so and all other nodes have finished too. Joins and leaves
  * the job. Returns 0, or a negative error that has been said on stderr. */
 int agent_run(const struct agent_options *options);
 
@@ -94,6 +116,15 @@ int agent_ending_add(struct agent *agent, uint32_t watch, int pid);
 
 /* Tell those that are due; waits for the network. */
 void agent_endings_tell(struct agent *agent);
+
+/* ---- lifetime.c ----------------------------------------------------------------------------- */
+
+/* This process has attached. */
+void agent_user_add(struct agent *agent, int pid);
+
+/* Whether it is time to end. Tells the others what they must know of us; waits for the network. */
+bool agent_is_over(struct agent *agent);
+void agent_users_forget(struct agent *agent);
 
 /* ---- socket.c ------------------------------------------------------------------------------- */
 

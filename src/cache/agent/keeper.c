@@ -5,12 +5,12 @@
  * It is the agent, not this process, that is the rank of the job: the task manager notices its end
  * by the connection that only the agent holds, and the other nodes stop counting on it.
  */
-#include "cache/agent/keeper.h"
+#include "cache/agent/keeper_parts.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
-#include "cache/agent/agent.h"
+#include "cache/agent/keeper.h"
 #include "cache/agent/setup.h"
 #include "cache/raw.h"
 #include "job/job_layer.h"
@@ -25,18 +25,29 @@
 #define START_NS (120 * NS_PER_S)
 #define LOOK_NS  (50 * NS_PER_MS)
 
-struct keeper {
-    struct agent_options agent;
-    uint32_t request_count;
-    int rank;
-    int agent_pid;   /* 0: it is gone */
-    int program_pid; /* 0: it has ended */
-    int status;      /* the program's, as waitpid gives it */
-};
+int keeper_set_up(struct keeper *keeper, const struct settings *settings)
+{
+    *keeper = (struct keeper){0};
+    int result = setup_agent(&keeper->agent, settings);
+    if (result == 0)
+        keeper->request_count = keeper->agent.control->shape.request_count;
+    return result;
+}
+
+void keeper_preload(const char *preload)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char *both = NULL;
+    if (!before || !before[0])
+        setenv("LD_PRELOAD", preload, 1);
+    else if (asprintf(&both, "%s:%s", preload, before) >= 0)
+        setenv("LD_PRELOAD", both, 1);
+    free(both);
+}
 
 /* ---- Processes ------------------------------------------------------------------------------ */
 
-static int start_agent(struct keeper *keeper, const struct settings *settings)
+int keeper_agent_start(struct keeper *keeper, const struct settings *settings)
 {
     int parent = getpid();
     fflush(NULL);
@@ -57,7 +68,7 @@ static int start_agent(struct keeper *keeper, const struct settings *settings)
     return 0;
 }
 
-static void agent_is_gone(struct keeper *keeper)
+void keeper_agent_gone(struct keeper *keeper)
 {
     struct cache_control *control = keeper->agent.control;
     keeper->agent_pid = 0;
@@ -76,7 +87,7 @@ static void note_end(struct keeper *keeper, int pid, int status)
     }
     if (pid != keeper->agent_pid)
         return;
-    agent_is_gone(keeper);
+    keeper_agent_gone(keeper);
     if (WIFSIGNALED(status) && keeper->program_pid)
         fprintf(stderr,
                 "rhinet cache: the agent of node %d was killed by signal %d; its program goes on "
@@ -100,17 +111,6 @@ static void await_agent(struct keeper *keeper)
     }
 }
 
-static void set_preload(const char *preload)
-{
-    const char *before = getenv("LD_PRELOAD");
-    char *both = NULL;
-    if (!before || !before[0])
-        setenv("LD_PRELOAD", preload, 1);
-    else if (asprintf(&both, "%s:%s", preload, before) >= 0)
-        setenv("LD_PRELOAD", both, 1);
-    free(both);
-}
-
 static int start_program(struct keeper *keeper, char *const *argv, const char *preload)
 {
     int pid = fork();
@@ -124,7 +124,7 @@ static int start_program(struct keeper *keeper, char *const *argv, const char *p
     if (keeper->agent_pid) {
         setenv(CACHE_SOCKET_VARIABLE, keeper->agent.socket_name, 1);
         if (preload)
-            set_preload(preload);
+            keeper_preload(preload);
     }
     execvp(argv[0], argv);
     fprintf(stderr, "rhinet cache: cannot run %s: %s\n", argv[0], strerror(errno));
@@ -147,7 +147,7 @@ static void await_children(struct keeper *keeper)
             kill(keeper->agent_pid, SIGKILL);
             continue;
         }
-        atomic_store_explicit(&card->stop, 1, memory_order_release);
+        atomic_store_explicit(&card->stop, CACHE_STOP_DONE, memory_order_release);
     }
 }
 
@@ -161,15 +161,24 @@ static int finish(const struct keeper *keeper)
     return WEXITSTATUS(keeper->status);
 }
 
-int keeper_run(char *const *argv, const char *preload, const struct settings *settings)
+static void copy_totals(const struct cache_control *control, struct keeper_totals *totals)
 {
-    struct keeper keeper = {0};
-    int result = setup_agent(&keeper.agent, settings);
+    /* acquire: with the release in lifetime.c */
+    totals->is_known = atomic_load_explicit(&control->has_totals, memory_order_acquire) != 0;
+    for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+        totals->value[i] = atomic_load_explicit(&control->totals[i], memory_order_relaxed);
+}
+
+int keeper_run(char *const *argv, const char *preload, const struct settings *settings,
+               struct keeper_totals *totals)
+{
+    *totals = (struct keeper_totals){0};
+    struct keeper keeper;
+    int result = keeper_set_up(&keeper, settings);
     if (result == 0) {
-        keeper.request_count = keeper.agent.control->shape.request_count;
         snprintf(keeper.agent.control->program, sizeof(keeper.agent.control->program), "%s",
                  argv[0]);
-        result = start_agent(&keeper, settings);
+        result = keeper_agent_start(&keeper, settings);
     }
     if (result == 0) {
         await_agent(&keeper);
@@ -181,5 +190,6 @@ int keeper_run(char *const *argv, const char *preload, const struct settings *se
         return 1;
     }
     await_children(&keeper);
+    copy_totals(keeper.agent.control, totals);
     return finish(&keeper);
 }

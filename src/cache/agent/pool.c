@@ -11,6 +11,7 @@
 
 #define SLEEP_NS         (100 * NS_PER_MS)
 #define KEPT_FOR_WAITERS 2
+#define FOREIGN_NS       (30 * NS_PER_S)
 
 /* ---- Requests ------------------------------------------------------------------------------- */
 
@@ -71,7 +72,7 @@ static int answer_writer(struct agent *agent, const struct wish *wish)
     if (wish->kind == CACHE_WRITE_BEGIN)
         return begin(agent, wish);
     if (wish->kind == CACHE_WRITE_LAST)
-        return agent_ending_add(agent, watch, wish->pid > 0 ? wish->pid : 0);
+        return wish->pid > 0 ? agent_ending_add(agent, watch, wish->pid) : -EINVAL;
     int result = wish->kind == CACHE_CHANGED ? begin(agent, wish) : 0;
     return result < 0 ? result : agent_ending_add(agent, watch, 0);
 }
@@ -158,6 +159,18 @@ static bool is_posted(const struct agent *agent)
     return false;
 }
 
+/* A client whose number means nothing here is known to be gone by its silence only. If it comes
+ * back after all, it finds another ticket. */
+static bool is_stale(struct agent *agent, uint32_t index, uint32_t word)
+{
+    struct agent_place *place = &agent->foreign[index % AGENT_REQUESTS_MAX];
+    if (place->word != word) {
+        *place = (struct agent_place){.word = word, .since_ns = clock_now_ns()};
+        return false;
+    }
+    return clock_now_ns() - place->since_ns > agent->card->patience_ns + FOREIGN_NS;
+}
+
 void agent_pool_reap(struct agent *agent)
 {
     for (uint32_t i = 0; i < agent->node.store.shape.request_count; i++) {
@@ -167,7 +180,8 @@ void agent_pool_reap(struct agent *agent)
         if (stage != CACHE_FILLING && stage != CACHE_DONE)
             continue;
         int pid = atomic_load_explicit(&request->pid, memory_order_relaxed);
-        if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+        bool is_gone = pid > 0 ? kill(pid, 0) < 0 && errno == ESRCH : is_stale(agent, i, word);
+        if (is_gone)
             cache_request_move(request, word, word - stage + CACHE_FREE);
     }
 }

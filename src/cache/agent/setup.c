@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "cache/cache_layer.h"
+#include "cache/raw.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,22 @@ static uint64_t auto_bytes(void)
     return bytes < AUTO_BYTES_MAX ? bytes : AUTO_BYTES_MAX;
 }
 
+bool setup_size(const char *text, uint64_t *bytes)
+{
+    char number[24];
+    const char *limit;
+    double percent;
+    size_t length = strlen(text);
+    if (length < 2 || length > sizeof(number) || text[length - 1] != '%')
+        return text_to_size(text, bytes);
+    memcpy(number, text, length - 1);
+    number[length - 1] = '\0';
+    if (!text_to_real(number, &percent) || percent <= 0 || percent > 90)
+        return false;
+    *bytes = (uint64_t)((double)memory_room(&limit) / 100 * percent);
+    return true;
+}
+
 static int read_sizes(const struct settings *settings, struct node_options *node)
 {
     const char *size = setting_text(settings, SETTING_CACHE_SIZE);
@@ -41,8 +58,8 @@ static int read_sizes(const struct settings *settings, struct node_options *node
     const char *pretend = setting_text(settings, SETTING_CACHE_PRETEND);
     uint64_t block;
     node->bytes = auto_bytes();
-    if (strcmp(size, "auto") != 0 && !text_to_size(size, &node->bytes))
-        return bad(settings, SETTING_CACHE_SIZE, "a size such as 8G, or auto");
+    if (strcmp(size, "auto") != 0 && !setup_size(size, &node->bytes))
+        return bad(settings, SETTING_CACHE_SIZE, "a size such as 8G, a part such as 20%, or auto");
     if (!text_to_size(setting_text(settings, SETTING_CACHE_BLOCK), &block) ||
         block > CACHE_BLOCK_MAX)
         return bad(settings, SETTING_CACHE_BLOCK, "a power of two from 64K to 64M");
@@ -138,6 +155,7 @@ static int make_card(struct agent_options *options, const struct settings *setti
     card->ahead_max = (uint32_t)setting_number(settings, SETTING_CACHE_AHEAD);
     if (card->ahead_max > ahead_max)
         card->ahead_max = ahead_max;
+    card->pid_namespace = raw_namespace("/proc/self/ns/pid");
     card->magic = CACHE_MAGIC;
     options->card = card;
     int result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));

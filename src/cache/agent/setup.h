@@ -16,3 +16,6 @@ struct settings;
 /* Fills all of the options. The control memory stays until the process ends. Errors: RH_EINVALID (a
  * setting), RH_ENOSPACE. */
 int setup_agent(struct agent_options *options, const struct settings *settings);
+
+/* "8G", or "20%" of the memory that is free on this host, 90 at most. */
+bool setup_size(const char *text, uint64_t *bytes);

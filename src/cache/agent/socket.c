@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The agent's socket: processes of the same user attach here, and introduce the files that they
- * want to have read. It has an abstract name, which is gone when the agent is.
+ * want to have read. An abstract name is gone when the agent is; a path's folder has an owner who
+ * removes it (place.h).
  */
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -17,12 +18,12 @@
 
 int agent_socket_open(struct agent *agent, const char *name)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    if (length > sizeof(address.sun_path) - 1)
+    struct sockaddr_un address;
+    socklen_t used;
+    if (!cache_name_address(name, &address, &used))
         return error_fail(RH_EINVALID, "the socket's name %s is too long", name);
-    memcpy(address.sun_path + 1, name, length);
-    socklen_t used = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    if (name[0] == '/')
+        unlink(name); /* of one that was killed: whoever serves has the lock of its folder */
     agent->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (agent->listen_fd < 0 || bind(agent->listen_fd, (struct sockaddr *)&address, used) < 0 ||
         listen(agent->listen_fd, BACKLOG) < 0)
@@ -51,6 +52,31 @@ static void accept_line(struct agent *agent)
         agent->line_fds[agent->line_count++] = fd;
 }
 
+static int peer_pid(int line)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    return getsockopt(line, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ? 0 : peer.pid;
+}
+
+/* The file ends to be written with this process, of which the kernel tells our number. If it has
+ * none here, nobody will know, and the file stays uncached. */
+static int answer_last(struct agent *agent, const struct cache_call *call, int pid)
+{
+    if (call->watch >= agent->node.store.shape.watch_count)
+        return -EINVAL;
+    return pid > 0 ? agent_ending_add(agent, (uint32_t)call->watch, pid) : 0;
+}
+
+static int answer_stop(struct agent *agent)
+{
+    uint32_t not_yet = CACHE_STOP_NOT;
+    if (!agent->is_service)
+        return -EOPNOTSUPP;
+    atomic_compare_exchange_strong(&agent->card->stop, &not_yet, CACHE_STOP_ALL);
+    return 0;
+}
+
 /* Answer one call. False: the line is to be closed. */
 static bool answer_call(struct agent *agent, int line)
 {
@@ -63,16 +89,22 @@ static bool answer_call(struct agent *agent, int line)
         return false;
     if (call.magic != CACHE_MAGIC || call.version != CACHE_VERSION) {
         reply.result = -EPROTO;
-    } else if (call.kind == CACHE_CALL_ATTACH) {
+    } else if (call.kind == CACHE_CALL_ATTACH || call.kind == CACHE_CALL_LOOK) {
         out.fd[0] = agent->arena_fd;
         out.fd[1] = agent->control_fd;
         out.fd_count = 2;
+        if (call.kind == CACHE_CALL_ATTACH)
+            agent_user_add(agent, peer_pid(line));
     } else if (call.kind == CACHE_CALL_WATCH) {
         out.fd[0] = agent->watch_fd;
         out.fd[1] = agent->card_fd;
         out.fd_count = 2;
     } else if (call.kind == CACHE_CALL_FILE && in.fd_count == 1) {
         reply.result = loader_introduce(&agent->node.loader, in.fd[--in.fd_count]);
+    } else if (call.kind == CACHE_CALL_LAST) {
+        reply.result = answer_last(agent, &call, peer_pid(line));
+    } else if (call.kind == CACHE_CALL_STOP) {
+        reply.result = answer_stop(agent);
     } else {
         reply.result = -EINVAL;
     }

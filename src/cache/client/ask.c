@@ -31,7 +31,8 @@ static struct cache_request *claim(struct cache_client *client, int pid, uint32_
             continue;
         *ticket = word + CACHE_STAGES; /* a new one */
         if (cache_request_move(request, word, *ticket + CACHE_FILLING)) {
-            atomic_store_explicit(&request->pid, pid, memory_order_relaxed);
+            atomic_store_explicit(&request->pid, client->is_foreign ? 0 : pid,
+                                  memory_order_relaxed);
             return request;
         }
     }
@@ -51,8 +52,8 @@ static void post(struct cache_client *client, struct cache_request *request, uin
         raw_futex_wake(&control->bell, 1);
 }
 
-static struct cache_request *send(struct cache_client *client, const struct cache_wish *wish,
-                                  uint32_t *ticket)
+static struct cache_request *request_send(struct cache_client *client,
+                                          const struct cache_wish *wish, uint32_t *ticket)
 {
     uint32_t index;
     struct cache_request *request = claim(client, (int)RAW(SYS_getpid), ticket, &index);
@@ -72,7 +73,8 @@ static struct cache_request *send(struct cache_client *client, const struct cach
 static bool agent_lives(struct cache_client *client)
 {
     int pid = atomic_load_explicit(&client->card->agent_pid, memory_order_relaxed);
-    return cache_client_is_alive(client) && RAW(SYS_kill, pid, 0) != -ESRCH;
+    /* In another namespace the number is somebody else's, or nobody's: then its beat must do. */
+    return cache_client_is_alive(client) && (client->is_foreign || RAW(SYS_kill, pid, 0) != -ESRCH);
 }
 
 /* The answer is not awaited any longer: the place goes to whoever has it not. */
@@ -149,7 +151,7 @@ int cache_ask(struct cache_client *client, const struct cache_wish *wish)
         return -ESHUTDOWN;
     if (is_silent(client))
         return -ETIMEDOUT;
-    struct cache_request *request = send(client, wish, &ticket);
+    struct cache_request *request = request_send(client, wish, &ticket);
     return request ? await(client, request, ticket) : -EBUSY;
 }
 
@@ -157,7 +159,7 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 {
     uint32_t ticket;
     if (cache_client_is_alive(client) && !is_silent(client))
-        send(client, wish, &ticket);
+        request_send(client, wish, &ticket);
 }
 
 int cache_introduce(struct cache_client *client, int fd)

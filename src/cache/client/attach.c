@@ -4,13 +4,12 @@
  * gives; see client.h.
  */
 #include "base/descriptor.h"
+#include "cache/address.h"
 #include "cache/client/state.h"
 #include "cache/raw.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #define DIAL_TIMEOUT_S 5
 
@@ -26,11 +25,10 @@ static bool is_same_user(int socket)
 
 int cache_dial(const char *name)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    if (length == 0 || length > sizeof(address.sun_path) - 1)
+    struct sockaddr_un address;
+    socklen_t length;
+    if (!cache_name_address(name, &address, &length))
         return -ENOENT;
-    memcpy(address.sun_path + 1, name, length); /* after a 0: abstract, gone with its owner */
     int before = errno;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) {
@@ -40,9 +38,8 @@ int cache_dial(const char *name)
     struct timeval limit = {.tv_sec = DIAL_TIMEOUT_S};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    socklen_t used = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
     int result = 0;
-    if (connect(fd, (struct sockaddr *)&address, used) < 0)
+    if (connect(fd, (struct sockaddr *)&address, length) < 0)
         result = errno == EAGAIN ? -ETIMEDOUT : -ECONNREFUSED;
     else if (!is_same_user(fd))
         result = -EPERM;
@@ -56,8 +53,10 @@ int cache_dial(const char *name)
 
 int cache_talk(int socket, const struct cache_dialogue *dialogue)
 {
-    struct cache_call call = {
-        .magic = CACHE_MAGIC, .version = CACHE_VERSION, .kind = (uint32_t)dialogue->kind};
+    struct cache_call call = {.magic = CACHE_MAGIC,
+                              .version = CACHE_VERSION,
+                              .kind = (uint32_t)dialogue->kind,
+                              .watch = dialogue->watch};
     struct cache_reply reply = {0};
     struct descriptor_message out = {.data = &call, .length = sizeof(call)};
     struct descriptor_message in = {.data = &reply, .length = sizeof(reply)};
@@ -110,7 +109,11 @@ static int map_all(struct cache_client *client, const int fds[4])
     client->control = control;
     client->watch = watch;
     client->card = map_checked(fds[3], sizeof(*client->card), PROT_READ);
-    return arena && control && watch && client->card ? 0 : -ENOMEM;
+    if (!arena || !control || !watch || !client->card)
+        return -ENOMEM;
+    uint64_t own = raw_namespace("/proc/self/ns/pid");
+    client->is_foreign = own == 0 || own != client->card->pid_namespace;
+    return 0;
 }
 
 static int attach(struct cache_client *client)
@@ -137,6 +140,42 @@ static int attach(struct cache_client *client)
     }
     raw_close(socket);
     return result;
+}
+
+/* One call without descriptors. */
+static int call_agent(const char *name, const struct cache_dialogue *dialogue)
+{
+    int socket = cache_dial(name);
+    if (socket < 0)
+        return socket;
+    int result = cache_talk(socket, dialogue);
+    raw_close(socket);
+    return result;
+}
+
+int cache_ask_last(struct cache_client *client, uint64_t watch)
+{
+    struct cache_dialogue dialogue = {.kind = CACHE_CALL_LAST, .watch = watch, .send_fd = -1};
+    return call_agent(client->name, &dialogue);
+}
+
+int cache_service_stop(const char *name)
+{
+    struct cache_dialogue dialogue = {.kind = CACHE_CALL_STOP, .send_fd = -1};
+    return call_agent(name, &dialogue);
+}
+
+int cache_service_look(const char *name, int *control_fd)
+{
+    int fds[2];
+    struct cache_dialogue dialogue = {
+        .kind = CACHE_CALL_LOOK, .send_fd = -1, .fds = fds, .fd_count = 2};
+    int result = call_agent(name, &dialogue);
+    if (result < 0)
+        return result;
+    raw_close(fds[0]);
+    *control_fd = fds[1];
+    return 0;
 }
 
 int cache_client_attach(struct cache_client **client, const char *name)

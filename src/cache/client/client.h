@@ -47,6 +47,11 @@ void cache_client_detach(struct cache_client *client);
  * is right also for links and relative paths. A relative path is answered with true. */
 bool cache_client_covers(const struct cache_client *client, const char *path);
 
+/* Whether fd, of this status, is a file that may be cached, whatever name it was opened by: a link
+ * or another mount may lead to it. fd -1: only the status is known, and where a part of its file
+ * system is cached the answer is yes. No system call, or a readlink in such a part. */
+bool cache_client_has(const struct cache_client *client, int fd, const struct stat *status);
+
 /* Whether the agent lives. Without it every read goes to the kernel. No system call. */
 bool cache_client_is_alive(const struct cache_client *client);
 
@@ -117,6 +122,9 @@ bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t leng
  * known that fd is good. */
 void cache_file_advise(struct cache_file *file, int fd, off_t offset, off_t length, int advice);
 
+/* The file was mapped, and the kernel serves that: it is counted. */
+void cache_file_mapped_past(const struct cache_file *file, uint64_t length);
+
 /* Ask the server what fd is, so that this host's kernel knows. */
 void cache_file_ask_server(int fd);
 
@@ -148,6 +156,16 @@ static inline struct stat cache_writer(uint64_t device, uint64_t inode)
 {
     return (struct stat){.st_dev = device, .st_ino = inode, .st_mode = S_IFREG};
 }
+
+/* ---- Services ------------------------------------------------------------------------------- */
+
+/* Of a service, by the name of its agent's socket. Errors as cache_client_attach(). */
+
+/* Ask it to end, on all nodes. -EOPNOTSUPP: it is that of a program, and ends with it. */
+int cache_service_stop(const char *name);
+
+/* The descriptor of its control memory, the caller's, for reading what it has done. */
+int cache_service_look(const char *name, int *control_fd);
 
 /* ---- Counters ------------------------------------------------------------------------------- */
 

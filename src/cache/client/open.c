@@ -63,6 +63,22 @@ static bool is_covered_place(const struct cache_client *client, int fd)
     return path[0] == '/' && cache_client_covers(client, path);
 }
 
+/* The device of a file that may be cached, or NULL. */
+static const struct cache_device *cached_device(const struct cache_client *client, int fd,
+                                                const struct stat *status)
+{
+    const struct cache_device *device = find_device(client, status->st_dev);
+    if (!S_ISREG(status->st_mode) || !device)
+        return NULL;
+    bool is_part = atomic_load_explicit(&device->is_part, memory_order_relaxed);
+    return !is_part || fd < 0 || is_covered_place(client, fd) ? device : NULL;
+}
+
+bool cache_client_has(const struct cache_client *client, int fd, const struct stat *status)
+{
+    return client && cached_device(client, fd, status) != NULL;
+}
+
 /* A file that changed a moment ago may change again within the same tick of the file system's
  * clock, and look the same. */
 static bool is_settled(const struct cache_client *client, const struct stat *status)
@@ -115,11 +131,8 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     int result = raw_fstat(fd, &status);
     if (result < 0)
         return result;
-    const struct cache_device *device = find_device(client, status.st_dev);
-    if (!S_ISREG(status.st_mode) || !device)
-        return -EOPNOTSUPP;
-    if (atomic_load_explicit(&device->is_part, memory_order_relaxed) &&
-        !is_covered_place(client, fd))
+    const struct cache_device *device = cached_device(client, fd, &status);
+    if (!device)
         return -EOPNOTSUPP;
     uint64_t file_system = atomic_load_explicit(&device->file_system, memory_order_relaxed);
     uint32_t watch = cache_watch_index(&client->shape, file_system, status.st_ino);
@@ -130,12 +143,24 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
     result = word == 0 ? 0 : raw_fstat_now(fd, &status);
     if (result < 0)
         return result;
-    if (cache_watch_writers(word) > 0 || !is_settled(client, &status) || status.st_size == 0)
+    if (status.st_size == 0)
         return -EAGAIN;
+    bool is_written = cache_watch_writers(word) > 0;
+    if (is_written || !is_settled(client, &status)) {
+        cache_count(client->control, cache_stripe(),
+                    is_written ? CACHE_BYPASS_WRITTEN : CACHE_BYPASS_NEW, 1);
+        return -EAGAIN;
+    }
     fill(client, file, &status, file_system);
     file->watch = watch;
     file->seen = word;
     return 0;
+}
+
+void cache_file_mapped_past(const struct cache_file *file, uint64_t length)
+{
+    cache_count(file->client->control, cache_stripe(), CACHE_BYPASS_MAPPED, 1);
+    cache_count(file->client->control, cache_stripe(), CACHE_BYPASS_MAPPED_BYTES, length);
 }
 
 void cache_file_ask_server(int fd)
@@ -162,6 +187,8 @@ static int tell(struct cache_client *client, const struct stat *status,
     uint64_t file_system = atomic_load_explicit(&device->file_system, memory_order_relaxed);
     struct cache_wish wish = {
         .kind = kind, .block = cache_watch_index(&client->shape, file_system, status->st_ino)};
+    if (kind == CACHE_WRITE_LAST && client->is_foreign)
+        return cache_ask_last(client, wish.block);
     return cache_ask(client, &wish);
 }
 

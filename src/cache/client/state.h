@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cache/address.h"
 #include "cache/client/client.h"
 #include "cache/index.h"
 
@@ -19,7 +20,8 @@ struct cache_client {
     struct cache_control *control;
     const struct cache_card *card;
     const _Atomic uint64_t *watch;
-    char name[108]; /* of the agent's socket */
+    bool is_foreign;           /* our process number is not what the agent knows us by */
+    char name[CACHE_NAME_MAX]; /* of the agent's socket */
 };
 
 /* A different one for most threads, so that they do not count on the same line. */
@@ -58,6 +60,7 @@ struct cache_dialogue {
     int *fds;
     int fd_count; /* exactly so many are expected */
     struct cache_shape *shape;
+    uint64_t watch; /* of CACHE_CALL_LAST */
 };
 int cache_dial(const char *name);
 int cache_talk(int socket, const struct cache_dialogue *dialogue);
@@ -82,6 +85,9 @@ int cache_ask(struct cache_client *client, const struct cache_wish *wish);
 
 /* Ask and do not wait; may be lost. */
 void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish);
+
+/* This process, whatever its number is, is the last to write at that word. */
+int cache_ask_last(struct cache_client *client, uint64_t watch);
 
 /* Give the agent a descriptor of the file to read from. */
 int cache_introduce(struct cache_client *client, int fd);

@@ -21,8 +21,11 @@ static void lay_out(struct directory *directory, const struct cache_shape *shape
     directory->bucket_count = cache_power_of_two(slots * 2 / DIRECTORY_ROWS);
     directory->alternate_count = cache_power_of_two(slots * ALTERNATES);
     directory->done_offset = cache_round_up(sizeof(struct directory_head), LINE);
-    directory->rows_offset = cache_round_up(
+    directory->totals_offset = cache_round_up(
         directory->done_offset + (uint64_t)directory->size * sizeof(uint64_t), LINE);
+    directory->rows_offset = directory->totals_offset +
+                             (uint64_t)directory->size *
+                                 cache_round_up(CACHE_TOTAL_COUNT * sizeof(uint64_t), LINE);
     directory->alternate_offset = directory->rows_offset + (uint64_t)directory->bucket_count *
                                                                DIRECTORY_ROWS *
                                                                directory->row_words * 8;
@@ -111,24 +114,74 @@ int directory_shape(struct directory *directory, int rank, struct cache_shape *s
     return 0;
 }
 
-bool directory_tell_done(struct directory *directory)
+bool directory_say(struct directory *directory, enum directory_word word)
 {
-    uint64_t yes = 1, at = directory->done_offset + (uint64_t)directory->rank * 8;
+    uint64_t value = word, at = directory->done_offset + (uint64_t)directory->rank * 8;
+    if (directory->said != value)
+        directory->told = 0;
+    directory->said = value;
     for (; directory->told < directory->size; directory->told++) {
         int rank = directory->told;
         if (directory_is_alive(directory, rank) &&
-            rh_push(directory->job, rh_at(rank, CACHE_SID_DIRECTORY, at), &yes, sizeof(yes)) < 0)
+            rh_push(directory->job, rh_at(rank, CACHE_SID_DIRECTORY, at), &value, sizeof(value)) <
+                0)
             return false;
     }
     return true;
 }
 
-bool directory_all_done(const struct directory *directory)
+static uint64_t word_of(const struct directory *directory, int rank)
 {
-    const uint64_t *done = (const uint64_t *)(directory->memory + directory->done_offset);
+    const uint64_t *words = (const uint64_t *)(directory->memory + directory->done_offset);
+    return __atomic_load_n(&words[rank], __ATOMIC_ACQUIRE);
+}
+
+bool directory_all_say(const struct directory *directory, enum directory_word least)
+{
     for (int rank = 0; rank < directory->size; rank++) {
-        if (directory_is_alive(directory, rank) && !__atomic_load_n(&done[rank], __ATOMIC_ACQUIRE))
+        if (directory_is_alive(directory, rank) && word_of(directory, rank) < least)
             return false;
     }
     return true;
+}
+
+bool directory_any_says(const struct directory *directory, enum directory_word word)
+{
+    for (int rank = 0; rank < directory->size; rank++) {
+        if (word_of(directory, rank) == word)
+            return true;
+    }
+    return false;
+}
+
+uint32_t directory_alive_count(const struct directory *directory)
+{
+    uint32_t count = 0;
+    for (int rank = 0; rank < directory->size; rank++)
+        count += directory_is_alive(directory, rank);
+    return count;
+}
+
+static uint64_t totals_at(const struct directory *directory, int rank)
+{
+    return directory->totals_offset +
+           (uint64_t)rank * cache_round_up(CACHE_TOTAL_COUNT * sizeof(uint64_t), LINE);
+}
+
+bool directory_totals_tell(struct directory *directory, const uint64_t values[CACHE_TOTAL_COUNT])
+{
+    struct rh_remote there = rh_at(0, CACHE_SID_DIRECTORY, totals_at(directory, directory->rank));
+    return !directory_is_alive(directory, 0) ||
+           rh_push(directory->job, there, values, CACHE_TOTAL_COUNT * sizeof(uint64_t)) == 0;
+}
+
+void directory_totals_sum(const struct directory *directory, uint64_t values[CACHE_TOTAL_COUNT])
+{
+    for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+        values[i] = 0;
+    for (int rank = 0; rank < directory->size; rank++) {
+        const uint64_t *told = (const uint64_t *)(directory->memory + totals_at(directory, rank));
+        for (int i = 0; i < CACHE_TOTAL_COUNT; i++)
+            values[i] += __atomic_load_n(&told[i], __ATOMIC_RELAXED);
+    }
 }

@@ -49,14 +49,15 @@ struct directory {
     int group_count, group; /* how many, and ours */
     uint32_t row_words;     /* head and cells, whole lines */
     uint32_t bucket_count, alternate_count;
-    uint64_t done_offset, rows_offset, alternate_offset, length;
+    uint64_t done_offset, totals_offset, rows_offset, alternate_offset, length;
     int64_t lease_ns;
     bool is_simulated;               /* see directory_options */
     char *memory;                    /* our part */
     _Atomic uint32_t claim;          /* the last number */
     struct cache_shape *shapes;      /* of the peers' arenas */
     _Atomic uint8_t *is_shape_known; /* one for each rank */
-    int told;                        /* ranks below know that our program has ended */
+    int told;                        /* ranks below know what we say */
+    uint64_t said;                   /* enum directory_word */
     struct cache_control *control;
     pthread_mutex_t leases_lock;
     struct directory_lease leases[DIRECTORY_LEASES_MAX];
@@ -137,8 +138,27 @@ int directory_alternate_drop(struct directory *directory, const uint64_t id[2], 
 /* The shape of a peer's arena; asked once. */
 int directory_shape(struct directory *directory, int rank, struct cache_shape *shape);
 
-/* Say that this node's program has ended, to all. False: some do not know yet; again later. */
-bool directory_tell_done(struct directory *directory);
+/* What each node says to all about its end. */
+enum directory_word {
+    DIRECTORY_BUSY,
+    DIRECTORY_IDLE, /* nobody uses this node */
+    DIRECTORY_DONE, /* its program has ended */
+    DIRECTORY_STOP  /* the service is to end */
+};
 
-/* Whether all others have said so, or are gone. */
-bool directory_all_done(const struct directory *directory);
+/* Say it to all. False: some do not know yet; again later. */
+bool directory_say(struct directory *directory, enum directory_word word);
+
+/* Whether all that live, we too, have said that or more. */
+bool directory_all_say(const struct directory *directory, enum directory_word least);
+
+/* Whether any node has, also one that is gone. */
+bool directory_any_says(const struct directory *directory, enum directory_word word);
+
+/* Tell node 0 what we have done. False: it does not know yet, and lives; again later. */
+bool directory_totals_tell(struct directory *directory, const uint64_t values[CACHE_TOTAL_COUNT]);
+
+/* On node 0: what all that have told have done together. */
+void directory_totals_sum(const struct directory *directory, uint64_t values[CACHE_TOTAL_COUNT]);
+
+uint32_t directory_alive_count(const struct directory *directory);

@@ -63,6 +63,19 @@ static void cover(struct description *description, int fd, void *place, size_t l
     real.close(copy);
 }
 
+/* A mapping that the kernel serves is no secret. */
+static void count_past(int fd, size_t length, off_t offset)
+{
+    struct description *description = table_reader(fd);
+    if (!description)
+        return;
+    uint64_t left = offset >= 0 && (uint64_t)offset < description->file.size
+                        ? description->file.size - (uint64_t)offset
+                        : 0;
+    cache_file_mapped_past(&description->file, length < left ? length : left);
+    table_unpin();
+}
+
 ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
     struct description *description = fd >= 0 && is_for_us(length, protection, flags, offset)
@@ -70,6 +83,8 @@ ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd
                                           : NULL;
     if (!description) {
         void *place = real.mmap(address, length, protection, flags, fd, offset);
+        if (place != MAP_FAILED && fd >= 0 && !(flags & MAP_ANONYMOUS))
+            count_past(fd, length, offset);
         if (place != MAP_FAILED && fd >= 0 && (flags & MAP_SHARED))
             writer_note_mapped(fd);
         return place;

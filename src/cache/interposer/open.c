@@ -22,7 +22,7 @@
 void open_noticed(int fd, int folder, const char *path, int flags)
 {
     table_forget(fd); /* if it was closed behind our back */
-    if (!scope_may_cover(folder, path)) {
+    if (!scope_may_cover(folder, path) && !scope_leads_here(fd, flags)) {
         /* Not if it may have come by a symbolic link. */
         if ((flags & O_DIRECTORY) && (flags & O_NOFOLLOW) && !strchr(path, '/'))
             scope_pass_on(fd, folder);

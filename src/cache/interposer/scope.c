@@ -169,10 +169,32 @@ bool scope_may_cover(int folder, const char *path)
     return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
 }
 
+bool scope_leads_here(int fd, int flags)
+{
+    struct stat status;
+    if (!atomic_load_explicit(&scope_is_on, memory_order_relaxed) ||
+        (flags & (O_PATH | O_DIRECTORY)))
+        return false;
+    int error = errno;
+    bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    errno = error;
+    return is_file && cache_client_has(scope_client(), fd, &status);
+}
+
+/* A name that is not covered may be a link to a file that is. */
+static bool is_led_here(int folder, const char *path, struct stat *status)
+{
+    int error = errno;
+    bool is_there = atomic_load_explicit(&scope_is_on, memory_order_relaxed) && path &&
+                    fstatat(folder, path, status, 0) == 0 && S_ISREG(status->st_mode);
+    errno = error;
+    return is_there && cache_client_has(scope_client(), -1, status);
+}
+
 bool scope_status(int folder, const char *path, int flags, struct stat *status)
 {
     if (!scope_may_cover(folder, path))
-        return false;
+        return !(flags & AT_SYMLINK_NOFOLLOW) && is_led_here(folder, path, status);
     int error = errno;
     bool is_there = fstatat(folder, path, status, flags) == 0 && S_ISREG(status->st_mode);
     errno = error;

@@ -21,6 +21,10 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
+/* Whether fd, opened by a path that is not covered, is a file of the cache all the same: by a link,
+ * or another mount. Costs an fstat, and the client is attached if it is a regular file. */
+bool scope_leads_here(int fd, int flags);
+
 /* fd is a folder in this folder, from which nothing of the cache is reached; so it is with fd. */
 void scope_pass_on(int fd, int folder);
 

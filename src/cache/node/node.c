@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BLOCKS_MIN   4 /* less is no cache */
-#define TIMEOUT_PART 3
+#define BLOCKS_MIN     4 /* less is no cache */
+#define TIMEOUT_PART   3
+#define AGREE_TRIES    1000
+#define AGREE_PAUSE_NS (5 * NS_PER_MS)
 
 static int default_groups(int size)
 {
@@ -51,7 +53,7 @@ static int open_segments(struct node *node, const struct cache_shape *shape, voi
                                 .rights = RH_READ};
     struct rh_segment watch = {.struct_size = sizeof(watch),
                                .sid = CACHE_SID_WATCH,
-                               .length = shape->watch_count * sizeof(uint64_t),
+                               .length = (shape->watch_count + 1) * sizeof(uint64_t),
                                .rights = RH_ALL};
     int result = rma_segment_create(node->job, &blocks, &node->arena_fd);
     if (result == 0)
@@ -86,13 +88,44 @@ static void await_peers(struct node *node)
     }
 }
 
+/* All nodes lay the directory out alike, whatever memory each has: as node 0 would with what it was
+ * told to take, which it says in the word behind its watch. */
+static int agree_on_size(struct node *node, const struct node_options *options, uint64_t *bytes)
+{
+    uint64_t at = (uint64_t)node->control->shape.watch_count * sizeof(uint64_t);
+    struct timespec pause = {.tv_nsec = AGREE_PAUSE_NS};
+    *bytes = options->bytes;
+    if (options->is_simulated) /* they have the same options */
+        return 0;
+    if (rh_rank(node->job) == 0) {
+        atomic_store(&node->watch[node->control->shape.watch_count], options->bytes);
+        return 0;
+    }
+    int result = rh_segment_wait(node->job, 0, CACHE_SID_WATCH, RH_TIMEOUT_DEFAULT);
+    for (int i = 0; i < AGREE_TRIES && result == 0; i++) {
+        result = rh_pull(node->job, rh_at(0, CACHE_SID_WATCH, at), bytes, sizeof(*bytes));
+        if (result == 0 && *bytes != 0)
+            return 0;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    return result < 0 ? result
+                      : error_set(RH_ETIMEOUT, 0,
+                                  "node 0 of the cache does not say how large it is; is it stuck?");
+}
+
 static int open_parts(struct node *node, void *arena, const struct cache_shape *shape,
                       const struct node_options *options)
 {
     struct cache_shape nominal;
     int size = rh_size(node->job);
-    if (!cache_shape_make(&nominal, options->bytes, options->block_length))
-        nominal = *shape;
+    uint64_t bytes;
+    int result = agree_on_size(node, options, &bytes);
+    if (result < 0)
+        return result;
+    if (!cache_shape_make(&nominal, bytes, options->block_length))
+        return error_fail(RH_EINVALID,
+                          "node 0 has a cache of %llu bytes, which makes no sense here",
+                          (unsigned long long)bytes);
     int group_count = options->group_count ? options->group_count : default_groups(size);
     struct directory_options wishes = {.job = node->job,
                                        .control = node->control,
@@ -101,7 +134,7 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
                                        .group_count = group_count < size ? group_count : size,
                                        .lease_ns = options->lease_ns,
                                        .is_simulated = options->is_simulated};
-    int result = store_open(&node->store, arena, node->control, shape);
+    result = store_open(&node->store, arena, node->control, shape);
     if (result < 0)
         return result;
     loader_open(&node->loader, node->control, &node->store.shape);

@@ -6,9 +6,10 @@
 
 #include "experiment/experiment.h"
 
-const struct cli_command cli_cache = {.name = "cache",
-                                      .help = "read a slow shared file system once for all nodes",
-                                      .commands = (const struct cli_command *const[]){
-                                          &cli_cache_run, &cli_cache_stat, &cli_cache_warm,
-                                          &cli_cache_mount, CLI_ALIAS("bench", cli_bench_cache),
-                                          &cli_cache_node, NULL}};
+const struct cli_command cli_cache = {
+    .name = "cache",
+    .help = "read a slow shared file system once for all nodes",
+    .commands = (const struct cli_command *const[]){
+        &cli_cache_run, &cli_cache_start, &cli_cache_serve, &cli_cache_exec, &cli_cache_env,
+        &cli_cache_status, &cli_cache_stop, &cli_cache_stat, &cli_cache_warm, &cli_cache_mount,
+        CLI_ALIAS("bench", cli_bench_cache), &cli_cache_node, NULL}};

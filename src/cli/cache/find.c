@@ -23,7 +23,7 @@ struct search {
     ino_t seen[CACHE_FIND_MAX]; /* several processes hold the same memory */
 };
 
-static struct cache_control *copy_control(int fd)
+struct cache_control *cache_control_copy(int fd)
 {
     struct cache_control head;
     if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || head.magic != CACHE_MAGIC ||
@@ -53,7 +53,7 @@ static void look_at_memory(struct search *search, int fd)
         if (search->seen[i] == status.st_ino)
             return;
     }
-    struct cache_control *copy = copy_control(fd);
+    struct cache_control *copy = cache_control_copy(fd);
     if (!copy || atomic_load(&copy->agent_state) == CACHE_AGENT_STARTING) {
         free(copy);
         return;

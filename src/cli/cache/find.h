@@ -11,6 +11,9 @@
 
 #define CACHE_FIND_MAX 256
 
+/* A copy of a node's control memory, checked; NULL: it is none. free() it. */
+struct cache_control *cache_control_copy(int fd);
+
 /* Copies of the nodes' control memory, by job and rank; returns how many. free() each. */
 size_t cache_find(struct cache_control *nodes[CACHE_FIND_MAX]);
 

@@ -8,70 +8,21 @@
 #include "cache/agent/keeper.h"
 #include "cache/cache_layer.h"
 #include "cli/cache/cache.h"
+#include "cli/cache/wishes.h"
 #include "cli/cli.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <rhinet/error.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int set(unsigned which, const char *value)
-{
-    return run_variable_set(setting_spec(which)->name, value);
-}
-
-/* Several --path add up. */
-static int take_path(char *path)
-{
-    const char *name = setting_spec(SETTING_CACHE_PATH)->name;
-    char resolved[PATH_MAX], list[PATH_MAX * 2];
-    static int path_count;
-    if (!realpath(path, resolved))
-        return cli_usage_error("--path %s: there is no such folder", path);
-    const char *before = path_count++ > 0 ? getenv(name) : NULL;
-    snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
-    return set(SETTING_CACHE_PATH, list);
-}
-
-static int set_size(unsigned which, uint64_t bytes)
-{
-    char text[24];
-    snprintf(text, sizeof(text), "%" PRIu64, bytes);
-    return bytes > 0 ? set(which, text) : 0;
-}
-
-/* Checked here, as a mistake of usage, and not by the first rank. */
-static int take_groups(char *text)
-{
-    struct settings settings;
-    char entry[128], *const environment[] = {entry, NULL};
-    snprintf(entry, sizeof(entry), "%s=%s", setting_spec(SETTING_CACHE_GROUPS)->name, text);
-    if (settings_load(&settings, environment) < 0)
-        return cli_usage_error("--groups: %s", rh_error_text());
-    return set(SETTING_CACHE_GROUPS, text);
-}
-
-static int take_singlets(char *text)
-{
-    return set(SETTING_CACHE_SINGLETS, text);
-}
-
-static uint64_t cache_bytes, block_bytes; /* 0: as the setting says */
-static bool wants_checksum;
+static bool is_quiet;
 static const struct cli_option options[] = {
-    CLI_SIZE("cache", "SIZE", &cache_bytes, "memory for it on each node", .least = 1),
-    CLI_CALL("path", "FOLDER", take_path, "what to cache; several are possible",
-             .takes_file = true),
-    CLI_SIZE("block", "SIZE", &block_bytes, "length of a block, 1M unless given", .least = 1),
-    CLI_CALL("groups", "N", take_groups, "groups of nodes"),
-    CLI_CALL("singlets", "PART", take_singlets,
-             "kept for blocks that no other node has: 0 to 0.99, or auto"),
-    CLI_FLAG("checksum", &wants_checksum, "check blocks that come from other nodes"),
-    CLI_OPTIONS_END,
-};
+    CACHE_WISHES, CLI_FLAG("quiet", &is_quiet, "do not sum up at the end what was read"),
+    CLI_OPTIONS_END};
+static const struct cli_option node_options[] = {CLI_FLAG("quiet", &is_quiet, "do not sum up"),
+                                                 CLI_OPTIONS_END};
 
 int cache_own_path(char *path, size_t room)
 {
@@ -82,12 +33,11 @@ int cache_own_path(char *path, size_t room)
     return 0;
 }
 
-/* rhinet cache node -- PROGRAM ARGUMENT... */
-static char **wrap(char **argv, const char *remote_rhinet)
+char **cache_wrap(char *command, char *separator, char **words, const char *remote_rhinet)
 {
-    static char own[PATH_MAX], cache[] = "cache", node[] = "node", end[] = "--";
-    size_t count = 0;
-    while (argv[count])
+    static char own[PATH_MAX], cache[] = "cache";
+    size_t count = 0, used = 0;
+    while (words[count])
         count++;
     char **wrapped = calloc(count + 5, sizeof(*wrapped));
     if (!wrapped || cache_own_path(own, sizeof(own)) < 0) {
@@ -96,23 +46,33 @@ static char **wrap(char **argv, const char *remote_rhinet)
     }
     if (remote_rhinet)
         snprintf(own, sizeof(own), "%s", remote_rhinet);
-    wrapped[0] = own;
-    wrapped[1] = cache;
-    wrapped[2] = node;
-    wrapped[3] = end; /* of options: the program may look like one */
-    memcpy(wrapped + 4, argv, (count + 1) * sizeof(*argv));
+    wrapped[used++] = own;
+    wrapped[used++] = cache;
+    wrapped[used++] = command;
+    if (separator)
+        wrapped[used++] = separator;
+    memcpy(wrapped + used, words, (count + 1) * sizeof(*words));
     return wrapped;
+}
+
+/* rhinet cache node -- PROGRAM ARGUMENT... */
+static char **wrap(char **argv, const char *remote_rhinet)
+{
+    static char node[] = "node", end[] = "--"; /* of options: the program may look like one */
+    static char quiet[] = "--quiet", no_more[] = "--";
+    if (!is_quiet)
+        return cache_wrap(node, end, argv, remote_rhinet);
+    char **wrapped = cache_wrap(quiet, no_more, argv, remote_rhinet);
+    char **both = wrapped ? cache_wrap(node, NULL, wrapped + 2, remote_rhinet) : NULL;
+    free(wrapped);
+    return both;
 }
 
 static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_NONE, /* any program, with threads */
                                          .wrap = wrap};
-    int status = set_size(SETTING_CACHE_SIZE, cache_bytes);
-    if (status == 0)
-        status = set_size(SETTING_CACHE_BLOCK, block_bytes);
-    if (status == 0 && wants_checksum)
-        status = set(SETTING_CACHE_CHECKSUM, "on");
+    int status = cache_wishes_set();
     return status != 0 ? status : run_job(&kind, words);
 }
 
@@ -155,13 +115,19 @@ static int node(int count, char **words)
     char path[PATH_MAX + 64];
     if (settings_load(&settings, environ) < 0)
         return cli_fail();
-    return keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings);
+    struct keeper_totals totals;
+    int status = keeper_run(words, cache_find_preload(&settings, path, sizeof(path)), &settings,
+                            &totals);
+    if (totals.is_known && !is_quiet)
+        cache_totals_print(totals.value);
+    return status;
 }
 
 const struct cli_command cli_cache_node = {
     .name = "node",
     .help = "keep a node's cache; `rhinet cache run` calls it",
     .operands = "PROGRAM [ARGUMENT...]",
+    .options = node_options,
     .stops = true,
     .is_hidden = true,
     .run = node};

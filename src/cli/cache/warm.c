@@ -224,8 +224,10 @@ static int warm_all(struct warm *warm)
 /* The node that this process belongs to: its rank and size stand in its memory. */
 static bool attach_inside(struct warm *warm, struct cache_control **nodes, size_t count)
 {
-    const char *name = getenv(CACHE_SOCKET_VARIABLE);
-    if (!name || cache_client_attach(&warm->clients[0], name) < 0)
+    const char *given = getenv(CACHE_SOCKET_VARIABLE);
+    char name[CACHE_NAME_MAX];
+    if (!given || cache_client_attach(&warm->clients[0], given) < 0 ||
+        !cache_name_expand(given, name, sizeof(name)))
         return false;
     warm->client_count = 1;
     for (size_t i = 0; i < count; i++) {

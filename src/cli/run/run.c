@@ -119,6 +119,12 @@ const struct cli_option run_options[] = {
 int run_job(const struct run_kind *kind, char **argv)
 {
     struct settings settings;
+    if (kind->is_alone_possible && launch.size == 0 && hosts.launch.count == 0)
+        launch.size = 1;
+    launch.survive = launch.survive || kind->survives;
+    launch.label = launch.label && !kind->is_plain;
+    if (kind->name)
+        launch.name = kind->name;
     if (launch.size == 0 && hosts.launch.count == 0)
         return cli_usage_error("how many processes? Give -n N");
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */

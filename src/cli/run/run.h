@@ -18,6 +18,10 @@ struct run_kind {
     /* The command line of each rank, from the user's: itself, or one to be freed. NULL: no memory.
      * remote_rhinet: this program on the other hosts, or NULL. */
     char **(*wrap)(char **argv, const char *remote_rhinet);
+    bool is_alone_possible; /* without -n and --hosts: one process, here */
+    bool survives;          /* as with --survive */
+    bool is_plain;          /* --label does not count: the output is read by us */
+    const char *name;       /* for messages; NULL: rhinet run */
 };
 
 /* The options are read; argv is the program with its arguments. */

@@ -80,7 +80,7 @@ static int spawn(struct launcher *launcher, struct launch_shell *shell, int whic
     plan.path = command->path;
     plan.path_error = 0;
     plan.argv = command->argv;
-    plan.environment++; /* without the slot for RHINET_MANAGER_FD */
+    plan.environment += 1 + launcher->identity.count; /* without what only ranks get */
     command->argv[command->host_at] = launcher->map->host[shell->node];
     int result = pipe2(input, O_CLOEXEC) != 0 ? -errno : 0;
     if (result == 0 && launcher->output)
@@ -109,6 +109,7 @@ void launch_shells_start(struct launcher *launcher)
     if (launcher->shell_count == 0)
         return;
     told.coordinator = manager_addresses(launcher->manager);
+    told.master = &launcher->identity.master;
     int result = make_command(launcher, &command);
     int which = 0;
     for (int node = 0; node < launcher->map->node_count && result == 0; node++) {

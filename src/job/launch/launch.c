@@ -84,7 +84,7 @@ static int make_lists(struct launcher *launcher)
     int process_max = options->size + launcher->shell_count;
     ARENA_TAKE(memory, launcher->ranks, options->size);
     ARENA_TAKE(memory, launcher->shells, launcher->shell_count);
-    ARENA_TAKE(memory, launcher->plan.environment, variables + 3);
+    ARENA_TAKE(memory, launcher->plan.environment, variables + 3 + LAUNCH_IDENTITY_COUNT);
     ARENA_TAKE(memory, launcher->fds,
                FD_FIXED_COUNT + 1 + launcher->shell_count + launch_output_poll_max(process_max));
     if (memory->is_short)
@@ -96,8 +96,8 @@ static int make_lists(struct launcher *launcher)
             launcher->ranks[launcher->local_count++].rank = rank;
     }
     /* The first slot and the last stay free: see spawn.c. */
-    memcpy(launcher->plan.environment + 1, options->environ, variables * sizeof(char *));
-    launcher->plan.environment_end = variables + 1;
+    launcher->plan.environment_end = 1 + launch_identity_open(&launcher->identity, options->environ,
+                                                              launcher->plan.environment + 1);
     return 0;
 }
 
@@ -132,7 +132,11 @@ static int set_up(struct launcher *launcher, const struct launch_options *option
     if (result)
         launch_say(launcher, "cannot start the job: %s%s", strerror(-result),
                    launch_advice(result));
-    return result ? result : create_manager(launcher);
+    if (result == 0)
+        result = create_manager(launcher);
+    if (result == 0)
+        launch_identity_master(launcher);
+    return result;
 }
 
 static void tear_down(struct launcher *launcher)

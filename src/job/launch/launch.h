@@ -68,6 +68,13 @@ struct launch_server {
     void (*release)(void *state);
 };
 
+/* Where the processes of a program may meet: MASTER_ADDR and MASTER_PORT, as torchrun has them. */
+#define LAUNCH_MASTER_MAX 256
+struct launch_master {
+    char address[LAUNCH_MASTER_MAX];
+    char port[24];
+};
+
 struct launch_options {
     const char *name;   /* for messages: "rhinet run" */
     int size;           /* number of ranks; 0 with hosts: as many as these take */
@@ -84,6 +91,7 @@ struct launch_options {
     /* For the launcher of another host, as the first one orders it. */
     const struct job_map *map;              /* else NULL */
     const struct address_list *coordinator; /* the first one's task manager; NULL: it is ours */
+    const struct launch_master *master;     /* as the first one says; NULL: it is ours to say */
 };
 
 /* Run a job to its end and return its exit status: 0, or that of the first rank that failed (128 +

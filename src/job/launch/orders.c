@@ -64,6 +64,8 @@ static void add_rest(FILE *out, const struct launch_options *options)
     char text[PATH_MAX];
     address_list_print(options->coordinator, text, sizeof(text));
     add(out, "coordinator=%s", text);
+    add(out, "master_address=%s", options->master->address);
+    add(out, "master_port=%s", options->master->port);
     add(out, "survive=%d", options->survive);
     add(out, "label=%d", options->label);
     add(out, "bind=%d", options->bind);
@@ -255,6 +257,17 @@ static int read_map(struct job_map *map, struct entries entries)
     return 0;
 }
 
+static bool read_master(struct launch_master *master, struct entries entries)
+{
+    const char *address = find(entries, "master_address"), *port = find(entries, "master_port");
+    if (!address || strlen(address) >= sizeof(master->address) || !port ||
+        strlen(port) >= sizeof(master->port))
+        return false;
+    memcpy(master->address, address, strlen(address) + 1);
+    memcpy(master->port, port, strlen(port) + 1);
+    return true;
+}
+
 static int read_body(struct orders *orders, struct entries entries)
 {
     struct launch_options *launch = &orders->launch;
@@ -266,7 +279,8 @@ static int read_body(struct orders *orders, struct entries entries)
     orders->folder = find(entries, "folder");
     const char *nic = find(entries, "nic");
     if (!coordinator || !address_list_parse(&orders->coordinator, coordinator) || !orders->folder ||
-        !nic || !find_number(entries, "survive", 1, &survive) ||
+        !read_master(&orders->master, entries) || !nic ||
+        !find_number(entries, "survive", 1, &survive) ||
         !find_number(entries, "label", 1, &label) ||
         !find_number(entries, "bind", LAUNCH_BIND_COUNT - 1, &bind))
         return nonsense("what to do");
@@ -280,6 +294,7 @@ static int read_body(struct orders *orders, struct entries entries)
         .argv = find_all(&orders->memory, entries, "word"),
         .map = &orders->map,
         .coordinator = &orders->coordinator,
+        .master = &orders->master,
     };
     orders->variables = find_all(&orders->memory, entries, "variable");
     if (orders->memory.is_short)

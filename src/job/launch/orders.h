@@ -16,6 +16,7 @@ struct orders {
         launch;         /* but for name, environment and settings, which are that host's */
     struct job_map map; /* its map */
     struct address_list coordinator;
+    struct launch_master master;
     const char *folder;  /* to run in */
     char **variables;    /* NAME=VALUE, to be added to the environment; ends with NULL */
     struct arena memory; /* the texts lie in there */

@@ -6,6 +6,7 @@
  *   say.c        what it says
  *   ranks.c      starting ranks, noticing how they end, ending them
  *   spawn.c      one process: which file its name means, from clone to exec
+ *   identity.c   what a rank is told about itself
  *   bind.c       which core a rank gets
  *   signals.c    signals as a descriptor
  *   output.c     labelled output
@@ -91,7 +92,7 @@ struct launch_plan {
     const char *path;
     int path_error; /* instead of a path: why there is none */
     char *const *argv;
-    char **environment;     /* ours; slot 0 is for RHINET_MANAGER_FD */
+    char **environment;     /* ours; slot 0 is for RHINET_MANAGER_FD, then who the rank is */
     size_t environment_end; /* the slot behind the last, for the server's */
     const struct launch_signals *signals;
     struct rlimit descriptors; /* limit that we were started with */
@@ -112,6 +113,28 @@ struct launch_child {
  * of execve, if *is_exec_error, and else of the creation of the process. */
 int launch_spawn(const struct launch_plan *plan, const struct launch_child *child, int *pid,
                  bool *is_exec_error);
+
+/* ---- identity.c ------------------------------------------------------------------------------ */
+
+#define LAUNCH_IDENTITY_COUNT 10
+
+struct launch_identity {
+    struct launch_master master;
+    char text[LAUNCH_IDENTITY_COUNT][LAUNCH_MASTER_MAX + 24]; /* NAME=VALUE, of one rank */
+    bool is_set[LAUNCH_IDENTITY_COUNT];                       /* else the user has */
+    size_t count;                                             /* so many are */
+};
+
+struct launcher;
+
+/* Fill the slots with our variables, then with the user's that they do not replace; room for
+ * LAUNCH_IDENTITY_COUNT more than these. Returns how many. */
+size_t launch_identity_open(struct launch_identity *identity, char *const *environment,
+                            char **slots);
+/* Decide where the master is, or take what the first launcher says. */
+void launch_identity_master(struct launcher *launcher);
+/* Our variables become those of a rank of this host. */
+void launch_identity_write(struct launcher *launcher, int which);
 
 /* ---- output.c -------------------------------------------------------------------------------- */
 
@@ -239,6 +262,7 @@ struct launcher {
     bool has_begun;  /* to start them: all hosts are there */
     struct manager *manager;
     struct launch_plan plan;
+    struct launch_identity identity;
     struct launch_signals signals;
     struct launch_guard guard;
     struct launch_child_server server;

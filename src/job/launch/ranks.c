@@ -40,6 +40,7 @@ static int start_rank(struct launcher *launcher, int which)
         memcpy(child.stdio, stdio, sizeof(child.stdio));
         if (rank > 0)
             child.stdio[0] = launcher->plan.null_fd;
+        launch_identity_write(launcher, which);
         result = launch_spawn(&launcher->plan, &child, &one->pid, &is_exec_error);
     }
     for (int i = 0; i < 3; i++)

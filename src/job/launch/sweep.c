@@ -3,8 +3,12 @@
  * What the ranks left running. The launcher is a subreaper: a process whose parent has died becomes
  * its child, even one that went into a session of its own. So "nothing is left" is the same as "we
  * have no children", which the kernel tells us; only if there are some is /proc searched for them.
+ *
+ * Processes of ours that remove what others have left (base/sweeper.h) end by themselves when these
+ * are gone, and have a little time for it.
  */
 #include "base/clock.h"
+#include "base/sweeper.h"
 #include "job/launch/parts.h"
 
 #include <ctype.h>
@@ -18,9 +22,10 @@
 #include <unistd.h>
 
 #define SWEEP_NS (NS_PER_S / 2) /* a process that the kernel cannot end is not waited for */
+#define SPARE_NS (2 * NS_PER_S) /* for sweepers */
 
 /* Parent of a process, or -1. The name in the file may hold anything: look behind its last ')'. */
-static int parent_of(const char *pid_text)
+static int parent_of(const char *pid_text, bool *is_sweeper)
 {
     char path[64];
     char line[512];
@@ -35,21 +40,30 @@ static int parent_of(const char *pid_text)
     line[length] = '\0';
     const char *name_end = strrchr(line, ')');
     int parent;
+    *is_sweeper = strstr(line, "(" SWEEPER_NAME ")") != NULL;
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : -1;
 }
 
-static void kill_children(void)
+/* How many sweepers were spared. */
+static int kill_children(bool spares)
 {
     DIR *folder = opendir("/proc");
     if (!folder)
-        return;
-    int own_pid = getpid();
+        return 0;
+    int own_pid = getpid(), spared = 0;
     struct dirent *entry;
     while ((entry = readdir(folder))) {
-        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == own_pid)
+        bool is_sweeper = false;
+        if (!isdigit((unsigned char)entry->d_name[0]) ||
+            parent_of(entry->d_name, &is_sweeper) != own_pid)
+            continue;
+        if (is_sweeper && spares)
+            spared++;
+        else
             kill((int)strtol(entry->d_name, NULL, 10), SIGKILL);
     }
     closedir(folder);
+    return spared;
 }
 
 /* True when there are no children any more. */
@@ -64,9 +78,11 @@ static bool reap(void)
 
 void launch_sweep(void)
 {
-    int64_t deadline_ns = clock_deadline_ns(SWEEP_NS);
+    int64_t spare_ns = clock_deadline_ns(SPARE_NS), deadline_ns = clock_deadline_ns(SWEEP_NS);
     while (!reap() && clock_now_ns() < deadline_ns) {
-        kill_children(); /* their children become ours: look again */
+        /* Their children become ours: look again. */
+        if (kill_children(clock_now_ns() < spare_ns) > 0)
+            deadline_ns = clock_deadline_ns(SWEEP_NS);
         usleep(500);
     }
 }

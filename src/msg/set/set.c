@@ -144,6 +144,9 @@ int set_create_all(struct rh_msg *msg, uint32_t id, struct rh_set **made)
 
 int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
 {
+    if ((!spec || !spec->ranks) && rma_is_open(msg->job))
+        return error_fail(RH_EUNSUP, "an open job has no set of all ranks, since more may come; "
+                                     "name the members");
     if (!spec)
         return set_create_all(msg, SET_ID_ALL, made);
     int result = set_spec_check(msg, spec);
@@ -173,6 +176,8 @@ static int meet_to_part(struct rh_set *set)
  * enter the second must know all others, hence the first step. */
 int rh_set_destroy(struct rh_set *set)
 {
+    if (set->id == SET_ID_BARRIER)
+        return error_fail(RH_EINVALID, "the set of rh_set_all() is the job's; rh_leave() ends it");
     bool is_known = set->has_told; /* that members differ: an earlier call has said so */
     bool is_sound = set_check(set) == 0 && !set->is_out_of_step;
     int first = is_sound ? find_all(set) : 0;

@@ -72,8 +72,8 @@ class CacheTest(unittest.TestCase):
             RHINET_CACHE_SOCKET="none"))
 
     def start_cached(self, *command, nodes=1, options=(), **more):
-        words = [RHINET, "cache", "run", "-n", nodes, "--cache", "64M", "--path", self.data,
-                 *options, "--", *command]
+        words = [RHINET, "cache", "run", "--quiet", "-n", nodes, "--cache", "64M", "--path",
+                 self.data, *options, "--", *command]
         return self.start(words, self.environment(
             **{"RHINET_CACHE_SETTLE": f"{SETTLE_NS // 1000}us", **more}))
 

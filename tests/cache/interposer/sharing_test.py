@@ -96,7 +96,7 @@ class Sharing(harness.ActorsTest):
     @unittest.skipUnless(NUMBERED.exists(), "built without libfuse 3")
     def test_without_a_path(self):
         """All file systems that nodes can share, and an error where there are none."""
-        words = [harness.RHINET, "cache", "run", "-n", 1, "--cache", "64M", "--"]
+        words = [harness.RHINET, "cache", "run", "--quiet", "-n", 1, "--cache", "64M", "--"]
         place = self.numbered("place", 0, "glusterfs")
         for _ in range(2):
             outcome = self.finish(self.start([*words, "cat", place / "x"], self.environment()), 60)

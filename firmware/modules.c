@@ -5,7 +5,6 @@
 #include "firmware.h"
 
 #define PAGE_BYTES 4096
-#define MTU_BYTES  2048
 
 /* A breakpoint that is nobody's: on from where it stopped. */
 static void go_on(u32 module)
@@ -21,9 +20,9 @@ static void push_soft(void)
         header[i] = module_get(MODULE_INITIATOR, MODULE_HEADER + 4 * i);
     u32 sent = module_get(MODULE_INITIATOR, MODULE_PART), left = header[HEADER_LENGTH] - sent;
     u32 inside = module_get(MODULE_INITIATOR, MODULE_ADDRESS) % PAGE_BYTES;
-    u32 part = PAGE_BYTES - inside;
-    if (part > MTU_BYTES)
-        part = MTU_BYTES;
+    u32 part = PAGE_BYTES - inside, most = get(CHIP_MTU);
+    if (part > most)
+        part = most;
     if (part > left)
         part = left;
     u64 offset = ((u64)header[HEADER_OFFSET + 1] << 32 | header[HEADER_OFFSET]) + sent;

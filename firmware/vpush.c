@@ -37,11 +37,10 @@ static void rfend_word_put(u32 which, u32 value)
     module_put(MODULE_RFEND, MODULE_HEADER + 4 * which, value);
 }
 
-static void take_over(u32 ring)
+static void take_over(u32 ring, u32 slots)
 {
     u32 first = rfend_word(HEADER_TYPE), received = get(ring + RING_RECEIVED);
-    u64 tail = get_long(ring + RING_START) +
-               received % get(ring + RING_SLOTS) * RING_SLOT_BYTES;
+    u64 tail = get_long(ring + RING_START) + received % slots * RING_SLOT_BYTES;
     message.ring = ring;
     message.sid = rfend_word(HEADER_SID);
     message.ack = first & HEADER_WANTS_ACK
@@ -61,9 +60,9 @@ static void take_over(u32 ring)
     is_delivering = 1; /* until then RFend is not served */
 }
 
-static int has_room(u32 ring)
+static int has_room(u32 ring, u32 slots)
 {
-    return get(ring + RING_RECEIVED) - get(ring + RING_RELEASED) < get(ring + RING_SLOTS);
+    return get(ring + RING_RECEIVED) - get(ring + RING_RELEASED) < slots;
 }
 
 /* A sender that can hear it is told that the ring is full. */
@@ -94,24 +93,28 @@ int vpush_rfend(void)
     if ((first & 0xff) != TYPE_PUSH || rfend_word(HEADER_LENGTH) > RING_SLOT_BYTES)
         return 0;
     u32 ring = ring_find(job, rfend_word(HEADER_SID));
-    if (ring == 0)
+    u32 slots = ring ? get(ring + RING_SLOTS) : 0; /* once: it may be closed at any time */
+    if (slots == 0)
         return 0;
-    if (!has_room(ring)) {
+    if (!has_room(ring, slots)) {
         if (get(ring + RING_FLAGS) & RING_REFUSES && first & HEADER_WANTS_ACK) {
             refuse();
             return 1;
         }
         put(ring + RING_WAIT, 1);
-        if (!has_room(ring)) /* what is taken out from now on calls again */
+        slots = get(ring + RING_SLOTS);
+        if (slots && !has_room(ring, slots)) /* taking out and closing call again from now on */
             return 1;
         put(ring + RING_WAIT, 0);
+        if (slots == 0)
+            return 0;
     }
     if (mode & MODE_HARDWARE_VPUSH)
         module_put(MODULE_RFEND, MODULE_STATE, RFEND_RVA);
     else if (mode & MODE_SOFT_VPUSH)
         put(INTC_DEFER, MODULE_RFEND);
     else
-        take_over(ring);
+        take_over(ring, slots);
     return 1;
 }
 

@@ -159,6 +159,9 @@ static int single_read(struct chip *chip, uint32_t address, uint32_t *value)
     case CHIP_MODE:
         *value = mode(chip);
         return 0;
+    case CHIP_MTU:
+        *value = (uint32_t)chip->constants->mtu_bytes;
+        return 0;
     case PAGES_SLOTS:
         *value = chip->pages.capacity;
         return 0;

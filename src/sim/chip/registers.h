@@ -19,6 +19,7 @@
     X(INTC_CLEAR, 0x40000004, "W", "these are served, though they stay stopped")                   \
     X(INTC_DEFER, 0x40000008, "W", "number of a module: what the model does without firmware")     \
     X(CHIP_MODE, 0x4000000c, "R", "what-if switches (MODE_ …)")                                    \
+    X(CHIP_MTU, 0x40000010, "R", "most bytes that a packet carries")                               \
     X(DMAC_HOST, 0x40006000, "RW", "physical address in the host's memory")                        \
     X(DMAC_HOST_HIGH, 0x40006004, "RW", "upper half of it")                                        \
     X(DMAC_LENGTH, 0x40006008, "RW", "bytes")                                                      \

@@ -34,9 +34,25 @@ int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
     return (int)number;
 }
 
+/* RFend may wait for room: it looks again. */
+static void ring_call(struct chip *chip)
+{
+    struct firmware *firmware = &chip->firmware;
+    if (!firmware->waits_for_room)
+        return;
+    firmware->waits_for_room = false;
+    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
+        module_step(chip, CHIP_RFEND);
+        return;
+    }
+    chip->interrupts |= 1u << CHIP_RFEND;
+    firmware_interrupt(chip);
+}
+
 void chip_ring_close(struct chip *chip, int ring)
 {
     chip->firmware.rings[ring].shape.size = 0;
+    ring_call(chip);
 }
 
 /* The ring of a packet; NULL: none. */
@@ -159,17 +175,8 @@ void vpush_soft(struct chip *chip)
 
 void chip_ring_release(struct chip *chip, int ring, uint64_t released)
 {
-    struct firmware *firmware = &chip->firmware;
-    firmware->rings[ring].released = released;
-    if (!firmware->waits_for_room)
-        return;
-    firmware->waits_for_room = false;
-    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
-        module_step(chip, CHIP_RFEND);
-        return;
-    }
-    chip->interrupts |= 1u << CHIP_RFEND;
-    firmware_interrupt(chip);
+    chip->firmware.rings[ring].released = released;
+    ring_call(chip);
 }
 
 void vpush_lost(struct chip *chip, const struct chip_header *header)

@@ -46,8 +46,7 @@ static sim_time cpu_now(const struct chip *chip)
     return chip->firmware.cpu.is_booting ? elapsed(chip) : sim_now(chip->sim);
 }
 
-/* The world ends: sim_run() returns, and whoever called it finds the message. */
-static void cpu_fail(struct chip *chip, const char *what)
+void cpu_fail(struct chip *chip, const char *what)
 {
     struct cpu *cpu = &chip->firmware.cpu;
     char place[128];

@@ -12,6 +12,8 @@ void cpu_wake(struct chip *chip);   /* there is something to see */
 void cpu_step(struct chip *chip);   /* virtual time is where the processor is */
 void cpu_resume(struct chip *chip); /* the handler that was deferred has ended */
 void cpu_close(struct chip *chip);
+/* The world ends: sim_run() returns, and whoever called it finds the message. */
+void cpu_fail(struct chip *chip, const char *what);
 
 /* registers.c: cycles, or what processor_bus says. */
 int register_read(struct chip *chip, uint32_t address, uint32_t *value);

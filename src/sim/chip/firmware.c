@@ -66,12 +66,16 @@ static int64_t deferred_cycles(const struct chip *chip, enum chip_module module)
 int firmware_defer(struct chip *chip, enum chip_module module)
 {
     const struct sim_constants *c = chip->constants;
+    /* stopped, and not the packet that the model is delivering already */
+    if (!chip->modules[module].is_suspended ||
+        (module == CHIP_RFEND && chip->firmware.is_delivering))
+        return PROCESSOR_BUS_ERROR;
     bool is_special =
         (module == CHIP_INITIATOR && chip->modules[module].cause == CHIP_SPECIAL_REQUEST) ||
         (module == CHIP_RFEND && chip->modules[module].cause == CHIP_SPECIAL_PACKET) ||
         (module == CHIP_RFEND && chip->modules[module].cause == CHIP_RVATLB_MISS &&
          vpush_is_for_ring(chip, &chip->rfend.current->packet->header));
-    if (!is_special || !chip->modules[module].is_suspended)
+    if (!is_special)
         return PROCESSOR_BUS_ERROR;
     int64_t registers = 2 * c->cpu_read_cycles + c->cpu_write_cycles; /* cause, key; state */
     int64_t cycles = deferred_cycles(chip, module) * chip->cpu_factor * 100 / c->cpu_percent;

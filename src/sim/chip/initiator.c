@@ -63,6 +63,7 @@ void initiator_cancel(struct chip *chip)
 
 void initiator_complete(struct chip *chip)
 {
+    chip->initiator.waits_for_room = chip->initiator.is_soft = false;
     module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_DONE);
 }

@@ -291,6 +291,8 @@ static int ring_write(struct chip *chip, struct ring *ring, uint32_t at, uint32_
         chip->count.vpushes++;
         return 0;
     case RING_WAIT:
+        if (!chip->modules[CHIP_RFEND].is_suspended)
+            return PROCESSOR_BUS_ERROR;
         chip->firmware.waits_for_room = value & 1;
         if (value & 1)
             chip->interrupts &= ~(1u << CHIP_RFEND);

@@ -118,6 +118,33 @@ int module_register_read(const struct chip *chip, enum chip_module number, uint3
     }
 }
 
+/* A PUSH whose header is complete: its next part can be looked for. */
+static bool is_push(const struct chip *chip)
+{
+    return chip->initiator.first->kick == CHIP_PUSH &&
+           chip->modules[CHIP_INITIATOR].last_state > I_PGID;
+}
+
+/* It does not wait any more where it was stopped: nobody has to call it. A place in the Send FIFO
+ * that CHK1 took for CHK2 is free again unless it goes on there. */
+static void wait_end(struct chip *chip, enum chip_module number, bool is_elsewhere)
+{
+    const struct module *module = &chip->modules[number];
+    bool has_stopped = module->cause == CHIP_BREAKPOINT && is_elsewhere;
+    if (number == CHIP_INITIATOR) {
+        struct initiator *initiator = &chip->initiator;
+        initiator->waits_for_room = false;
+        initiator->is_soft = initiator->is_soft && !is_elsewhere;
+        initiator->fifo -= has_stopped && module->last_state == I_CHK2 && is_push(chip);
+    } else if (number == CHIP_REPLIER) {
+        chip->replier.waits_for_room = false;
+        chip->replier.fifo -= has_stopped && module->last_state == R_CHK2;
+    } else if (number == CHIP_RFEND) {
+        chip->rfend.waits = chip->firmware.waits_for_room = false;
+    }
+    chip->interrupts &= ~(1u << number);
+}
+
 static int module_state_write(struct chip *chip, enum chip_module number, uint32_t state)
 {
     static const uint32_t wakes[][2] = {
@@ -129,10 +156,12 @@ static int module_state_write(struct chip *chip, enum chip_module number, uint32
      * there, and the Initiator's address is that of a PUSH */
     if (!module->is_suspended || !is_possible || !module_header(chip, number))
         return PROCESSOR_BUS_ERROR;
-    if (number == CHIP_INITIATOR && state == I_IPA && module->cause != CHIP_PATLB_MISS &&
-        module->cause != CHIP_BREAKPOINT)
+    if (number == CHIP_INITIATOR && state == I_IPA &&
+        (!is_push(chip) || module->cause == CHIP_TIMEOUT))
         return PROCESSOR_BUS_ERROR;
-    chip->interrupts &= ~(1u << number);
+    if (number == CHIP_RBEND && module->cause == CHIP_TIMEOUT) /* its data is in memory */
+        return PROCESSOR_BUS_ERROR;
+    wait_end(chip, number, state != module->last_state);
     module_resume(chip, number, state);
     return 0;
 }
@@ -143,7 +172,9 @@ static int soft_write(struct chip *chip)
     struct chip_header header;
     chip_header_unpack(&header, firmware->send_header);
     uint32_t left = chip->initiator.header.length - chip->initiator.sent;
-    if (chip->modules[CHIP_INITIATOR].cause != CHIP_PATLB_MISS || header.length == 0 ||
+    if (chip->modules[CHIP_INITIATOR].cause != CHIP_PATLB_MISS || !is_push(chip) ||
+        header.type != CHIP_PACKET_PUSH || header.length == 0 ||
+        !chip->wire.has(chip->wire.context, header.target_node) ||
         header.length != firmware->dma_length || header.length > left ||
         header.length > (uint64_t)chip->constants->mtu_bytes ||
         !host_memory_has(chip->host, firmware->dma_host, header.length))
@@ -165,15 +196,17 @@ static int module_command(struct chip *chip, enum chip_module number, uint32_t c
         return soft_write(chip);
     if (!is_cancel && command != COMMAND_COMPLETE)
         return PROCESSOR_BUS_ERROR;
-    chip->interrupts &= ~(1u << number);
+    wait_end(chip, number, true);
     if (number == CHIP_INITIATOR)
         (is_cancel ? initiator_cancel : initiator_complete)(chip);
     else if (number == CHIP_REPLIER)
         (is_cancel ? replier_cancel : replier_drop)(chip);
     else if (number == CHIP_RFEND)
         (is_cancel ? rfend_discard : rfend_consume)(chip);
+    else if (chip->modules[CHIP_RBEND].cause == CHIP_TIMEOUT)
+        rbend_give_up(chip); /* its payload has left the FIFO, and is in memory */
     else
-        (is_cancel ? rbend_discard : rbend_give_up)(chip);
+        rbend_discard(chip);
     return 0;
 }
 
@@ -203,6 +236,8 @@ static int header_write(struct chip *chip, enum chip_module number, uint32_t whi
 int module_register_write(struct chip *chip, enum chip_module number, uint32_t at, uint32_t value)
 {
     bool is_held = chip->modules[number].is_suspended && module_header(chip, number);
+    if (number == CHIP_RFEND && chip->firmware.is_delivering && at != MODULE_BREAK)
+        return PROCESSOR_BUS_ERROR; /* the model still has its packet */
     if (at >= MODULE_HEADER && at < MODULE_HEADER + 4 * CHIP_HEADER_REGISTERS && is_held)
         return header_write(chip, number, (at - MODULE_HEADER) / 4, value);
     switch (at) {

@@ -91,28 +91,22 @@
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
+    X(cpu_sdram_cycles, 132, "clk", "7.5.2", "C T6", "CPU reads a word of the NIC's SDRAM")        \
     X(cpu_sram_cycles, 0, "clk", "4.6.2", "assumed", "CPU reads or writes its SRAM: beyond 1")     \
     X(cpu_multiply_cycles, 12, "clk", "4.6.2", "K R3000", "CPU: until a product can be read")      \
     X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \
     X(cpu_percent, 100, "%", "8.7.1", "switch",                                                    \
       "what if: speed of the on-chip CPU, of what it is")                                          \
-    X(cpu_poll_cycles, 43, "clk", "8.7.1", "C R16", "main loop finds an exception")                \
-    X(cpu_patlb_cycles, 1008, "clk", "7.5.2", "C T6", "PATLB miss: page table in SDRAM, refill")   \
-    X(cpu_rvatlb_cycles, 1008, "clk", "7.5.2", "assumed", "RVATLB miss: as a PATLB miss")          \
-    X(cpu_discard_cycles, 200, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
-    X(cpu_atomic_cycles, 300, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
+    X(cpu_discard_cycles, 243, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
+    X(cpu_atomic_cycles, 343, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
     X(miss_loops, 0, "", "7.5.2", "switch", "what if: 1, a refused miss goes to IDLE, not CONT")   \
-    X(cpu_soft_push_cycles, 337, "clk", "7.5.2", "C T4", "SOFT: the rest of a PUSH in software")   \
     X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \
-    X(cpu_vpush_rfend_cycles, 194, "clk", "7.5.3", "C T10", "VPUSH: rfend handler up to resume")   \
-    X(cpu_vpush_tail_cycles, 33, "clk", "7.5.3", "C T10", "VPUSH: rfend handler after that")       \
-    X(cpu_vpush_replier_cycles, 193, "clk", "7.5.3", "C T10", "VPUSH: replier handler")            \
-    X(cpu_vpush_soft_cycles, 1376, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
+    X(cpu_vpush_soft_cycles, 1419, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
     X(soft_vpush, 0, "", "7.5.3", "switch", "what if: 1, firmware does all of a VPUSH")            \
     X(silent_vpush, 0, "", "8.5", "switch", "what if: 1, no acks of VPUSH, as PM/RHiNET-VP")       \
     X(ring_check_cycles, 4, "clk", "8.7.1", "C M16", "hardware VPUSH: is there room in the ring")  \
     X(hardware_vpush, 0, "", "8.7.1", "switch", "what if: 1, RFend knows the ring itself")         \
-    X(cpu_lock_cycles, 150, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \
+    X(cpu_lock_cycles, 193, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \
     X(timeout_cycles, 0, "clk", "7.4.1", "assumed", "time-out of a waiting module; 0: none")       \
     /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
     X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \
@@ -125,6 +119,9 @@ struct sim_constants {
 #define SIM_CONSTANT_FIELD(name, value, unit, section, origin, meaning) int64_t name;
     SIM_CONSTANTS(SIM_CONSTANT_FIELD)
 #undef SIM_CONSTANT_FIELD
+    /* Not a number: the ELF file that on-chip processors execute; NULL: what is part of the
+     * program. Lives as long as it is used. */
+    const char *firmware;
 };
 
 /* The table itself, for people and for setting by name. */

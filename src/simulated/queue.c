@@ -76,7 +76,7 @@ static int append_short(struct station *station, const struct martini_call *call
         result = is_silent ? station_finish(station) : flag_wait(station, flag, &awaited);
     flag_give(station, flag, result < 0);
     if (local)
-        loan_end(station, local);
+        loan_end(station, local, result < 0);
     return result == CHIP_ANSWER_FULL ? RH_EAGAIN : result < 0 ? result : 0;
 }
 

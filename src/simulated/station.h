@@ -213,7 +213,7 @@ int station_submit(struct station *station, const struct process_request *reques
 int station_finish(struct station *station);
 
 /* Ends what process_lend() began. */
-void loan_end(struct station *station, uint64_t loan);
+void loan_end(struct station *station, uint64_t loan, bool is_lost);
 
 /* A place for an ack. RH_EAGAIN: all are taken. */
 int flag_take(struct station *station, uint32_t *flag);

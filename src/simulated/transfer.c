@@ -40,11 +40,11 @@ int station_finish(struct station *station)
 }
 
 /* What others fail with meanwhile is not ours. */
-void loan_end(struct station *station, uint64_t loan)
+void loan_end(struct station *station, uint64_t loan, bool is_lost)
 {
     struct error_state before;
     error_save(&before);
-    process_lend_end(station->process, loan);
+    process_lend_end(station->process, loan, is_lost);
     error_restore(&before);
 }
 
@@ -77,7 +77,7 @@ static void piece_end(struct station *station, struct piece *piece, bool is_lost
     station->pull_count -= piece->is_pull;
     flag_give(station, piece->flag, is_lost);
     if (loan)
-        loan_end(station, loan);
+        loan_end(station, loan, is_lost);
 }
 
 /* The notice's word stands behind the data at both ends: one PUSH does. */

@@ -214,6 +214,42 @@ static void test_timeout(void **state)
     nodes_close(&star.nodes);
 }
 
+/* Two messages: with a ring of one slot, the second waits. */
+static void message_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    struct process_transfer transfer = {
+        .peer = nodes->process[1], .sid = PROCESS_RING_SID, .local = NODE_DATA, .length = 64};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_DONE);
+}
+
+/* A ring may be closed at any moment, also while firmware looks at it: what comes for it then is
+ * dropped, and RFend goes on. */
+static void test_ring_closed(void **state)
+{
+    (void)state;
+    uint32_t late = 0;
+    for (uint64_t moment = 0; late == 0; moment++) {
+        struct nodes nodes;
+        nodes_open(&nodes, (struct cluster_spec){0}, true);
+        struct chip *chip = cluster_chip(nodes.cluster, 1);
+        process_ring_open(nodes.process[1], RING, 1);
+        nodes_start(&nodes, "sender", message_body);
+        while (!chip_is_suspended(chip, CHIP_RFEND))
+            assert_int_equal(sim_run(nodes.sim, SIM_NEVER, 1), SIM_LIMIT);
+        if (moment > 0)
+            late = sim_run(nodes.sim, SIM_NEVER, moment) == SIM_IDLE;
+        chip_ring_close(chip, 0); /* the only one */
+        nodes_run(&nodes);
+        assert_false(chip_is_suspended(chip, CHIP_RFEND));
+        const struct chip_count *count = chip_count(chip);
+        /* one that was on its way to its slot is not told of */
+        assert_in_range(count->vpushes + count->discarded, 1, 2);
+        nodes_close(&nodes);
+    }
+}
+
 /* Stops RFend at RVA, which is then looked at as the firmware looks at it. */
 static void push_once(void *argument)
 {
@@ -266,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_lock_order),
         cmocka_unit_test(test_lock_of_the_next),
         cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_ring_closed),
         cmocka_unit_test(test_previous_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

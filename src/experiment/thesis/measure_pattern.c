@@ -152,7 +152,7 @@ int measure_pattern(const struct sim_constants *constants, enum measure_pattern 
     struct sim_constants c = *constants;
     struct trio trio = {.pattern = pattern, .size = size};
     /* the firmware of this experiment knows beforehand what it will do: nothing is looked up */
-    c.cpu_patlb_cycles = c.cpu_rvatlb_cycles = c.cpu_discard_cycles;
+    c.cpu_sdram_cycles = 0;
     c.miss_loops = pattern == PATTERN_INITIATOR_LOOPS;
     int result = trio_open(&trio, &c);
     if (result == 0)

@@ -11,6 +11,7 @@ static struct {
     bool double_buffer, hardware_vpush, pci_x;
     uint64_t windows, mtu;
     double cpu_speed, clock, link;
+    const char *firmware;
 } wishes;
 
 const struct cli_option sim_what_if_options[] = {
@@ -19,6 +20,8 @@ const struct cli_option sim_what_if_options[] = {
     CLI_FLAG("hardware-vpush", &wishes.hardware_vpush, "what if: VPUSH in hardware"),
     CLI_REAL("cpu-speed", "X", 0.01, 1000, &wishes.cpu_speed,
              "what if: the on-chip CPU is X times as fast"),
+    CLI_FILE("firmware", "FILE", &wishes.firmware,
+             "what if: the on-chip CPU executes this ELF file"),
     CLI_REAL("clock", "MHZ", 1, 10000, &wishes.clock, "what if: another core clock"),
     CLI_FLAG("pci-x", &wishes.pci_x, "what if: a bus of 133 MHz"),
     CLI_REAL("link", "MBPS", 1, 1e6, &wishes.link, "what if: other links"),
@@ -36,6 +39,8 @@ void sim_what_if_apply(struct sim_constants *constants)
         constants->hardware_vpush = 1;
     if (wishes.cpu_speed > 0)
         constants->cpu_percent = (int64_t)(100 * wishes.cpu_speed + 0.5);
+    if (wishes.firmware)
+        constants->firmware = wishes.firmware;
     if (wishes.clock > 0)
         constants->core_ps = (int64_t)(1e6 / wishes.clock + 0.5);
     if (wishes.pci_x)

@@ -2,7 +2,7 @@
  *
  * The chip as a whole: making it, its tables and windows, its events.
  */
-#include "sim/chip/parts.h"
+#include "sim/chip/cpu.h"
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -138,6 +138,7 @@ int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spe
     made->wire = spec->wire;
     made->constants = spec->constants;
     made->trace = spec->trace;
+    made->image = spec->image;
     made->cpu_factor = 1;
     snprintf(name, sizeof(name), "chip-%u", spec->number);
     int result = memory_make(made);
@@ -188,6 +189,7 @@ void chip_destroy(struct chip *chip)
         free(chip->dmas[i]);
     free(chip->dmas);
     free(chip->replier.jobs);
+    cpu_close(chip);
     free(chip->firmware.rings);
     free(chip->firmware.locks);
     free(chip->pages.slots);
@@ -274,6 +276,7 @@ void chip_page_unpin(struct chip *chip, const struct chip_page *page)
 {
     uint32_t job = job_key(page->pgid, page->pid);
     tlb_drop(&chip->patlb, job, page->virtual_page);
+    tlb_port_drop(&chip->firmware.patlb, job, page->virtual_page);
     table_drop(&chip->pages, job, page->virtual_page);
 }
 
@@ -287,6 +290,7 @@ void chip_segment_remove(struct chip *chip, const struct chip_segment *segment)
 {
     uint32_t job = job_key(segment->pgid, segment->pid);
     tlb_drop(&chip->rvatlb, job, segment->sid);
+    tlb_port_drop(&chip->firmware.rvatlb, job, segment->sid);
     table_drop(&chip->segments, job, segment->sid);
 }
 

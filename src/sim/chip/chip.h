@@ -12,15 +12,19 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, firmware.c, vpush.c, atomic.c, lock.c, note.c (for traces).
+ * rbend.c, aotf.c, dmac.c, tlb.c, vpush.c, atomic.c, lock.c, note.c (for traces); cpu.c (firmware,
+ * in step with virtual time), registers.c and take_over.c (the chip as firmware sees it),
+ * firmware.c (what it leaves to the model).
  */
 #pragma once
 
 #include "sim/host/host.h"
+#include "sim/processor/processor.h"
 
 #define CHIP_WINDOWS          64
 #define CHIP_WINDOW_WORDS     64 /* 512 bytes of request or packet image */
 #define CHIP_HEADER_WORDS     6
+#define CHIP_SEND_WORDS       8 /* payload of a packet that firmware makes */
 #define CHIP_AOTF_PAGES       1024
 #define CHIP_AOTF_OFFSET_BITS 12 /* of the address: the place in the page */
 
@@ -76,6 +80,8 @@ struct chip_wire {
     void (*send)(void *context, struct chip *chip, struct chip_packet *packet);
     /* The packet that came as `stay` leaves the receive FIFO, from now until `end`. */
     void (*drain)(void *context, struct chip *chip, uint32_t stay, sim_time end);
+    /* Is there such a node? */
+    bool (*has)(void *context, uint32_t node);
 };
 
 struct chip_spec {
@@ -83,8 +89,13 @@ struct chip_spec {
     struct host *host;
     struct chip_wire wire;
     const struct sim_constants *constants; /* outlive it, as all chips share them */
+    const struct processor_image *image;   /* its firmware; outlives it */
     struct trace *trace;                   /* may be NULL */
 };
+
+/* The firmware that is part of the program, as an ELF file: firmware/firmware.elf. */
+extern const unsigned char chip_firmware[];
+extern const size_t chip_firmware_length;
 
 /* -ENOMEM. */
 int chip_create(struct chip **chip, struct sim *sim, const struct chip_spec *spec);

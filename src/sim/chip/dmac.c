@@ -4,7 +4,7 @@
  * one before: the request FIFO and the data paths are separate stages. PCI is the master of every
  * transfer here: the packet FIFOs are asked only when it really starts.
  */
-#include "sim/chip/parts.h"
+#include "sim/chip/cpu.h"
 
 #include "base/array.h"
 
@@ -98,6 +98,11 @@ bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length)
 
 void dma_begin(struct chip *chip, struct dma *dma)
 {
+    /* an address that firmware has entered into PATLB */
+    if (!host_memory_has(chip->host, dma->physical, dma->length)) {
+        cpu_fail(chip, "a DMA to where the host has no memory, by what PATLB_PUT entered");
+        dma->physical = dma->length = 0;
+    }
     /* The aligner moves whole words: those that the range touches. */
     uint64_t first = dma->physical / 8, last = (dma->physical + dma->length + 7) / 8;
     dma->request.bytes = (uint32_t)(last - first) * 8;

@@ -56,13 +56,14 @@ static void cont_go(struct chip *chip, uint64_t value)
 void initiator_cancel(struct chip *chip)
 {
     chip->count.refused++;
-    chip->initiator.waits_for_room = false;
+    chip->initiator.waits_for_room = chip->initiator.is_soft = false;
     module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_REFUSED);
 }
 
 void initiator_complete(struct chip *chip)
 {
+    chip->initiator.waits_for_room = chip->initiator.is_soft = false;
     module_release(chip, CHIP_INITIATOR);
     cont_go(chip, CHIP_CONT_DONE);
 }
@@ -172,21 +173,20 @@ static void state_chk1(struct chip *chip)
     struct initiator *initiator = &chip->initiator;
     if (!fifo_enter(chip))
         return;
-    initiator->part = part_length(chip, part_virtual(initiator),
-                                  initiator->header.length - initiator->sent);
+    initiator->part = initiator->is_soft ? initiator->soft_header.length
+                                         : part_length(chip, part_virtual(initiator),
+                                                       initiator->header.length - initiator->sent);
     module_go(chip, CHIP_INITIATOR, I_CHK2, chip->constants->chk2_cycles);
 }
 
-/* Without the states: the CPU has found the address and asks the DMAC itself. */
-void initiator_soft(struct chip *chip)
+/* Without the states: the CPU has made the header and found the address. */
+void initiator_soft(struct chip *chip, const struct chip_header *header, uint64_t physical)
 {
     struct initiator *initiator = &chip->initiator;
-    uint32_t job = job_key(initiator->header.pgid, initiator->header.source_pid);
     module_release(chip, CHIP_INITIATOR);
-    if (!patlb_find(chip, job, part_virtual(initiator), &initiator->physical)) {
-        initiator_cancel(chip);
-        return;
-    }
+    initiator->is_soft = true;
+    initiator->soft_header = *header;
+    initiator->physical = physical;
     module_rest(chip, CHIP_INITIATOR, I_CHK1); /* where it waits if the Send FIFO is full */
     state_chk1(chip);
 }
@@ -228,6 +228,9 @@ static void state_chk2(struct chip *chip)
     packet->header.length = initiator->part;
     bool is_last = initiator->sent + initiator->part == initiator->header.length;
     packet->header.wants_ack = initiator->header.wants_ack && is_last;
+    if (initiator->is_soft)
+        packet->header = initiator->soft_header;
+    initiator->is_soft = false;
     dma->packet = packet;
     dma->physical = initiator->physical;
     dma->length = initiator->part;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the chip consists of. Private to sim/chip.
+ * What the chip consists of. Private to sim/chip. Longer than most files: all modules' parts are
+ * members of one struct.
  */
 #pragma once
 
 #include "sim/chip/chip.h"
+
+#include "sim/processor/processor.h"
 
 enum chip_event {
     EVENT_STEP,    /* module: its state's time is over */
@@ -90,6 +93,8 @@ struct initiator {
     uint32_t reading;    /* DMA reads under way */
     uint32_t fifo;       /* packets in Header and Send FIFO */
     bool waits_for_room, waits_for_data;
+    bool is_soft; /* firmware has made the next packet's header: */
+    struct chip_header soft_header;
     uint64_t cont_value;
 };
 
@@ -156,20 +161,48 @@ struct ring {
     uint64_t delivered;          /* that the host knows of */
 };
 
-/* The firmware's own memory. */
+/* A TLB as the firmware fills it. Dropping the key between its writing and `put` prevents that. */
+struct tlb_port {
+    uint32_t job;
+    uint64_t tag, value;
+    bool is_open, was_put;
+};
+
+/* The processor that carries the firmware out; see cpu.c. */
+struct cpu {
+    struct processor *processor;   /* NULL: nothing has happened yet */
+    uint64_t cycles, instructions; /* when it was last in step with the world */
+    bool is_booting, has_failed;
+    bool is_on_time; /* in step: the access that was put off happens now */
+    bool is_parked;  /* nobody need simulate it: it polls, and sees the same */
+    bool has_polled;
+    uint32_t polled;   /* what it saw last */
+    uint32_t accesses; /* to other registers since then */
+    sim_time poll_time, period;
+    sim_time noticed; /* since when it could serve what it serves */
+    uint32_t stack_limit;
+};
+
+/* What the firmware sees and is seen of it. */
 struct firmware {
+    struct cpu cpu;
+    struct tlb_port patlb, rvatlb;
+    uint64_t send_header[CHIP_HEADER_WORDS], send_data[CHIP_SEND_WORDS];
+    uint64_t dma_host, dma_data;
+    uint32_t dma_length;
+    bool is_reading;  /* dma_data is on its way from the host */
+    bool is_deferred; /* the model does a handler's work, without code */
+    sim_time begin;   /* of the handler */
     enum chip_module serving;
     struct lock *locks;
     uint32_t lock_count;
     size_t lock_room;
-    bool is_in_tail; /* of a handler: what it does after it let a module go on */
     struct ring *rings;
     uint32_t ring_count;
     size_t ring_room;
     bool waits_for_room; /* RFend is stopped until the host releases */
-    bool is_delivering;  /* a VPUSH is between RFend and Replier, or the CPU moves it */
-    uint32_t delivering, delivering_sid; /* into this ring */
-    uint64_t ack, length; /* where its sender wants the ack, 0: nowhere; its length */
+    bool is_delivering;  /* the CPU moves a VPUSH */
+    uint32_t delivering; /* into this ring */
 };
 
 struct store {
@@ -206,6 +239,7 @@ struct chip {
     } kicked;            /* requests between window and Initiator */
     uint32_t interrupts; /* modules that the firmware has to serve, by bit */
     uint32_t cpu_factor; /* how slow the CPU is */
+    const struct processor_image *image;
     struct module modules[CHIP_MODULES];
     struct initiator initiator;
     struct rfend rfend;
@@ -267,7 +301,8 @@ void initiator_take(struct chip *chip, struct request *request);
 void initiator_cancel(struct chip *chip);   /* contflag says refused */
 void initiator_complete(struct chip *chip); /* the firmware has done it */
 void initiator_room(struct chip *chip);
-void initiator_soft(struct chip *chip); /* the firmware does what IPA2 to CHK2 do */
+/* The firmware has done what IPA2 to CHK2 do: a packet with this header, its data from there. */
+void initiator_soft(struct chip *chip, const struct chip_header *header, uint64_t physical);
 
 /* replier.c */
 void replier_step(struct chip *chip, uint32_t state);
@@ -350,11 +385,7 @@ static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, ui
 
 /* vpush.c: the firmware's part of it. */
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header);
-/* Is this what the Replier was stopped for? */
-bool vpush_is_job(const struct chip *chip, const struct chip_header *job);
-int64_t vpush_rfend_cycles(const struct chip *chip);
-void vpush_rfend(struct chip *chip);   /* RFend has stopped at RVA */
-void vpush_replier(struct chip *chip); /* Replier has stopped: the data is in memory */
+void vpush_soft(struct chip *chip); /* all in software: RFend has stopped at RVA */
 /* RBend could not write it. */
 void vpush_lost(struct chip *chip, const struct chip_header *header);
 /* In hardware, as a what-if. */
@@ -369,11 +400,9 @@ void atomic_serve(struct chip *chip);
 bool lock_request(struct chip *chip);
 bool lock_packet(struct chip *chip);
 
-/* firmware.c */
+/* firmware.c; what the processor and its registers need is in cpu.h */
 /* Sends these words to where the packet wanted its ack. */
 void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
                      uint32_t count);
 void firmware_step(struct chip *chip, uint32_t state);
 void firmware_interrupt(struct chip *chip);
-/* Page table to PATLB; false: the page is not in the table, so it is not pinned. */
-bool firmware_page_refill(struct chip *chip, uint32_t job, uint64_t virtual);

@@ -2,15 +2,10 @@
  *
  * VPUSH: packets to one SID go into a ring, in order of arrival. Three ways, to compare:
  *
- * By take-over: RFend has stopped at RVA because the SID misses. The firmware writes the tail of
- * the ring into RFend's offset register, tells it not to look the SID up, sets a breakpoint in the
- * Replier and lets RFend go on at RVA; hardware then moves the payload. When that is in memory the
- * Replier begins and stops; the firmware writes the receive pointer to the host and drops the ack,
- * which cannot be resumed. Other answers that come to the Replier meanwhile are let go on, at the
- * price of an exception.
+ * By take-over: firmware/vpush.c.
  *
- * All in software (soft_vpush): RFend stays stopped; the firmware finds addresses, asks the DMAC
- * and waits for it, then writes the pointer.
+ * All in software (soft_vpush): RFend stays stopped; addresses, DMA, and the pointer are the
+ * firmware's. Its time is that of the thesis (T9), not of code: see firmware_defer().
  *
  * In hardware (hardware_vpush), which nobody built: RFend has the ring's registers, looks whether
  * there is room, and RBend writes the pointer when the data is there.
@@ -39,9 +34,25 @@ int chip_ring_open(struct chip *chip, const struct chip_ring *ring)
     return (int)number;
 }
 
+/* RFend may wait for room: it looks again. */
+static void ring_call(struct chip *chip)
+{
+    struct firmware *firmware = &chip->firmware;
+    if (!firmware->waits_for_room)
+        return;
+    firmware->waits_for_room = false;
+    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
+        module_step(chip, CHIP_RFEND);
+        return;
+    }
+    chip->interrupts |= 1u << CHIP_RFEND;
+    firmware_interrupt(chip);
+}
+
 void chip_ring_close(struct chip *chip, int ring)
 {
     chip->firmware.rings[ring].shape.size = 0;
+    ring_call(chip);
 }
 
 /* The ring of a packet; NULL: none. */
@@ -63,12 +74,6 @@ bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header
            ring_find(chip, header);
 }
 
-bool vpush_is_job(const struct chip *chip, const struct chip_header *job)
-{
-    return chip->firmware.is_delivering && job->type == CHIP_PACKET_PUSH &&
-           job->sid == chip->firmware.delivering_sid;
-}
-
 static bool ring_has_room(const struct ring *ring)
 {
     return ring->received - ring->released + CHIP_RING_SLOT <= ring->shape.size;
@@ -77,19 +82,6 @@ static bool ring_has_room(const struct ring *ring)
 static uint64_t ring_tail(const struct ring *ring)
 {
     return ring->shape.start + ring->received % ring->shape.size;
-}
-
-/* A full ring says so to a sender that can hear it, else it stops RFend: chip_ring_release() calls
- * again. */
-static void ring_is_full(struct chip *chip, const struct ring *ring)
-{
-    const struct chip_header *header = &chip->rfend.current->packet->header;
-    if (!ring->shape.refuses || !header->wants_ack) {
-        chip->firmware.waits_for_room = true;
-        return;
-    }
-    firmware_answer(chip, header, &(uint64_t){CHIP_ANSWER_FULL}, 1);
-    rfend_discard(chip);
 }
 
 /* The host learns of the message. */
@@ -106,12 +98,6 @@ static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source, 
                    CHIP_RING_WORD(number, source, length));
     else
         flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer, ring->delivered);
-}
-
-int64_t vpush_rfend_cycles(const struct chip *chip)
-{
-    return chip->constants->soft_vpush ? chip->constants->cpu_vpush_soft_cycles
-                                       : chip->constants->cpu_vpush_rfend_cycles;
 }
 
 static void soft_started(struct chip *chip, struct dma *dma)
@@ -138,10 +124,13 @@ static void soft_ended(struct chip *chip, struct dma *dma)
 static struct dma *soft_part(struct chip *chip, const struct ring *ring, uint64_t virtual)
 {
     uint32_t job = job_key(ring->shape.pgid, ring->shape.pid);
-    uint64_t physical;
-    if (!patlb_find(chip, job, virtual, &physical) &&
-        !(firmware_page_refill(chip, job, virtual) && patlb_find(chip, job, virtual, &physical)))
-        return NULL;
+    uint64_t physical, page, page_bytes = (uint64_t)chip->constants->page_bytes;
+    if (!patlb_find(chip, job, virtual, &physical)) {
+        if (!table_find(&chip->pages, job, virtual / page_bytes, &page))
+            return NULL;
+        tlb_put(&chip->patlb, job, virtual / page_bytes, page);
+        physical = page * page_bytes + virtual % page_bytes;
+    }
     struct dma *dma = dma_make(chip, PCI_WRITE);
     if (dma)
         dma->physical = physical;
@@ -175,81 +164,27 @@ static void soft_deliver(struct chip *chip, struct ring *ring)
     chip->firmware.is_delivering = true;
 }
 
-/* Hardware is told where the ring's tail is, and goes on; the Replier will stop. */
-static void take_over(struct chip *chip, struct ring *ring)
-{
-    struct firmware *firmware = &chip->firmware;
-    struct chip_header *header = &chip->rfend.current->packet->header;
-    firmware->ack = header->wants_ack ? header->flag : 0;
-    firmware->length = header->length;
-    firmware->delivering = (uint32_t)(ring - firmware->rings);
-    firmware->delivering_sid = header->sid;
-    header->offset = ring_tail(ring);
-    header->wants_ack = true; /* makes RBend call the Replier */
-    header->flag = ring->shape.pointer;
-    ring->received += CHIP_RING_SLOT;
-    chip->rfend.skips_rvatlb = true;
-    firmware->is_delivering = true;
-    firmware->is_in_tail = true;
-    chip->count.cpu += chip_cycles(chip, chip->constants->cpu_vpush_tail_cycles);
-    chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, true);
-    module_resume(chip, CHIP_RFEND, F_RVA);
-}
-
-void vpush_rfend(struct chip *chip)
+void vpush_soft(struct chip *chip)
 {
     struct ring *ring = ring_find(chip, &chip->rfend.current->packet->header);
-    if (!ring) /* closed since */
+    if (!ring || !ring_has_room(ring)) /* closed since, or the firmware was wrong */
         rfend_discard(chip);
-    else if (!ring_has_room(ring))
-        ring_is_full(chip, ring);
-    else if (chip->constants->hardware_vpush) /* it refused, but there is room now */
-        module_resume(chip, CHIP_RFEND, F_RVA);
-    else if (chip->constants->soft_vpush)
-        soft_deliver(chip, ring);
     else
-        take_over(chip, ring);
+        soft_deliver(chip, ring);
 }
 
 void chip_ring_release(struct chip *chip, int ring, uint64_t released)
 {
-    struct firmware *firmware = &chip->firmware;
-    firmware->rings[ring].released = released;
-    if (!firmware->waits_for_room)
-        return;
-    firmware->waits_for_room = false;
-    if (!chip->modules[CHIP_RFEND].is_suspended) { /* hardware waits in RVA */
-        module_step(chip, CHIP_RFEND);
-        return;
-    }
-    chip->interrupts |= 1u << CHIP_RFEND;
-    firmware_interrupt(chip);
-}
-
-void vpush_replier(struct chip *chip)
-{
-    struct firmware *firmware = &chip->firmware;
-    struct chip_header *job = &replier_job(chip)->header;
-    firmware->is_delivering = false;
-    chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
-    ring_advance(chip, &firmware->rings[firmware->delivering], job->source_pid,
-                 (uint32_t)firmware->length);
-    job->flag = firmware->ack;
-    if (firmware->ack)
-        module_resume(chip, CHIP_REPLIER, R_IDLE);
-    else
-        replier_drop(chip);
+    chip->firmware.rings[ring].released = released;
+    ring_call(chip);
 }
 
 void vpush_lost(struct chip *chip, const struct chip_header *header)
 {
-    struct ring *ring = header->type == CHIP_PACKET_PUSH ? ring_find(chip, header) : NULL;
-    if (!ring)
-        return;
-    ring->received = ring->delivered; /* the slot is free again */
-    if (chip->firmware.is_delivering)
-        chip_breakpoint_set(chip, CHIP_REPLIER, R_IDLE, false);
-    chip->firmware.is_delivering = false;
+    bool is_own = chip->constants->hardware_vpush && header->type == CHIP_PACKET_PUSH;
+    struct ring *ring = is_own ? ring_find(chip, header) : NULL;
+    if (ring)
+        ring->received = ring->delivered; /* the slot is free again */
 }
 
 enum vpush_slot vpush_slot(struct chip *chip, uint64_t *virtual)

@@ -27,6 +27,7 @@ struct cluster {
     struct chip **chips;
     struct driver **drivers;
     struct network *network;
+    struct processor_image *image;
     struct network_plan pair; /* two nodes back to back */
     struct network_link pair_link;
     struct sim_constants constants;
@@ -102,6 +103,12 @@ static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time
     network_drain(cluster->network, stay, end);
 }
 
+static bool wire_has(void *context, uint32_t node)
+{
+    const struct cluster *cluster = context;
+    return node < cluster->node_count;
+}
+
 static bool is_answer(const struct chip_packet *packet)
 {
     return packet->header.type == CHIP_PACKET_ACK || packet->header.type == CHIP_PACKET_PULL_REPLY;
@@ -172,6 +179,15 @@ static int network_make(struct cluster *cluster, const struct cluster_spec *spec
     return network_create(&cluster->network, cluster->sim, plan, &options);
 }
 
+/* Once for all nodes: their instructions are the same. */
+static int firmware_load(struct cluster *cluster)
+{
+    if (cluster->constants.firmware)
+        return processor_image_open(&cluster->image, cluster->constants.firmware);
+    return processor_image_parse(&cluster->image, chip_firmware, chip_firmware_length,
+                                 "the program's own firmware");
+}
+
 static int node_make(struct cluster *cluster, const struct cluster_spec *spec, uint32_t number)
 {
     struct host_spec host = {.number = number,
@@ -183,8 +199,9 @@ static int node_make(struct cluster *cluster, const struct cluster_spec *spec, u
         return result;
     struct chip_spec chip = {.number = number,
                              .host = cluster->hosts[number],
-                             .wire = {cluster, wire_send, wire_drain},
+                             .wire = {cluster, wire_send, wire_drain, wire_has},
                              .constants = &cluster->constants,
+                             .image = cluster->image,
                              .trace = spec->trace};
     result = chip_create(&cluster->chips[number], cluster->sim, &chip);
     return result < 0 ? result : driver_create(&cluster->drivers[number], cluster->chips[number]);
@@ -208,6 +225,8 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
     }
     if (result < 0)
         error_fail(result, "no memory for %u simulated nodes", spec->node_count);
+    if (result == 0)
+        result = firmware_load(made);
     if (result == 0)
         result = network_make(made, spec);
     for (uint32_t i = 0; result == 0 && i < spec->node_count; i++)
@@ -235,6 +254,7 @@ void cluster_destroy(struct cluster *cluster)
             host_destroy(cluster->hosts[i]);
     }
     network_destroy(cluster->network);
+    processor_image_close(cluster->image);
     free(cluster->flights);
     arena_owner_free(cluster);
 }

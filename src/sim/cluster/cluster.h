@@ -22,7 +22,8 @@ struct cluster_spec {
     struct trace *trace;                   /* may be NULL */
 };
 
-/* -EINVAL: more nodes than the plan has hosts; -ENOMEM. */
+/* -EINVAL: more nodes than the plan has hosts, or a file that is no firmware; errors of open();
+ * -ENOMEM. */
 int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec);
 void cluster_destroy(struct cluster *cluster);
 

@@ -132,6 +132,8 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
     sim->is_stopped = false;
     for (;;) {
         sim_time when = queue_peek(&sim->queue);
+        if (sim->failure < 0 && sim->failure != -ENOMEM)
+            return sim->failure;
         if (sim->failure < 0 || (when == SIM_NEVER && sim->queue.pending > 0))
             return error_fail(-ENOMEM, "no memory for the simulation");
         if (when > until) {
@@ -151,6 +153,11 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit)
 void sim_stop(struct sim *sim)
 {
     sim->is_stopped = true;
+}
+
+void sim_fail(struct sim *sim, int code)
+{
+    sim->failure = code;
 }
 
 void sim_starve(struct sim *sim)

@@ -80,6 +80,10 @@ int sim_run(struct sim *sim, sim_time until, uint64_t event_limit);
 /* Ends sim_run() after the event that is happening now. */
 void sim_stop(struct sim *sim);
 
+/* The same, because the world cannot go on: sim_run() returns this code. Whoever calls it has said
+ * why, by error_fail(). */
+void sim_fail(struct sim *sim, int code);
+
 /* The same, because something of the simulated world has no memory: sim_run() returns -ENOMEM. */
 void sim_starve(struct sim *sim);
 

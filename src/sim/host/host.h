@@ -57,6 +57,8 @@ struct host_loan {
 };
 int host_memory_lend(struct host *host, const struct host_loan *loan, uint64_t *physical);
 
+/* Does the range lie inside the memory, or inside one attached or lent range? */
+bool host_memory_has(const struct host *host, uint64_t physical, uint64_t length);
 /* What DMA does. The range lies inside the memory, or inside one attached or lent range. */
 void host_memory_read(const struct host *host, uint64_t physical, void *target, uint64_t length);
 void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length);

@@ -39,6 +39,14 @@ void *host_memory(const struct host *host, uint64_t physical, uint64_t length)
     return range->base + (physical - range->physical);
 }
 
+bool host_memory_has(const struct host *host, uint64_t physical, uint64_t length)
+{
+    if (physical < ATTACH_FIRST)
+        return physical <= host->memory_size && length <= host->memory_size - physical;
+    const struct attached *range = attached_find(host, physical);
+    return range && length <= range->length - (physical - range->physical);
+}
+
 static int range_add(struct host *host, const struct attached *range)
 {
     if (!array_grow(&host->attached, &host->attached_room, (size_t)host->attached_count + 1))

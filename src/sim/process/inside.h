@@ -24,6 +24,7 @@ struct process {
     int ring;                        /* of process_ring_open() */
     struct {
         uint64_t physical, length; /* length 0: free */
+        uint32_t generation;       /* how often its address was given up */
     } loans[PROCESS_LOANS];
     uint64_t segment_next; /* virtual address of the next segment */
 };

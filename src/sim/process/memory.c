@@ -31,7 +31,8 @@ int process_lend(struct process *process, const struct host_loan *loan, uint64_t
     int result = host_memory_lend(process->host, loan, &physical);
     if (result < 0)
         return result;
-    uint64_t place = LOANS_AT + slot * (uint64_t)PROCESS_LOAN_MAX;
+    uint64_t number = (uint64_t)process->loans[slot].generation * PROCESS_LOANS + slot;
+    uint64_t place = LOANS_AT + number * PROCESS_LOAN_MAX;
     result = range_pin(process, place, physical, loan->length);
     if (result < 0) {
         host_memory_detach(process->host, physical);
@@ -57,11 +58,12 @@ static void range_end(struct process *process, uint64_t virtual, uint64_t physic
     host_memory_detach(process->host, physical);
 }
 
-void process_lend_end(struct process *process, uint64_t virtual)
+void process_lend_end(struct process *process, uint64_t virtual, bool is_lost)
 {
-    uint64_t slot = (virtual - LOANS_AT) / PROCESS_LOAN_MAX;
+    uint64_t slot = (virtual - LOANS_AT) / PROCESS_LOAN_MAX % PROCESS_LOANS;
     range_end(process, virtual, process->loans[slot].physical, process->loans[slot].length);
     process->loans[slot].length = 0;
+    process->loans[slot].generation += is_lost;
 }
 
 int process_segment_open(struct process *process, struct process_segment *segment)

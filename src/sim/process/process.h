@@ -81,7 +81,9 @@ int process_submit(struct process *process, const struct process_request *reques
 #define PROCESS_LOAN_MAX (256u << 10)
 #define PROCESS_LOANS    64
 int process_lend(struct process *process, const struct host_loan *loan, uint64_t *virtual);
-void process_lend_end(struct process *process, uint64_t virtual);
+/* is_lost: somebody may still write to it, who must not reach the next loan: its address is not
+ * used again. */
+void process_lend_end(struct process *process, uint64_t virtual, bool is_lost);
 
 /* Opens memory to the job as a segment; its first accesses miss the TLBs. *segment is what ends it.
  * Closing waits (in a fiber) for transfers under way. -ENOMEM. */

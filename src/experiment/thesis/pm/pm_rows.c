@@ -113,6 +113,7 @@ static struct sim_constants twice_as_fast(const struct sim_constants *constants)
         if (strncmp(one->name, "cpu_", 4) == 0 && strcmp(one->unit, "clk") == 0)
             *value = (*value + 1) / 2;
     }
+    fast.cpu_percent = 2 * constants->cpu_percent;
     return fast;
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine: the process's job and mailbox, what arrives there, and progress.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "provider/op.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define GONE_EVERY 256 /* looks between two looks for peers that are gone */
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct engine *the_engine;
+static _Thread_local bool is_opening;
+
+bool engine_is_opening(void)
+{
+    return is_opening;
+}
+
+/* ---- Arrivals ------------------------------------------------------------------------------- */
+
+/* For a port that is closed. A long one's sender waits until somebody has taken it. */
+static bool drop(struct engine *engine, const struct parcel *parcel)
+{
+    if (!parcel->is_long)
+        return true;
+    struct op *op = op_make_ours(engine, OP_DROP);
+    if (!op)
+        return false;
+    parcel_fetch(engine->mail, &op->request, parcel->source, &parcel->rts);
+    return true;
+}
+
+static void taken(struct engine *engine, const struct parcel *parcel)
+{
+    struct answer_envelope envelope;
+    if (parcel->length < sizeof(envelope))
+        return;
+    memcpy(&envelope, parcel->data, sizeof(envelope));
+    struct op *op = op_awaited(engine, envelope.number);
+    if (!op || place_rank(op->place) != parcel->source)
+        return;
+    op_await_end(engine, op);
+    op->is_answered = true;
+    op->error = envelope.error;
+    op_send_step(op);
+}
+
+static bool arrive(void *context, const struct parcel *parcel)
+{
+    struct engine *engine = context;
+    struct endpoint *endpoint = engine->port[label_to(parcel->label)];
+    enum subject subject = label_subject(parcel->label);
+    if (subject == SUBJECT_TAKEN) {
+        taken(engine, parcel);
+        return true;
+    }
+    if (unlikely(!endpoint))
+        return drop(engine, parcel);
+    if (likely(subject == SUBJECT_TAGGED || subject == SUBJECT_PLAIN))
+        return message_arrive(endpoint, parcel);
+    return drop(engine, parcel);
+}
+
+/* ---- Progress ------------------------------------------------------------------------------- */
+
+void engine_progress(struct engine *engine)
+{
+    struct mail *mail = engine->mail;
+    if (unlikely(engine->is_polled))
+        rma_progress(engine->job);
+    parcels_progress(mail);
+    struct rh_request *request;
+    while (unlikely((request = parcels_over(mail->parcels)) != NULL))
+        op_request_over(engine, (struct op *)request);
+    if (unlikely(mail->looks % GONE_EVERY == 0) && engine->awaiting_count > 0)
+        op_gone_end(engine);
+}
+
+struct waiting {
+    struct engine *engine;
+    bool (*is_met)(void *context);
+    void *context;
+};
+
+static bool look(void *context)
+{
+    struct waiting *waiting = context;
+    engine_take(waiting->engine);
+    bool is_met = waiting->is_met(waiting->context);
+    if (!is_met) {
+        engine_progress(waiting->engine);
+        is_met = waiting->is_met(waiting->context);
+    }
+    engine_give(waiting->engine);
+    return is_met;
+}
+
+int engine_wait(struct engine *engine, bool (*is_met)(void *context), void *context, int timeout)
+{
+    struct waiting waiting = {.engine = engine, .is_met = is_met, .context = context};
+    /* Nobody's end ends it: the operations of those who are gone are. */
+    struct rh_until until = {.is_met = look,
+                             .context = &waiting,
+                             .from = engine->mail->rank,
+                             .timeout_ns = timeout < 0 ? RH_TIMEOUT_LONGEST
+                                                       : (int64_t)timeout * NS_PER_MS};
+    int result = rh_wait_until(engine->job, &until);
+    return result == 0 ? 0 : -FI_EAGAIN;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static int open_mailbox(struct engine *engine)
+{
+    int result = rh_msg_open(&engine->msg, engine->job);
+    if (result < 0)
+        return result;
+    engine->mail = engine->msg->mail;
+    engine->is_polled = strcmp(rh_nic_name(engine->job), "shm") != 0;
+    result = parcels_open(engine->mail, arrive, engine);
+    if (result < 0)
+        rh_msg_close(engine->msg);
+    return result;
+}
+
+static int open_engine(struct engine **made)
+{
+    struct engine *engine = calloc(1, sizeof(*engine));
+    if (!engine)
+        return -FI_ENOMEM;
+    is_opening = true;
+    int result = rh_join(&engine->job, NULL);
+    if (result == 0) {
+        result = open_mailbox(engine);
+        if (result < 0)
+            rh_leave(engine->job);
+    }
+    is_opening = false;
+    if (result < 0) {
+        log_error("libfabric provider rhinet: %s", rh_error_text());
+        free(engine);
+        return -fi_error(result);
+    }
+    log_info("libfabric provider rhinet: rank %d of %d, NIC %s", rh_rank(engine->job),
+             rh_size(engine->job), rh_nic_name(engine->job));
+    *made = engine;
+    return 0;
+}
+
+int engine_open(struct engine **engine)
+{
+    int result = 0;
+    pthread_mutex_lock(&opening);
+    if (!the_engine)
+        result = open_engine(&the_engine);
+    if (result == 0) {
+        the_engine->users++;
+        *engine = the_engine;
+    }
+    pthread_mutex_unlock(&opening);
+    return result;
+}
+
+void engine_close(struct engine *engine)
+{
+    pthread_mutex_lock(&opening);
+    if (--engine->users == 0) {
+        rh_msg_close(engine->msg);
+        rh_leave(engine->job);
+        ops_close(engine);
+        free(engine);
+        the_engine = NULL;
+    }
+    pthread_mutex_unlock(&opening);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Address vectors: which process and port an fi_addr_t stands for. It is a place in the table, for
+ * maps as well.
+ */
+#include "provider/op.h"
+
+#include "base/array.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+fi_addr_t vector_find(const struct vector *vector, uint64_t place)
+{
+    for (size_t i = 0; i < vector->count; i++) {
+        if (vector->entry[i].place == place)
+            return i;
+    }
+    return FI_ADDR_NOTAVAIL;
+}
+
+/* The place of an address, or PLACE_NONE. */
+static uint64_t place_at(const struct engine *engine, const struct address *address)
+{
+    bool is_ours = address->magic == ADDRESS_MAGIC && address->port < PORT_COUNT &&
+                   address->job_id == rh_job_id(engine->job) && address->rank >= 0 &&
+                   address->rank < rh_size(engine->job);
+    if (is_ours)
+        return place_of(address->rank, address->port);
+    log_warning("libfabric provider rhinet: an address of job %" PRIu64 ", rank %d, is not of this "
+                "job, %" PRIu64 "; start both by the same mpirun or `rhinet run`",
+                address->job_id, address->rank, rh_job_id(engine->job));
+    return PLACE_NONE;
+}
+
+static int insert(struct fid_av *av, const void *addresses, size_t count, fi_addr_t *made,
+                  uint64_t flags, void *context)
+{
+    struct vector *vector = (struct vector *)av;
+    struct engine *engine = vector->domain->engine;
+    int inserted = 0;
+    engine_take(engine);
+    if (!array_grow(&vector->entry, &vector->room, vector->count + count)) {
+        engine_give(engine);
+        return -FI_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct vector_entry *entry = &vector->entry[vector->count];
+        memcpy(&entry->address, (const char *)addresses + i * sizeof(entry->address),
+               sizeof(entry->address));
+        entry->place = place_at(engine, &entry->address);
+        bool is_known = entry->place != PLACE_NONE;
+        if (made)
+            made[i] = is_known ? vector->count : FI_ADDR_NOTAVAIL;
+        if ((flags & FI_SYNC_ERR) && context)
+            ((int *)context)[i] = is_known ? 0 : FI_EINVAL;
+        vector->count += is_known || vector->type == FI_AV_TABLE;
+        inserted += is_known;
+    }
+    engine_give(engine);
+    return inserted;
+}
+
+static int insert_service(struct fid_av *av, const char *node, const char *service, fi_addr_t *made,
+                          uint64_t flags, void *context)
+{
+    return -FI_ENOSYS; /* processes are not known by the names of hosts */
+}
+
+static int insert_symmetric(struct fid_av *av, const char *node, size_t node_count,
+                            const char *service, size_t service_count, fi_addr_t *made,
+                            uint64_t flags, void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static int remove_some(struct fid_av *av, fi_addr_t *addresses, size_t count, uint64_t flags)
+{
+    struct vector *vector = (struct vector *)av;
+    int result = 0;
+    engine_take(vector->domain->engine);
+    for (size_t i = 0; i < count; i++) {
+        if (vector_place(vector, addresses[i]) == PLACE_NONE)
+            result = -FI_EINVAL;
+        else
+            vector->entry[addresses[i]].place = PLACE_NONE;
+    }
+    engine_give(vector->domain->engine);
+    return result;
+}
+
+static int look_up(struct fid_av *av, fi_addr_t address, void *buffer, size_t *length)
+{
+    const struct vector *vector = (struct vector *)av;
+    if (vector_place(vector, address) == PLACE_NONE)
+        return -FI_EINVAL;
+    size_t part = *length < sizeof(struct address) ? *length : sizeof(struct address);
+    memcpy(buffer, &vector->entry[address].address, part);
+    *length = sizeof(struct address);
+    return 0;
+}
+
+static const char *print(struct fid_av *av, const void *address, char *buffer, size_t *length)
+{
+    struct address copy;
+    memcpy(&copy, address, sizeof(copy));
+    int needed = snprintf(buffer, *length, "rhinet://%" PRIu64 "/%d:%u", copy.job_id, copy.rank,
+                          copy.port);
+    *length = (size_t)needed + 1;
+    return buffer;
+}
+
+static struct fi_ops_av vector_calls = {
+    .size = sizeof(struct fi_ops_av),
+    .insert = insert,
+    .insertsvc = insert_service,
+    .insertsym = insert_symmetric,
+    .remove = remove_some,
+    .lookup = look_up,
+    .straddr = print,
+};
+
+static int close_vector(struct fid *fid)
+{
+    struct vector *vector = (struct vector *)fid;
+    if (vector->users > 0)
+        return -FI_EBUSY;
+    vector->domain->users--;
+    free(vector->entry);
+    free(vector);
+    return 0;
+}
+
+static struct fi_ops vector_fid_calls = {
+    .size = sizeof(struct fi_ops),
+    .close = close_vector,
+    .bind = no_bind,
+    .control = no_control,
+    .ops_open = no_ops_open,
+};
+
+int vector_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **av, void *context)
+{
+    struct domain *domain = (struct domain *)fid;
+    if (!attr || (attr->flags & (FI_READ | FI_EVENT)) || attr->name)
+        return attr ? -FI_ENOSYS : -FI_EINVAL;
+    if (attr->type == FI_AV_UNSPEC)
+        attr->type = FI_AV_TABLE;
+    struct vector *vector = calloc(1, sizeof(*vector));
+    if (!vector)
+        return -FI_ENOMEM;
+    vector->fid = (struct fid_av){
+        .fid = {.fclass = FI_CLASS_AV, .context = context, .ops = &vector_fid_calls},
+        .ops = &vector_calls};
+    vector->domain = domain;
+    vector->type = attr->type;
+    domain->users++;
+    *av = &vector->fid;
+    return 0;
+}

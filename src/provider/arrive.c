@@ -31,7 +31,7 @@ static void answer(struct engine *engine, const struct head *head)
         return;
     struct answer_envelope envelope = {.number = head->number};
     uint32_t label = label_make(SUBJECT_TAKEN, label_to(head->label), label_from(head->label));
-    answer_send(engine, head->place, label, &envelope, NULL, 0);
+    parcel_out(engine, head->place, label, &envelope, sizeof(envelope), NULL, 0);
 }
 
 static size_t copy_in(const struct op *receive, const char *bytes, size_t length)

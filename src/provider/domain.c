@@ -34,6 +34,7 @@ static struct fi_ops_domain domain_calls = {
     .poll_open = poll_set_open,
     .stx_ctx = no_shared_send,
     .srx_ctx = no_shared_receive,
+    .query_atomic = atomic_query,
 };
 
 static int close_domain(struct fid *fid)

@@ -260,7 +260,9 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **
         .ops = &endpoint_calls,
         .cm = &name_calls,
         .msg = &message_calls,
-        .tagged = &tagged_calls};
+        .rma = &rma_calls,
+        .tagged = &tagged_calls,
+        .atomic = &atomic_calls};
     engine_take(domain->engine);
     int port = take_port(domain->engine, endpoint);
     engine_give(domain->engine);

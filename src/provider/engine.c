@@ -62,6 +62,8 @@ static bool arrive(void *context, const struct parcel *parcel)
         return drop(engine, parcel);
     if (likely(subject == SUBJECT_TAGGED || subject == SUBJECT_PLAIN))
         return message_arrive(endpoint, parcel);
+    if (likely(subject <= SUBJECT_ANSWER))
+        return memory_arrive(endpoint, parcel);
     return drop(engine, parcel);
 }
 

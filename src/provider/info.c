@@ -8,12 +8,13 @@
 
 #include <string.h>
 
-#define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV)
-#define SEND_CAPS    (FI_SEND)
-#define RECEIVE_CAPS (FI_RECV | FI_MULTI_RECV | FI_SOURCE)
-#define DOMAIN_CAPS  (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define ALL_CAPS     (PRIMARY_CAPS | SEND_CAPS | RECEIVE_CAPS | DOMAIN_CAPS)
-#define ORDER        FI_ORDER_SAS
+#define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV)
+#define SEND_CAPS    (FI_SEND | FI_READ | FI_WRITE)
+#define RECEIVE_CAPS                                                                               \
+    (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT)
+#define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define ALL_CAPS    (PRIMARY_CAPS | SEND_CAPS | RECEIVE_CAPS | DOMAIN_CAPS)
+#define ORDER       FI_ORDER_SAS
 #define SEND_FLAGS                                                                                 \
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
      FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
@@ -193,6 +194,9 @@ int info_get(uint32_t version, const char *node, const char *service, uint64_t f
     made->caps = hints && hints->caps ? hints->caps | DOMAIN_CAPS : ALL_CAPS;
     if (made->caps & (FI_MSG | FI_TAGGED) && !(made->caps & (FI_SEND | FI_RECV)))
         made->caps |= FI_SEND | FI_RECV;
+    if (made->caps & (FI_RMA | FI_ATOMIC) &&
+        !(made->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
+        made->caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     made->addr_format = FI_FORMAT_UNSPEC;
     fill_send(made, hints ? hints->tx_attr : NULL);
     fill_receive(made, hints ? hints->rx_attr : NULL);

@@ -230,6 +230,15 @@ void op_request_over(struct engine *engine, struct op *op)
     case OP_RECEIVE:
         receive_over(op);
         return;
+    case OP_READ:
+        read_over(op);
+        return;
+    case OP_STORE:
+        store_over(op);
+        return;
+    case OP_ATOMIC:
+        atomic_over(op);
+        return;
     case OP_DROP:
     case OP_ANSWER:
         op_free(engine, op);
@@ -255,6 +264,20 @@ void ops_abandon(struct engine *engine, const struct endpoint *endpoint)
     }
 }
 
+void ops_region_abandon(struct engine *engine, const struct region *region)
+{
+    for (struct op_chunk *chunk = engine->chunks; chunk; chunk = chunk->next) {
+        for (int i = 0; i < OPS_AT_ONCE; i++) {
+            struct op *op = &chunk->op[i];
+            if (!op->is_used || op->region != region)
+                continue;
+            op->region = NULL;
+            if (op->request.state != STATE_COMPLETE)
+                parcel_abort(engine->mail, &op->request);
+        }
+    }
+}
+
 /* ---- Sending -------------------------------------------------------------------------------- */
 
 void op_send(struct op *op, uint64_t place, uint32_t label)
@@ -269,34 +292,63 @@ void op_send(struct op *op, uint64_t place, uint32_t label)
     parcel_send(engine->mail, &op->request);
 }
 
-void answer_send(struct engine *engine, uint64_t place, uint32_t label,
-                 const struct answer_envelope *envelope, const void *data, size_t length)
+void parcel_out(struct engine *engine, uint64_t place, uint32_t label, const void *envelope,
+                size_t envelope_length, const void *data, size_t length)
 {
     char whole[SLOT_INLINE];
     int rank = place_rank(place);
-    if (length <= sizeof(whole) - sizeof(*envelope)) {
-        memcpy(whole, envelope, sizeof(*envelope));
+    if (length <= sizeof(whole) - envelope_length) {
+        memcpy(whole, envelope, envelope_length);
         if (length > 0)
-            memcpy(whole + sizeof(*envelope), data, length);
-        if (parcel_send_short(engine->mail, rank, label, whole, sizeof(*envelope) + length))
+            memcpy(whole + envelope_length, data, length);
+        if (parcel_send_short(engine->mail, rank, label, whole, envelope_length + length))
             return;
     }
     struct op *op = op_make_ours(engine, OP_ANSWER);
-    if (op && length > 0)
-        op->bounce = malloc(length);
-    if (!op || (length > 0 && !op->bounce)) {
-        log_error("no memory for an answer to rank %d, which will wait for it", rank);
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+    if (!op || !op_bounce(op, &iov, length > 0)) {
+        log_error("no memory for a word to rank %d, which will wait for it", rank);
         if (op)
             op_free(engine, op);
         return;
     }
-    if (length > 0)
-        memcpy(op->bounce, data, length);
-    memcpy(op->envelope, envelope, sizeof(*envelope));
-    op->request.envelope_length = sizeof(*envelope);
-    op->request.buffer = op->bounce;
+    memcpy(op->envelope, envelope, envelope_length);
+    op->request.envelope_length = (uint16_t)envelope_length;
     op->request.length = length;
     op_send(op, place, label);
+}
+
+bool op_bounce(struct op *op, const struct iovec *iov, size_t count)
+{
+    op->bounce = malloc(iov_length(iov, count) + 1);
+    if (!op->bounce)
+        return false;
+    iov_gather(op->bounce, iov, count);
+    op->request.buffer = op->bounce;
+    return true;
+}
+
+/* Whether the mailbox may take so little by rendezvous, and with it the program's memory. */
+static bool may_move_later(const struct mail *mail)
+{
+    return mail->way != WAY_AUTO && mail->way != WAY_PUSH;
+}
+
+ssize_t op_dispatch(struct op *op, uint64_t place, uint32_t label, const struct iovec *iov,
+                    size_t count, bool is_injected)
+{
+    struct mail *mail = op->request.msg->mail;
+    op->request.buffer = count > 0 ? iov[0].iov_base : NULL;
+    op->request.length = iov_length(iov, count);
+    if ((count > 1 || (is_injected && may_move_later(mail))) && !op_bounce(op, iov, count))
+        return -FI_EAGAIN;
+    op_send(op, place, label);
+    /* The program has its buffer back when the call returns, also if it waits for room. */
+    bool is_kept = !is_injected || op->request.state == STATE_COMPLETE || op->bounce ||
+                   op_bounce(op, iov, count);
+    if (!is_kept)
+        parcel_abort(mail, &op->request); /* it fails, by its completion */
+    return 0;
 }
 
 /* ---- Pieces --------------------------------------------------------------------------------- */

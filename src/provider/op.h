@@ -10,7 +10,10 @@ enum op_kind {
     OP_SEND,    /* a message, a write */
     OP_RECEIVE, /* posted, or its long message is on the way */
     OP_DROP,    /* a long message that nobody wants */
-    OP_ANSWER   /* ours, which nobody is told of */
+    OP_ANSWER,  /* ours, which nobody is told of */
+    OP_READ,    /* and atomics that fetch: over when the answer is there */
+    OP_STORE,   /* at the target of a long write */
+    OP_ATOMIC   /* the same, of operands that are fetched first */
 };
 
 struct op {
@@ -69,12 +72,21 @@ void op_gone_end(struct engine *engine);
 void ops_abandon(struct engine *engine, const struct endpoint *endpoint);
 void ops_close(struct engine *engine);
 
-/* Send what an answer says; it goes now or later. */
-void answer_send(struct engine *engine, uint64_t place, uint32_t label,
-                 const struct answer_envelope *envelope, const void *data, size_t length);
+/* Send a parcel of our own, from a copy; it goes now or later. */
+void parcel_out(struct engine *engine, uint64_t place, uint32_t label, const void *envelope,
+                size_t envelope_length, const void *data, size_t length);
 
 /* Send an operation whose request has envelope, buffer and length. */
 void op_send(struct op *op, uint64_t place, uint32_t label);
+/* The same with what the program wants to send: from its own buffer, or from a copy if it is in
+ * pieces, or is injected and cannot go at once. Negative: no memory, nothing was begun. */
+ssize_t op_dispatch(struct op *op, uint64_t place, uint32_t label, const struct iovec *iov,
+                    size_t count, bool is_injected);
+/* Copy it. False: no memory. */
+bool op_bounce(struct op *op, const struct iovec *iov, size_t count);
+
+/* The region is closed: nobody reads or writes it any more. */
+void ops_region_abandon(struct engine *engine, const struct region *region);
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
 
@@ -107,6 +119,15 @@ struct receiving {
     bool is_tagged;
 };
 ssize_t receive_post(struct endpoint *endpoint, const struct receiving *receiving);
+
+/* ---- memory.c ------------------------------------------------------------------------------- */
+
+/* RMA and atomics at their target, and their answers. False: no memory. */
+bool memory_arrive(struct endpoint *endpoint, const struct parcel *parcel);
+/* What was fetched for them is there. */
+void store_over(struct op *op);
+void atomic_over(struct op *op);
+void read_over(struct op *op);
 
 /* ---- send.c --------------------------------------------------------------------------------- */
 

@@ -21,7 +21,8 @@
  *   wait.c      wait objects, wait sets poll.c      poll sets
  *   send.c      sends, plain and tagged receive.c   receives
  *   arrive.c    messages that come
- *   message.c, tagged.c                 the tables of calls
+ *   memory.c    RMA and atomics at their target, and answers
+ *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
  */
 #pragma once
 
@@ -30,11 +31,13 @@
 #include "provider/wire.h"
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -47,6 +50,7 @@
 #define INJECT_MAX    (INBOX_LENGTH - ENVELOPE_MAX) /* never by rendezvous, see send.c */
 #define QUEUE_DEFAULT 1024
 #define SENDS_DEFAULT 1024 /* operations that an endpoint may have under way; not a limit */
+#define REGION_LISTS  256
 #define OPS_MAX       (1 << 16)
 
 struct engine;
@@ -131,8 +135,7 @@ struct domain {
     bool has_virtual_addresses; /* of registered memory, else offsets */
     bool gives_keys;
     unsigned users;
-    struct region **regions; /* by key */
-    uint32_t region_room, region_count;
+    struct region *regions[REGION_LISTS]; /* by key */
     uint64_t next_key;
 };
 
@@ -284,6 +287,7 @@ static inline struct endpoint *endpoint_of(struct fid_ep *ep)
 
 struct region {
     struct fid_mr fid;
+    struct region *next;
     struct domain *domain;
     uint64_t key;
     char *base;
@@ -294,9 +298,14 @@ struct region {
 };
 
 extern struct fi_ops_mr region_calls;
-/* Memory that a peer names, or NULL: there is no such, or not for that. */
-char *region_find(const struct domain *domain, uint64_t key, uint64_t address, uint64_t length,
-                  uint64_t access, struct region **region);
+
+/* Memory that a peer names. */
+struct region_wish {
+    uint64_t key, address, length;
+    uint64_t access;
+};
+/* NULL: there is no such, or not for that. */
+char *region_find(struct domain *domain, const struct region_wish *wish, struct region **found);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
@@ -316,3 +325,7 @@ int poll_set_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct f
 
 extern struct fi_ops_msg message_calls;
 extern struct fi_ops_tagged tagged_calls;
+extern struct fi_ops_rma rma_calls;
+extern struct fi_ops_atomic atomic_calls;
+int atomic_query(struct fid_domain *domain, enum fi_datatype type, enum fi_op operation,
+                 struct fi_atomic_attr *attr, uint64_t flags);

@@ -4,8 +4,6 @@
  */
 #include "provider/op.h"
 
-#include <stdlib.h>
-
 /* Without an operation. Whether it has gone. */
 static inline bool send_short(const struct endpoint *endpoint, uint64_t place, uint32_t label,
                               const struct message_envelope *envelope, const void *buffer,
@@ -32,28 +30,6 @@ static bool is_short(const struct endpoint *endpoint, uint64_t place, size_t len
 
 /* ---- Operations ----------------------------------------------------------------------------- */
 
-static bool bounce(struct op *op, const struct sending *sending)
-{
-    op->bounce = malloc(op->request.length + 1);
-    if (!op->bounce)
-        return false;
-    iov_gather(op->bounce, sending->iov, sending->count);
-    op->request.buffer = op->bounce;
-    return true;
-}
-
-/* Whether the mailbox may take so little by rendezvous, and with it the program's memory. */
-static bool may_move_later(const struct engine *engine)
-{
-    return engine->mail->way != WAY_AUTO && engine->mail->way != WAY_PUSH;
-}
-
-/* The program has its buffer back when the call returns, also if the message waits for room. */
-static bool keep_injected(struct op *op, const struct sending *sending)
-{
-    return op->request.state == STATE_COMPLETE || op->bounce || bounce(op, sending);
-}
-
 static ssize_t start(struct endpoint *endpoint, const struct sending *sending, struct op *op,
                      uint64_t place)
 {
@@ -68,16 +44,11 @@ static ssize_t start(struct endpoint *endpoint, const struct sending *sending, s
         .tag = sending->tag, .data = (uint32_t)op->data, .number = op->number};
     memcpy(op->envelope, &envelope, sizeof(envelope));
     op->request.envelope_length = sizeof(envelope);
-    if ((sending->count > 1 || (is_injected && (is_own || may_move_later(engine)))) &&
-        !bounce(op, sending))
+    if (!is_own)
+        return op_dispatch(op, place, op->label, sending->iov, sending->count, is_injected);
+    if ((sending->count > 1 || is_injected) && !op_bounce(op, sending->iov, sending->count))
         return -FI_EAGAIN;
-    if (is_own) {
-        message_own(op);
-        return 0;
-    }
-    op_send(op, place, op->label);
-    if (is_injected && !keep_injected(op, sending))
-        parcel_abort(engine->mail, &op->request); /* it fails, by its completion */
+    message_own(op);
     return 0;
 }
 

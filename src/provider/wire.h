@@ -37,6 +37,7 @@ enum subject {
 
 #define LABEL_HAS_DATA   16u /* the envelope's `data` means something */
 #define LABEL_ASKS       32u /* for SUBJECT_TAKEN, unless it is long: then its sender knows */
+#define LABEL_FETCHES    64u /* is answered by SUBJECT_ANSWER */
 #define LABEL_TO_SHIFT   8
 #define LABEL_FROM_SHIFT (LABEL_TO_SHIFT + PORT_BITS)
 
@@ -73,7 +74,7 @@ struct message_envelope {
 struct memory_envelope {
     uint64_t address;
     uint64_t key;
-    uint32_t data; /* atomics: type | operation << 8 | has operands << 16 | has comparands << 17 */
+    uint32_t data; /* atomics: type | operation << 8 | enum atomic_kind << 16 | count << 18 */
     uint32_t number;
 };
 

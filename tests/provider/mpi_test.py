@@ -13,19 +13,19 @@ import tap
 
 MPICC, MPIRUN = shutil.which("mpicc.openmpi"), shutil.which("mpirun.openmpi")
 HERE = pathlib.Path(__file__).parent
-PROVIDER = os.environ["TEST_PROVIDER"]
+PROVIDER, RHINET = os.environ["TEST_PROVIDER"], os.environ["TEST_RHINET"]
 LIMIT_S = 120
 CASES = ["modes", "everybody", "unexpected", "any_source", "probes", "cut_and_cancelled", "types",
          "collectives", "communicators", "one_sided"]
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SETTINGS = {
+    **ROOT,
     "FI_PROVIDER_PATH": PROVIDER,
     "OMPI_MCA_pml": "cm",
     "OMPI_MCA_mtl": "ofi",
     "OMPI_MCA_opal_common_ofi_provider_include": "rhinet",
     "OMPI_MCA_osc": "pt2pt",  # one-sided by messages too, else it is Open MPI's own shared memory
     "OMPI_MCA_btl": "self",  # the others would leave their segments when a rank is killed
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }
 
 
@@ -75,6 +75,22 @@ class Mpi(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         done, _ = self.launch(2, "types", RHINET_LOG="info")
         self.assertIn("libfabric provider rhinet: rank 1 of 2, NIC shm", done.stderr)
+
+    def test_our_mpirun(self):
+        done = subprocess.run([RHINET, "mpirun", "-n", "2", "--nic", "shm", "--",
+                               "--oversubscribe", self.program, "types", "one_sided"],
+                              env={**os.environ, **ROOT, "RHINET_LOG": "info"}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok types\nok one_sided\n"),
+                         done.stderr)
+        self.assertIn("libfabric provider rhinet: rank 1 of 2, NIC shm", done.stderr)
+
+    def test_an_mpirun_that_cannot(self):
+        done = subprocess.run([RHINET, "mpirun", "--mpirun", "true", "-n", "2", self.program],
+                              text=True, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("true is not Open MPI's mpirun", done.stderr)
 
     def test_1_rank(self):
         self.check(1, CASES)

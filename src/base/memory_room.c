@@ -113,21 +113,42 @@ static int no_room(const struct memory_shape *shape, uint64_t room, const char *
         (unsigned long long)room / 1024);
 }
 
+static int take_pages(int fd, uint64_t offset, uint64_t length)
+{
+    int result;
+    do
+        result = fallocate(fd, 0, (off_t)offset, (off_t)length);
+    while (result < 0 && errno == EINTR);
+    return result;
+}
+
+int memory_reserve(int fd, uint64_t offset, uint64_t length)
+{
+    const char *limit;
+    uint64_t room = memory_room(&limit);
+    if (length > room - room / 32)
+        return error_fail(RH_ENOSPACE, "%llu KiB of memory are needed, but %s leaves %llu KiB",
+                          (unsigned long long)length / 1024, limit,
+                          (unsigned long long)room / 1024);
+    if (take_pages(fd, offset, length) == 0)
+        return 0;
+    return error_fail(RH_ENOSPACE, "cannot reserve %llu KiB of memory: %s",
+                      (unsigned long long)length / 1024, strerror(errno));
+}
+
 static int reserve(int fd, const struct memory_shape *shape)
 {
     const char *limit;
     uint64_t room = memory_room(&limit);
     uint64_t page = shape->huge_pages ? HUGE_PAGE_LENGTH : 4096;
     uint64_t length = (shape->length + page - 1) & ~(page - 1);
-    if (!shape->huge_pages && length > room - room / 32) /* leave the system some air */
+    bool is_taken = !shape->huge_pages && !shape->is_sparse;
+    if (is_taken && length > room - room / 32) /* leave the system some air */
         return no_room(shape, room, limit);
     if (ftruncate(fd, (off_t)length) < 0)
         return error_fail(RH_ENOSPACE, "%s: cannot size memory to %llu bytes: %s", shape->name,
                           (unsigned long long)length, strerror(errno));
-    int result;
-    do
-        result = fallocate(fd, 0, 0, (off_t)length);
-    while (result < 0 && errno == EINTR);
+    int result = shape->is_sparse ? 0 : take_pages(fd, 0, length);
     if (result < 0 && errno == ENOSPC && shape->huge_pages)
         return error_fail(RH_ENOSPACE,
                           "%s: not enough free huge pages for %llu bytes; raise vm.nr_hugepages",

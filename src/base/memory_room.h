@@ -16,11 +16,15 @@ struct memory_shape {
     const char *name; /* shown in /proc only */
     uint64_t length;  /* rounded up to whole pages by the kernel */
     bool huge_pages;
+    bool is_sparse; /* pages are reserved part by part, by memory_reserve() */
 };
 
 /* Make anonymous shared memory of a fixed, sealed length with its pages reserved and zeroed.
  * Returns a close-on-exec descriptor, the caller's. Errors: RH_ENOSPACE, RH_EREFUSED. */
 int memory_create(const struct memory_shape *shape);
+
+/* Reserve this part of sparse memory, as often as one likes. RH_ENOSPACE. */
+int memory_reserve(int fd, uint64_t offset, uint64_t length);
 
 /* From here on only mappings that exist already can write it, whoever holds or re-opens the
  * descriptor. Kernels before 5.1 lack this seal; then members of a job are trusted. */

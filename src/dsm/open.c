@@ -32,6 +32,9 @@ static int check_options(const struct rh_job *job, const struct rh_dsm_options *
     if (options && options->variable_count > VARIABLES_MAX)
         return error_fail(RH_EINVALID, "%u variables are more than the %u that there can be",
                           options->variable_count, VARIABLES_MAX);
+    if (rma_is_open(job))
+        return error_fail(RH_EUNSUP, "shared memory is of all ranks of a job, and to an open job "
+                                     "more may come; start the program by a launcher");
     if (rh_size(job) > WORD_RANKS_MAX)
         return error_fail(RH_EUNSUP, "shared memory is for up to %d ranks; this job has %d",
                           WORD_RANKS_MAX, rh_size(job));

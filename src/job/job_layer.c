@@ -28,6 +28,13 @@ static const struct setting_spec settings[] = {
     TEXT_SETTING(SETTING_RSH, "RHINET_RSH", "",
                  "command of `rhinet run --hosts` that runs another on a host, called as CMD HOST "
                  "PROGRAM ARGUMENT...; empty: ssh -x -o BatchMode=yes"),
+    TEXT_SETTING(SETTING_OPEN_JOB, "RHINET_OPEN_JOB", "",
+                 "which open job a program joins that no launcher has started and that asks for "
+                 "one: those of one user and name meet; empty: the usual one"),
+    NUMBER_SETTING(SETTING_OPEN_RANKS, "RHINET_OPEN_RANKS", "1024", 2, 65536,
+                   "how many processes an open job takes; who comes first says it"),
+    TEXT_SETTING(SETTING_MANAGER_PROGRAM, "RHINET_MANAGER_PROGRAM", "",
+                 "the program that serves an open job; empty: rhinet-manager, as installed"),
 };
 
 const struct layer job_layer = {

@@ -21,11 +21,11 @@ static size_t board_bytes(uint32_t size)
     return (size_t)size * sizeof(struct board_rank);
 }
 
-static int create_named(const char *prefix, uint64_t job_id, uint64_t length)
+static int create_named(const char *prefix, uint64_t job_id, uint64_t length, bool is_sparse)
 {
     char name[48];
     snprintf(name, sizeof(name), "%s%llx", prefix, (unsigned long long)job_id);
-    struct memory_shape shape = {.name = name, .length = length};
+    struct memory_shape shape = {.name = name, .length = length, .is_sparse = is_sparse};
     return memory_create(&shape);
 }
 
@@ -53,14 +53,14 @@ static void fill(struct roster *roster, uint32_t size, uint64_t job_id)
     gethostname(roster_nodes(roster)->host, sizeof(roster_nodes(roster)->host) - 1);
 }
 
-int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
+static int create(struct job_memory *memory, uint32_t size, uint64_t job_id, bool is_open)
 {
     *memory = (struct job_memory){.roster_fd = -1, .board_fd = -1, .size = size};
-    int result = create_named(ROSTER_PREFIX, job_id, roster_bytes(size));
+    int result = create_named(ROSTER_PREFIX, job_id, roster_bytes(size), false);
     if (result < 0)
         goto failed;
     memory->roster_fd = result;
-    result = create_named(BOARD_PREFIX, job_id, board_bytes(size));
+    result = create_named(BOARD_PREFIX, job_id, board_bytes(size), is_open);
     if (result < 0)
         goto failed;
     memory->board_fd = result;
@@ -70,10 +70,30 @@ int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
     if (!memory->roster || !memory->board)
         goto failed;
     fill(memory->roster, size, job_id);
+    memory->roster->is_open = is_open;
     memory_seal_read_only(memory->roster_fd);
     return 0;
 failed:
     job_memory_release(memory);
+    return result;
+}
+
+int job_memory_create(struct job_memory *memory, uint32_t size, uint64_t job_id)
+{
+    return create(memory, size, job_id, false);
+}
+
+int job_memory_create_open(struct job_memory *memory, uint32_t size, uint64_t job_id)
+{
+    return create(memory, size, job_id, true);
+}
+
+int job_memory_rank_add(struct job_memory *memory, int rank)
+{
+    size_t length = sizeof(memory->board[0]);
+    int result = memory_reserve(memory->board_fd, (uint64_t)rank * length, length);
+    if (result == 0)
+        memset(&memory->board[rank], 0, length);
     return result;
 }
 

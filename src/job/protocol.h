@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION  4u
+#define PROTOCOL_VERSION  5u
 #define PROTOCOL_CARD_MAX 512
 
 enum request_kind {
@@ -24,6 +24,7 @@ enum request_kind {
     REQUEST_CARD_PUT,        /* length, card */
     REQUEST_CARD_GET,        /* rank; reply: its card */
     REQUEST_LEAVE,
+    REQUEST_PEER, /* open job: rank, length (its serial): whether that process is there; we meet */
     REQUEST_CLAIM /* to a manager process, before all else: rank; card: proof. No reply */
 };
 

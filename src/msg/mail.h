@@ -76,7 +76,8 @@ struct mail {
     struct counters *counters;
     const _Atomic bool *is_crowded; /* rma_is_crowded() */
     const _Atomic uint32_t *deaths;
-    struct turn turn; /* one thread at a time */
+    const _Atomic uint32_t *joins; /* rma_joins() */
+    struct turn turn;              /* one thread at a time */
     enum way way;
     int rank, size;
     struct lanes *lanes;
@@ -93,7 +94,7 @@ struct mail {
     uint64_t arrivals;             /* messages that came, including own ones */
     uint64_t events;               /* completions and arrivals that somebody may wait for */
     uint32_t waiters;              /* threads that wait long, and may sleep */
-    uint32_t deaths_seen;
+    uint32_t deaths_seen, joins_seen;
     uint32_t looks;
     struct parcels *parcels; /* whose mailbox this is, if not the program's own calls': parcel.h */
 };

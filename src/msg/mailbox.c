@@ -53,6 +53,7 @@ static int mail_open(struct rh_msg *msg)
     mail->counters = rma_counters(job);
     mail->is_crowded = rma_is_crowded(job);
     mail->deaths = rma_deaths(job);
+    mail->joins = rma_joins(job);
     mail->rank = rh_rank(job);
     mail->size = rh_size(job);
     mail->way = (enum way)setting_number(rma_settings(job), SETTING_MSG_WAY);

@@ -289,7 +289,7 @@ static bool is_settled(void *context)
 void post_close(struct mail *mail)
 {
     int64_t deadline_ns = rma_deadline_ns(mail->job, RH_TIMEOUT_DEFAULT);
-    for (int rank = 0; rank < mail->size; rank++) {
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
         struct peer *peer = &mail->peer[rank];
         struct settling settling = {.mail = mail, .rank = rank};
         struct rh_until until = {.is_met = is_settled,

@@ -149,10 +149,20 @@ static void end_list(struct mail *mail, struct list *list)
     }
 }
 
+/* In an open job a rank that we have nothing of may become somebody else's. */
+static void greet(struct mail *mail, uint32_t joins)
+{
+    mail->joins_seen = joins;
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
+        if (mail->peer[rank].is_gone && rh_peer_state(mail->job, rank) < RH_PEER_LEFT)
+            mail->peer[rank].is_gone = false;
+    }
+}
+
 static bool find_gone(struct mail *mail)
 {
     bool is_any = false;
-    for (int rank = 0; rank < mail->size; rank++) {
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
         struct peer *peer = &mail->peer[rank];
         if (rank != mail->rank && rh_peer_state(mail->job, rank) >= RH_PEER_LEFT)
             peer->is_gone = true;
@@ -171,7 +181,7 @@ static void end_orphans(struct mail *mail)
     match_gone_drop(mail);
     end_list(mail, &mail->posted);
     rendezvous_gone_end(mail);
-    for (int rank = 0; rank < mail->size; rank++) {
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
         if (!mail->peer[rank].is_gone)
             continue;
         end_list(mail, &mail->peer[rank].pending);
@@ -192,7 +202,7 @@ static void look_for_ends(struct mail *mail)
 
 static void retry_all(struct mail *mail)
 {
-    for (int rank = 0; rank < mail->size; rank++) {
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
         post_settle(mail, rank);
         post_tellings(mail, rank);
         control_settle(mail, rank);
@@ -204,6 +214,9 @@ void progress(struct mail *mail)
 {
     ASSERT(turn_is_taken(&mail->turn));
     uint64_t events = mail->events;
+    uint32_t joins = atomic_load_explicit(mail->joins, memory_order_acquire);
+    if (unlikely(joins != mail->joins_seen)) /* before what they send */
+        greet(mail, joins);
     wire_poll(mail);
     if (unlikely(mail->pending_count > 0))
         retry_all(mail);

@@ -144,7 +144,7 @@ static void ask_for_lane(struct mail *mail, int rank)
 
 void wire_close(struct mail *mail)
 {
-    for (int rank = 0; rank < mail->size; rank++) {
+    for (int rank = 0; rank < rma_used(mail->job); rank++) {
         if (mail->peer[rank].lane_page)
             rh_page_close(mail->peer[rank].lane_page);
     }
@@ -350,7 +350,7 @@ static void return_credit(struct mail *mail, int source)
 static void return_owed(struct mail *mail)
 {
     mail->owes_credit = false;
-    for (int source = 0; source < mail->size; source++) {
+    for (int source = 0; source < rma_used(mail->job); source++) {
         if (is_owed(&mail->peer[source]))
             return_credit(mail, source);
     }

@@ -108,10 +108,11 @@ int nic_wait_check(struct nic *nic, int from)
             return 0;
         return nic_peer_gone(nic, from, "wait");
     }
-    uint32_t deaths = atomic_load_explicit(&roster->death_count, memory_order_acquire);
+    uint32_t deaths = atomic_load_explicit(roster_deaths(roster, nic->job->rank),
+                                           memory_order_acquire);
     if (deaths == atomic_load_explicit(&nic->job->deaths_known, memory_order_relaxed))
         return 0;
-    int rank = atomic_load_explicit(&roster->last_dead, memory_order_relaxed);
+    int rank = roster_last_dead(roster, nic->job->rank);
     return nic_peer_gone(nic, rank, "wait for any rank");
 }
 

@@ -47,7 +47,22 @@ const _Atomic uint32_t *rma_peer_state(const struct rh_job *job, int rank)
 
 const _Atomic uint32_t *rma_deaths(const struct rh_job *job)
 {
-    return &job->nic_job.roster->death_count;
+    return roster_deaths(job->nic_job.roster, job->nic_job.rank);
+}
+
+const _Atomic uint32_t *rma_joins(const struct rh_job *job)
+{
+    return &job->nic_job.roster->joins;
+}
+
+int rma_used(const struct rh_job *job)
+{
+    return roster_used(job->nic_job.roster);
+}
+
+bool rma_is_open(const struct rh_job *job)
+{
+    return job->nic_job.roster->is_open != 0;
 }
 
 const _Atomic bool *rma_is_crowded(const struct rh_job *job)

@@ -31,10 +31,17 @@ struct counters *rma_counters(const struct rh_job *job);
 const struct watch_job *rma_watch(const struct rh_job *job); /* for stall watches and groups */
 
 /* Words to look at again and again, good as long as the job: enum rh_peer_state of a rank, how many
- * ranks have died, and whether who polls keeps others from running. */
+ * ranks have died (in an open job: that we have met), and whether who polls keeps others from
+ * running. */
 const _Atomic uint32_t *rma_peer_state(const struct rh_job *job, int rank);
 const _Atomic uint32_t *rma_deaths(const struct rh_job *job);
+const _Atomic uint32_t *rma_joins(const struct rh_job *job); /* open jobs: who came, counted */
 const _Atomic bool *rma_is_crowded(const struct rh_job *job);
+
+/* Ranks come to an open job one by one (rhinet/job.h): those from rma_used() on have not come yet,
+ * so that loops over all ranks end there. In other jobs it is rh_size(). */
+int rma_used(const struct rh_job *job);
+bool rma_is_open(const struct rh_job *job);
 
 /* Attached memory moves only with its owner's help: better push through allocated memory. */
 bool rma_attached_is_slow(const struct rh_job *job);

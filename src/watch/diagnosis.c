@@ -148,6 +148,7 @@ struct diagnosis *diagnosis_take(const struct roster *roster, const struct board
     if (!diagnosis)
         return NULL;
     diagnosis->size = size;
+    diagnosis->is_open = roster->is_open != 0;
     for (uint32_t i = 0; i < size; i++) {
         struct diagnosis_rank *rank = &diagnosis->rank[i];
         uint32_t state = load(roster->peer[i].state);
@@ -256,12 +257,22 @@ static bool is_at_others_mercy(const struct diagnosis_rank *rank)
     return rank->process.thread_count <= rank->wait_count;
 }
 
+/* In an open job the one that is waited for may still come. */
+static bool may_come(const struct diagnosis *diagnosis, const struct diagnosis_wait *wait)
+{
+    int peer = wait->note.peer;
+    return diagnosis->is_open && !is_of_all(&wait->note) &&
+           (peer < 0 || diagnosis->rank[peer].state == RH_PEER_STARTING);
+}
+
 /* A wait for one rank or any ends if one of them moves on, a wait for all only if all do. A wait
  * for a rank that is gone ends with an error; but the gone send no messages to those who wait for
  * any. */
 static bool can_end(const struct diagnosis *diagnosis, int rank, const struct diagnosis_wait *wait)
 {
     bool of_all = is_of_all(&wait->note);
+    if (may_come(diagnosis, wait))
+        return true;
     for (uint32_t other = 0; other < diagnosis->size; other++) {
         const struct diagnosis_rank *them = &diagnosis->rank[other];
         if (!diagnosis_depends(diagnosis, rank, wait, (int)other))

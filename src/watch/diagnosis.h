@@ -50,6 +50,7 @@ struct diagnosis_rank {
 
 struct diagnosis {
     uint32_t size;
+    bool is_open; /* of an open job: more may come */
     int64_t now_ns;
     struct diagnosis_rank rank[];
 };

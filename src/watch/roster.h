@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define ROSTER_MAGIC   0x5248526f73746572ULL /* "RHRoster" */
-#define ROSTER_VERSION 5u
+#define ROSTER_VERSION 6u
 #define ROSTER_PREFIX  "rhinet-roster-" /* memfd name, followed by the job's number in hex */
 #define BOARD_PREFIX   "rhinet-board-"
 
@@ -32,7 +32,10 @@ struct roster_peer {
     _Atomic int32_t pid;        /* 0 for a rank of another host: it means nothing here */
     _Atomic int32_t end_signal; /* why it died: signal, or 0 */
     _Atomic int32_t end_status; /* exit status, if no signal; or enum roster_end */
-    int32_t reserved[3];
+    /* In an open job: */
+    _Atomic uint32_t serial;       /* tells who has this rank now from who had it before */
+    _Atomic uint32_t deaths_met;   /* of ranks that this one has met; after the dead one's state */
+    _Atomic int32_t last_dead_met; /* which died last */
 };
 
 /* A host that takes part. */
@@ -61,7 +64,10 @@ struct roster {
     _Atomic int32_t query_fd;     /* of the task manager, 0: none: a byte written there makes it ask
                                      those of the other hosts who waits there (watch/board.h) */
     _Atomic uint32_t query_round; /* how often it has */
-    uint32_t reserved[14];
+    uint32_t is_open;             /* ranks come one by one: rhinet/job.h */
+    _Atomic uint32_t used;        /* of an open job: from this rank on nobody has come yet */
+    _Atomic uint32_t joins;       /* and how often somebody has; changes after the peer's state */
+    uint32_t reserved[11];
     struct roster_peer peer[]; /* `size` of these, then room for as many nodes */
 };
 _Static_assert(sizeof(struct roster_peer) == 32, "shared layout");
@@ -85,13 +91,28 @@ static inline const struct roster_node *roster_node_of(const struct roster *rost
     return (const struct roster_node *)&roster->peer[roster->size] + roster->peer[rank].node;
 }
 
-/* How many ranks share the host of this one, itself included. */
-static inline int roster_neighbours(const struct roster *roster, int rank)
+/* Bound of loops over ranks: those from there on have done nothing yet. */
+static inline int roster_used(const struct roster *roster)
 {
-    int count = 0;
-    for (uint32_t i = 0; i < roster->size; i++)
-        count += roster->peer[i].node == roster->peer[rank].node;
-    return count;
+    if (!roster->is_open)
+        return (int)roster->size;
+    uint32_t used = atomic_load_explicit(&roster->used, memory_order_acquire);
+    return (int)(used < roster->size ? used : roster->size);
+}
+
+/* How many ranks have died, as far as that is this one's business: in an open job, of those that it
+ * has met. */
+static inline const _Atomic uint32_t *roster_deaths(const struct roster *roster, int rank)
+{
+    return roster->is_open ? &roster->peer[rank].deaths_met : &roster->death_count;
+}
+
+/* And which died last. */
+static inline int roster_last_dead(const struct roster *roster, int rank)
+{
+    return atomic_load_explicit(roster->is_open ? &roster->peer[rank].last_dead_met
+                                                : &roster->last_dead,
+                                memory_order_relaxed);
 }
 
 static inline enum rh_peer_state roster_peer_state(const struct roster_peer *peer)
@@ -102,4 +123,14 @@ static inline enum rh_peer_state roster_peer_state(const struct roster_peer *pee
 static inline enum rh_peer_state roster_state(const struct roster *roster, int rank)
 {
     return roster_peer_state(&roster->peer[rank]);
+}
+
+/* How many ranks share the host of this one, itself included; in an open job, just now. */
+static inline int roster_neighbours(const struct roster *roster, int rank)
+{
+    int count = 0;
+    for (int i = 0; i < roster_used(roster); i++)
+        count += roster->peer[i].node == roster->peer[rank].node &&
+                 (!roster->is_open || roster_state(roster, i) < RH_PEER_LEFT);
+    return count;
 }

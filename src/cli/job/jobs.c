@@ -190,7 +190,7 @@ static void copy_peers(struct job_snapshot *snapshot, const struct roster *roste
 /* Numbers and names of nodes are the job's: who is nowhere is put on the first. */
 static void copy_nodes(struct job_snapshot *snapshot, const struct roster *roster)
 {
-    const struct roster_node *nodes = (const struct roster_node *)&roster->peer[snapshot->size];
+    const struct roster_node *nodes = (const struct roster_node *)&roster->peer[roster->size];
     for (uint32_t i = 0; i < snapshot->node_count; i++) {
         copy_text(snapshot->node[i].host, nodes[i].host, sizeof(snapshot->node[i].host));
         copy_text(snapshot->node[i].address, nodes[i].address, sizeof(snapshot->node[i].address));
@@ -221,6 +221,7 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job)
     if (!read_header(job->roster_fd, job->id, &header))
         return NULL;
     uint32_t size = header.size;
+    uint32_t used = (uint32_t)roster_used(&header);
     struct roster *roster = malloc(roster_bytes(size));
     uint32_t node_count = header.node_count >= 1 && header.node_count <= size ? header.node_count
                                                                               : 1;
@@ -236,13 +237,14 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job)
     snapshot->start_time_s = header.start_time_s;
     snapshot->launcher_pid = header.launcher_pid;
     snapshot->survive = header.survive != 0;
-    snapshot->size = size;
+    snapshot->size = used;
     snapshot->refused = header.refused;
     snapshot->own_node = header.own_node;
     snapshot->node_count = node_count;
     snapshot->node = (struct job_node *)&snapshot->rank[size];
     copy_text(snapshot->nic, header.nic, sizeof(snapshot->nic));
     copy_text(snapshot->command, header.command, sizeof(snapshot->command));
+    roster->size = size;
     copy_peers(snapshot, roster);
     copy_nodes(snapshot, roster);
     copy_counters(snapshot, job->board_fd);
@@ -262,6 +264,8 @@ struct diagnosis *job_diagnosis_take(const struct live_job *job)
     bool has_boards = boards && read_exactly(job->board_fd, boards, board_length);
     if (roster && read_exactly(job->roster_fd, roster, roster_bytes(header.size)))
         diagnosis = diagnosis_take(roster, has_boards ? boards : NULL, header.size);
+    if (diagnosis) /* who has not come yet is nothing to speak of */
+        diagnosis->size = (uint32_t)roster_used(&header);
     free(boards);
     free(roster);
     return diagnosis;

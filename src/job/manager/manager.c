@@ -54,7 +54,7 @@ void manager_member_watch(struct manager *manager, int rank, int pid)
         descriptor_close(&member->process_fd);
 }
 
-static int member_watch(struct manager *manager, int rank)
+int manager_socket_watch(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
     ask_for_identity(member, true);
@@ -73,7 +73,7 @@ static int member_open(struct manager *manager, int rank)
                           rank, manager->size, strerror(errno));
     member->fd = pair[0];
     member->child_fd = pair[1];
-    return member_watch(manager, rank);
+    return manager_socket_watch(manager, rank);
 }
 
 int manager_adopt(struct manager *manager, int rank, int fd)
@@ -84,7 +84,7 @@ int manager_adopt(struct manager *manager, int rank, int fd)
     if (member->has_come)
         return -EEXIST;
     member->fd = fd;
-    if (member_watch(manager, rank) < 0) {
+    if (manager_socket_watch(manager, rank) < 0) {
         member->fd = -1;
         return -ENOSPC;
     }
@@ -110,6 +110,16 @@ void manager_refused_count(struct manager *manager)
     atomic_fetch_add_explicit(&manager->memory.roster->refused, 1, memory_order_relaxed);
 }
 
+static int create_memory(struct manager *manager, const struct manager_options *options,
+                         uint64_t job_id)
+{
+    uint32_t size = (uint32_t)options->size;
+    if (!options->is_open)
+        return job_memory_create(&manager->memory, size, job_id);
+    int result = job_memory_create_open(&manager->memory, size, job_id);
+    return result < 0 ? result : manager_open_jobs_open(manager);
+}
+
 int manager_create(struct manager **manager, const struct manager_options *options)
 {
     const struct job_map *map = options->map;
@@ -128,7 +138,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     *made = (struct manager){.size = options->size,
                              .members = members,
                              .map = map,
-                             .adopts = options->adopts,
+                             .adopts = options->adopts || options->is_open,
                              .common_fd = -1,
                              .memory = {.roster_fd = -1, .board_fd = -1},
                              .poll_fd = epoll_create1(EPOLL_CLOEXEC)};
@@ -143,7 +153,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
     else
         result = job_identity_make(&job_id, made->secret);
     if (result == 0)
-        result = job_memory_create(&made->memory, (uint32_t)options->size, job_id);
+        result = create_memory(made, options, job_id);
     if (result == 0) {
         struct roster *roster = made->memory.roster;
         roster->survive = options->survive;
@@ -153,7 +163,7 @@ int manager_create(struct manager **manager, const struct manager_options *optio
         result = manager_hosts_open(made, options);
     }
     for (int rank = 0; rank < options->size && result == 0; rank++) {
-        if (!options->adopts && job_map_is_here(map, rank))
+        if (!options->adopts && !options->is_open && job_map_is_here(map, rank))
             result = member_open(made, rank);
     }
     if (result < 0) {
@@ -179,6 +189,7 @@ void manager_destroy(struct manager *manager)
     }
     manager_hosts_close(manager);
     free(manager->members);
+    free(manager->met);
     job_memory_release(&manager->memory);
     descriptor_close(&manager->common_fd);
     descriptor_close(&manager->poll_fd);
@@ -220,6 +231,7 @@ void manager_end_set(struct manager *manager, int rank, struct rank_end end)
         return;
     atomic_store_explicit(&roster->last_dead, rank, memory_order_relaxed);
     atomic_fetch_add_explicit(&roster->death_count, 1, memory_order_release);
+    manager_met_died(manager, rank);
 }
 
 void manager_member_ended(struct manager *manager, int rank, int status, int signal)
@@ -241,6 +253,7 @@ static void member_hung_up(struct manager *manager, int rank)
     stop_watching(manager, &member->process_fd);
     if (member->has_joined && !member->has_left && pid != member->started_pid)
         manager_member_ended(manager, rank, ROSTER_END_UNKNOWN, 0);
+    manager_seat_left(manager, rank);
 }
 
 static void serve_member(struct manager *manager, int rank)

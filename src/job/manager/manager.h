@@ -28,7 +28,8 @@ struct manager_options {
     const struct job_map *map;
     const struct address_list *coordinator; /* where seat 0 listens; NULL: it is us */
     const struct settings *settings;
-    bool adopts; /* members are not started with a socket, but come by manager_adopt() */
+    bool adopts;  /* members are not started with a socket, but come by manager_adopt() */
+    bool is_open; /* they come by manager_let_in(); size is how many there may be at once */
 };
 
 /* Errors: RH_ENOSPACE, RH_EINVALID (size). On success *manager is the caller's. */
@@ -56,6 +57,13 @@ void manager_serve(struct manager *manager);
 /* fd is the connection of a member of this node, which has shown that it is; it becomes the
  * manager's. 0, or -EEXIST if that rank has come before. */
 int manager_adopt(struct manager *manager, int rank, int fd);
+
+/* The same for an open job: process pid comes, fd is its connection, whatever it wants. It gets the
+ * lowest free rank. The rank, or RH_ENOSPACE with a text; then fd stays the caller's.
+ *
+ * A rank is free again when its process is gone, or has left, and everybody is gone who has met it:
+ * whoever may still keep something of the one who had it before. */
+int manager_let_in(struct manager *manager, int fd, int pid);
 
 /* Members that are connected. */
 int manager_member_count(const struct manager *manager);

@@ -83,10 +83,11 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     memcpy(answer->reply.secret, manager->secret, sizeof(answer->reply.secret));
     give(answer, manager->memory.roster_fd, false);
     give(answer, manager->memory.board_fd, false);
-    if (message->sender_pid > 0) /* a wrapper such as sh may stand between us and the member */
-        atomic_store_explicit(&peer->pid, message->sender_pid, memory_order_relaxed);
-    share_cores(manager, message->sender_pid);
-    manager_member_watch(manager, rank, message->sender_pid);
+    int pid = member->known_pid > 0 ? member->known_pid : message->sender_pid;
+    if (pid > 0) /* a wrapper such as sh may stand between us and the member */
+        atomic_store_explicit(&peer->pid, pid, memory_order_relaxed);
+    share_cores(manager, pid);
+    manager_member_watch(manager, rank, pid);
     atomic_store_explicit(&peer->state, RH_PEER_JOINED, memory_order_release);
     manager_state_tell(manager, rank);
 }
@@ -99,7 +100,9 @@ static void common(struct manager *manager, const struct request *request, struc
                    (unsigned long long)request->length);
             return;
         }
-        struct memory_shape shape = {.name = "rhinet-common", .length = request->length};
+        struct memory_shape shape = {.name = "rhinet-common",
+                                     .length = request->length,
+                                     .is_sparse = manager->memory.roster->is_open != 0};
         int fd = memory_create(&shape);
         if (fd < 0) {
             refuse(answer, fd, "%s", rh_error_text());
@@ -164,10 +167,12 @@ static int reopen_read_only(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void fetch(struct manager *manager, const struct request *request, struct answer *answer)
+static void fetch(struct manager *manager, int caller, const struct request *request,
+                  struct answer *answer)
 {
     if (!rank_is_valid(manager, request, answer))
         return;
+    manager_met(manager, caller, request->rank);
     struct offer *offer = find_offer(&manager->members[request->rank], request->sid);
     if (!offer && !job_map_is_here(manager->map, request->rank)) {
         refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
@@ -208,6 +213,7 @@ static void service_connect(struct manager *manager, int caller, const struct re
     if (!rank_is_valid(manager, request, answer))
         return;
     struct member *owner = &manager->members[request->rank];
+    manager_met(manager, caller, request->rank);
     if (owner->service_fd < 0) {
         refuse(answer, RH_EUNSUP, "rank %d runs no service thread", request->rank);
         return;
@@ -258,6 +264,24 @@ static void card_get(struct manager *manager, const struct request *request, str
     answer->reply.card_length = (uint32_t)owner->card_length;
 }
 
+/* An address is good as long as the very process lives that it is of. */
+static void peer(struct manager *manager, int caller, const struct request *request,
+                 struct answer *answer)
+{
+    if (!rank_is_valid(manager, request, answer))
+        return;
+    const struct roster *roster = manager->memory.roster;
+    uint32_t serial = atomic_load_explicit(&roster->peer[request->rank].serial,
+                                           memory_order_relaxed);
+    enum rh_peer_state state = roster_state(roster, request->rank);
+    if (serial != request->length || state != RH_PEER_JOINED)
+        refuse(answer, RH_EDEAD, "the process with that address, rank %d, has %s", request->rank,
+               serial == request->length && state == RH_PEER_DIED ? "ended without leaving the job"
+                                                                  : "left the job");
+    else
+        manager_met(manager, caller, request->rank);
+}
+
 static void leave(struct manager *manager, int rank)
 {
     struct member *member = &manager->members[rank];
@@ -304,7 +328,7 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
         withdraw(member, request, answer);
         break;
     case REQUEST_FETCH:
-        fetch(manager, request, answer);
+        fetch(manager, rank, request, answer);
         break;
     case REQUEST_SERVICE_LINE:
         service_line(member, answer);
@@ -317,6 +341,9 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
         break;
     case REQUEST_CARD_GET:
         card_get(manager, request, answer);
+        break;
+    case REQUEST_PEER:
+        peer(manager, rank, request, answer);
         break;
     case REQUEST_LEAVE:
         leave(manager, rank);

@@ -25,6 +25,7 @@ struct member {
     int service_fd; /* our end of its service line, or -1 */
     int process_fd; /* a pidfd, where the launcher would not tell us that it ended, or -1 */
     int started_pid;
+    int known_pid; /* of an open job's: as the kernel said when it came; else 0 */
     bool has_come; /* adopted: once */
     bool has_joined;
     bool has_left;
@@ -63,6 +64,8 @@ struct manager {
     struct manager_events events;
     struct manager_query query;
     bool adopts;
+    uint64_t *met;         /* of an open job: a row of bits for each rank, see open.c; else NULL */
+    uint32_t serial;       /* of who came last */
     struct core_set cores; /* adopted members bring their own: all of these together */
     char refusal[sizeof(((struct manager_event *)0)->text)]; /* for whoever wants to join */
 };
@@ -77,6 +80,9 @@ struct answer {
 };
 void manager_answer(struct manager *manager, int rank, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer);
+
+/* A member has a socket: be told when it says something. RH_ENOSPACE. */
+int manager_socket_watch(struct manager *manager, int rank);
 
 /* A member has joined: be told when its process ends, even if somebody else holds its socket. */
 void manager_member_watch(struct manager *manager, int rank, int pid);
@@ -95,6 +101,16 @@ void manager_hosts_close(struct manager *manager);
 void manager_state_tell(struct manager *manager, int rank);
 void manager_end_tell(struct manager *manager, int rank, int status, int signal);
 void manager_card_tell(struct manager *manager, int rank);
+
+/* ---- open.c: open jobs. All but the first do nothing in others. ------------------------------ */
+
+int manager_open_jobs_open(struct manager *manager);
+/* Two ranks know of each other from now on. */
+void manager_met(struct manager *manager, int one, int other);
+/* One has died: tell those who have met it. */
+void manager_met_died(struct manager *manager, int rank);
+/* One is gone, for good. */
+void manager_seat_left(struct manager *manager, int rank);
 
 /* ---- query.c ------------------------------------------------------------------------ */
 

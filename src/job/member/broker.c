@@ -39,6 +39,12 @@ void line_close(struct manager_line *line)
     pthread_cond_destroy(&line->is_free);
 }
 
+void line_reset(struct manager_line *line)
+{
+    descriptor_close(&line->fd);
+    line->asked = line->answered = 0;
+}
+
 static int line_take(struct manager_line *line, int64_t deadline_ns)
 {
     struct timespec until = {.tv_sec = deadline_ns / NS_PER_S, .tv_nsec = deadline_ns % NS_PER_S};
@@ -183,6 +189,7 @@ int job_exchange(struct rh_job *job, struct exchange *exchange)
     /* A thread that is cancelled here would keep the line, and descriptors, for ever. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     int result = exchange_in_turn(job, exchange, &answer);
+    exchange->is_lost = result < 0 && result != -ETIMEDOUT;
     if (result < 0)
         result = manager_lost(job, result);
     else

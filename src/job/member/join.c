@@ -35,7 +35,7 @@ static int join_alone(struct rh_job *job)
     return 0;
 }
 
-static int join_manager(struct rh_job *job, int fd)
+int join_manager(struct rh_job *job, int fd, bool *is_lost)
 {
     int type = 0;
     socklen_t length = sizeof(type);
@@ -50,6 +50,8 @@ static int join_manager(struct rh_job *job, int fd)
     job->line.fd = fd;
     struct exchange hello = {.request = {.kind = REQUEST_HELLO}, .send_fd = -1, .fd_count = 2};
     int result = job_exchange(job, &hello);
+    if (is_lost)
+        *is_lost = hello.is_lost;
     if (result < 0)
         return result;
     const struct reply *reply = &hello.reply;
@@ -70,13 +72,27 @@ static int join_manager(struct rh_job *job, int fd)
     job->broker.context = job;
     job->nic_job.broker = &job->broker;
     /* Where Yama restricts ptrace, this lets the launcher's other children reach attached memory;
-     * elsewhere it has no effect. */
-    prctl(PR_SET_PTRACER, job->memory.roster->launcher_pid, 0, 0, 0);
+     * elsewhere it has no effect. Members of an open job are nobody's children. */
+    if (!job->memory.roster->is_open)
+        prctl(PR_SET_PTRACER, job->memory.roster->launcher_pid, 0, 0, 0);
     return 0;
 }
 
+static int join_unstarted(struct rh_job *job, const struct rh_join_options *wanted)
+{
+    switch (wanted->unstarted) {
+    case RH_UNSTARTED_OPEN:
+        return join_open(job, wanted->nic ? wanted->nic : nic_choice(&job->settings, 1));
+    case RH_UNSTARTED_REFUSE:
+        return error_fail(RH_EREFUSED, "no launcher has started this process: use `rhinet run`, "
+                                       "mpirun or srun");
+    default:
+        return join_alone(job);
+    }
+}
+
 /* Not by `rhinet run`: by somebody else's launcher, or by nobody's. */
-static int join_otherwise(struct rh_job *job)
+static int join_otherwise(struct rh_job *job, const struct rh_join_options *wanted)
 {
     struct starter *starter = &job->starter;
     bool is_there;
@@ -88,9 +104,11 @@ static int join_otherwise(struct rh_job *job)
     if (is_there && starter->size > 1) {
         result = join_started(starter, &job->settings);
         if (result >= 0)
-            result = join_manager(job, result);
-    } else {
+            result = join_manager(job, result, NULL);
+    } else if (is_there) {
         result = join_alone(job);
+    } else {
+        result = join_unstarted(job, wanted);
     }
     starter_release(starter, result < 0);
     return result;
@@ -130,25 +148,38 @@ static void job_free(struct rh_job *job)
     free(job);
 }
 
-int rh_join(struct rh_job **job, const struct rh_join_options *options)
+static int check_options(const struct rh_join_options *options)
 {
-    static const struct rh_join_options usual;
-    if (!job || (options && options->struct_size < sizeof(*options)))
+    if (options->struct_size < sizeof(*options))
         return error_fail(RH_EINVALID,
                           "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
+    if (options->unstarted < RH_UNSTARTED_ALONE || options->unstarted > RH_UNSTARTED_REFUSE)
+        return error_fail(RH_EINVALID, "rh_join: options.unstarted is %d, no enum rh_unstarted",
+                          options->unstarted);
+    return 0;
+}
+
+int rh_join(struct rh_job **job, const struct rh_join_options *options)
+{
+    static const struct rh_join_options usual = {.struct_size = sizeof(usual)};
     const struct rh_join_options *wanted = options ? options : &usual;
+    if (!job)
+        return error_fail(RH_EINVALID, "rh_join: there is no place for the job");
+    int result = check_options(wanted);
+    if (result < 0)
+        return result;
     struct rh_job *made = calloc(1, sizeof(*made));
     if (!made)
         return error_no_memory("a job");
     line_open(&made->line, -1);
     made->memory = (struct job_memory){.roster_fd = -1, .board_fd = -1};
-    int result = settings_load(&made->settings, environ);
+    result = settings_load(&made->settings, environ);
     if (result < 0)
         goto free_job;
     made->timeout_ns = (int64_t)setting_number(&made->settings, SETTING_TIMEOUT);
     int given_fd = (int)setting_number(&made->settings, SETTING_MANAGER_FD);
     int fd = wanted->manager_fd > 0 ? wanted->manager_fd : given_fd;
-    result = fd > 0 ? join_manager(made, fd) : join_otherwise(made);
+    result = fd > 0 ? join_manager(made, fd, NULL) : join_otherwise(made, wanted);
     if (result < 0)
         goto free_job;
     const struct roster *roster = made->memory.roster;
@@ -161,6 +192,8 @@ int rh_join(struct rh_job **job, const struct rh_join_options *options)
     const char *nic = wanted->nic ? wanted->nic : nic_choice(&made->settings, roster->node_count);
     snprintf(made->nic_name, sizeof(made->nic_name), "%s", nic);
     result = nic_open(&made->nic, nic, &made->nic_job);
+    if (result < 0 && roster->is_open)
+        say_goodbye(made); /* nobody else watches how we fare */
     if (result < 0)
         goto free_job;
     *job = made;
@@ -255,7 +288,8 @@ int rh_peer_state(const struct rh_job *job, int rank)
 
 int rh_deaths_acknowledge(struct rh_job *job)
 {
-    uint32_t deaths = atomic_load_explicit(&job->nic_job.roster->death_count, memory_order_acquire);
+    uint32_t deaths = atomic_load_explicit(roster_deaths(job->nic_job.roster, job->nic_job.rank),
+                                           memory_order_acquire);
     atomic_store_explicit(&job->nic_job.deaths_known, deaths, memory_order_relaxed);
     return (int)deaths;
 }

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "job/job_map.h"
+#include "job/this_host.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct meeting {
@@ -41,32 +41,18 @@ struct meeting {
 
 /* ---- Who is where --------------------------------------------------------------------------- */
 
-static uint64_t namespace_number(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 ? status.st_ino : 0;
-}
-
-/* Processes of one host: they can pass descriptors through the same sockets, and name each other's
- * processes. "boot.network.processes/name/process" */
+/* "boot.network.processes/name/process" */
 static void describe_host(char text[STARTER_VALUE_MAX])
 {
-    char boot[64] = "?";
+    char host[THIS_HOST_TEXT];
     char name[sizeof(((struct roster_node *)0)->host)] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file && !fgets(boot, sizeof(boot), file))
-        boot[0] = '\0';
-    if (file)
-        fclose(file);
-    boot[strcspn(boot, "\n")] = '\0';
+    this_host_text(host);
     gethostname(name, sizeof(name) - 1);
     for (char *at = name; *at; at++) {
         if (strchr(" ;=/", *at))
             *at = '?';
     }
-    snprintf(text, STARTER_VALUE_MAX, "%s.%" PRIx64 ".%" PRIx64 "/%s/%d", boot,
-             namespace_number("/proc/self/ns/net"), namespace_number("/proc/self/ns/pid"), name,
-             (int)getpid());
+    snprintf(text, STARTER_VALUE_MAX, "%s/%s/%d", host, name, (int)getpid());
 }
 
 static int introduce(struct meeting *meeting)

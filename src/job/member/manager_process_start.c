@@ -23,8 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REPORT_BYTES 512
-#define START_NS     (10 * NS_PER_S)
+#define START_NS (10 * NS_PER_S)
 
 static socklen_t make_address(struct sockaddr_un *address, const char *name)
 {
@@ -103,18 +102,18 @@ static void become_manager_process(int *listen_fd, int *report_fd)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int read_report(int fd, char report[REPORT_BYTES])
+int manager_report_read(int fd, char report[MANAGER_REPORT_BYTES])
 {
     int64_t deadline_ns = clock_deadline_ns(START_NS);
     size_t used = 0;
-    while (used + 1 < REPORT_BYTES) {
+    while (used + 1 < MANAGER_REPORT_BYTES) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
         if (left_ms == 0)
             return error_fail(RH_ETIMEOUT, "the task manager does not start");
         if (poll(&ready, 1, left_ms) <= 0)
             continue;
-        ssize_t got = read(fd, report + used, REPORT_BYTES - 1 - used);
+        ssize_t got = read(fd, report + used, MANAGER_REPORT_BYTES - 1 - used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -155,7 +154,7 @@ static int fork_twice(const struct manager_process_body *body,
 int manager_process_start(const struct manager_process_plan *plan, struct address_list *addresses)
 {
     int fds[2];
-    char report[REPORT_BYTES];
+    char report[MANAGER_REPORT_BYTES];
     const struct manager_process_body *body;
     void *library;
     int result = manager_process_load(&body, &library);
@@ -174,7 +173,7 @@ int manager_process_start(const struct manager_process_plan *plan, struct addres
                        "cannot start the task manager: %s; is the limit on processes (ulimit -u) "
                        "reached?",
                        strerror(errno))
-                 : read_report(fds[0], report);
+                 : manager_report_read(fds[0], report);
     close(fds[0]);
     if (pid > 0)
         waitpid(pid, NULL, 0);

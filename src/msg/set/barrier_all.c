@@ -21,6 +21,10 @@ static int open_all(struct rh_job *job, struct rh_set **all)
 int rh_barrier_all(struct rh_job *job)
 {
     struct rh_set *all;
+    if (rma_is_open(job))
+        return error_fail(RH_EUNSUP,
+                          "rh_barrier_all: an open job has no \"all ranks\", since more may come; "
+                          "make a set of those that are meant");
     pthread_mutex_lock(&opening);
     int result = open_all(job, &all);
     pthread_mutex_unlock(&opening);

@@ -144,6 +144,9 @@ int set_create_all(struct rh_msg *msg, uint32_t id, struct rh_set **made)
 
 int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **made)
 {
+    if ((!spec || !spec->ranks) && rma_is_open(msg->job))
+        return error_fail(RH_EUNSUP, "an open job has no set of all ranks, since more may come; "
+                                     "name the members");
     if (!spec)
         return set_create_all(msg, SET_ID_ALL, made);
     int result = set_spec_check(msg, spec);

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "nic/shm/shm_nic.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -24,20 +25,20 @@ struct shm_door *shm_door_of(const struct shm_nic *shm, int rank)
     return (struct shm_door *)(shm->common->doors + (size_t)rank * door_length(shm));
 }
 
-static uint64_t process_token;
+static uint64_t process_seed;
 
-static void make_process_token(void)
+static void make_process_seed(void)
 {
-    if (getrandom(&process_token, sizeof(process_token), 0) != sizeof(process_token))
-        process_token = (uint64_t)getpid() << 32 ^ (uint64_t)clock_now_ns();
-    process_token |= 1; /* never 0, which marks an empty door */
+    if (getrandom(&process_seed, sizeof(process_seed), 0) != sizeof(process_seed))
+        process_seed = (uint64_t)getpid() << 32 ^ (uint64_t)clock_now_ns();
 }
 
+/* A child that did not execute another program has our seed, but not our number. */
 uint64_t shm_process_token(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_process_token);
-    return process_token;
+    pthread_once(&once, make_process_seed);
+    return (process_seed ^ (uint64_t)getpid()) << 1 | 1; /* never 0, which marks an empty door */
 }
 
 /* Twice as many entries as segments keeps searches short and remembers detached ones for a
@@ -77,6 +78,24 @@ static int agree_on_layout(struct shm_nic *shm)
         shm->nic.job->rank, shm->entry_count, (uint32_t)(theirs >> 32));
 }
 
+/* In an open job a door is memory only from now on, and may have been another's before, who had no
+ * time to clear it. No view of that one's segments must pass for one of ours. */
+static int take_door(struct shm_nic *shm, int fd)
+{
+    const struct nic_job *job = shm->nic.job;
+    uint32_t serial = atomic_load_explicit(&job->roster->peer[job->rank].serial,
+                                           memory_order_relaxed);
+    size_t length = door_length(shm);
+    int result = memory_reserve(fd, sizeof(struct shm_common) + (uint64_t)job->rank * length,
+                                length);
+    if (result == 0)
+        result = memory_reserve(fd, 0, sizeof(struct shm_common));
+    if (result == 0)
+        memset(shm_door_of(shm, job->rank), 0, length);
+    shm->generation = (uint64_t)serial << 32;
+    return result;
+}
+
 int shm_common_open(struct shm_nic *shm)
 {
     int fd;
@@ -89,14 +108,16 @@ int shm_common_open(struct shm_nic *shm)
     void *address = MAP_FAILED;
     if (memory_is_sealed(fd, &length) && length >= shm->common_length)
         address = mmap(NULL, shm->common_length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    shm->common = address == MAP_FAILED ? NULL : address;
+    result = shm->common && shm->nic.job->roster->is_open ? take_door(shm, fd) : 0;
     close(fd);
-    if (address == MAP_FAILED)
+    if (!shm->common)
         return error_fail(RH_ENOSPACE,
                           "cannot map the job's common memory (%zu bytes needed, %llu there); is "
                           "RHINET_SEGMENTS the same on all ranks?",
                           shm->common_length, (unsigned long long)length);
-    shm->common = address;
-    result = agree_on_layout(shm);
+    if (result == 0)
+        result = agree_on_layout(shm);
     if (result < 0) {
         shm_common_close(shm);
         return result;
@@ -108,6 +129,8 @@ int shm_common_open(struct shm_nic *shm)
 
 void shm_common_close(struct shm_nic *shm)
 {
+    if (shm->door) /* or a job that we join later would take us for two ranks of one process */
+        atomic_store_explicit(&shm->door->process, 0, memory_order_release);
     munmap(shm->common, shm->common_length);
     shm->common = NULL;
 }

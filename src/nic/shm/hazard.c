@@ -186,7 +186,7 @@ int shm_hazard_wait(struct shm_nic *shm, rh_sid sid, int64_t timeout_ns)
     struct copy_wait copy = {.sid = sid};
     int result = 0;
     full_fence(); /* the entry's new state before the hazards; pairs with shm_hazard_set() */
-    for (copy.rank = 0; copy.rank < shm->nic.job->size && result == 0; copy.rank++) {
+    for (copy.rank = 0; copy.rank < roster_used(shm->nic.job->roster) && result == 0; copy.rank++) {
         if (hazard_is_set(shm, copy.rank, key))
             result = wait_for_copy(shm, &copy, deadline_ns);
     }

@@ -84,7 +84,7 @@ static int bring_memory(struct shm_nic *shm, const struct nic_segment *wanted,
 static bool shares_process(const struct shm_nic *shm)
 {
     int same = 0;
-    for (int rank = 0; rank < shm->nic.job->size && same < 2; rank++) {
+    for (int rank = 0; rank < roster_used(shm->nic.job->roster) && same < 2; rank++) {
         uint64_t process = atomic_load_explicit(&shm_door_of(shm, rank)->process,
                                                 memory_order_relaxed);
         same += process == shm_process_token();

@@ -255,6 +255,11 @@ struct shm_view *shm_view_make(struct shm_nic *shm, int rank, rh_sid sid, bool c
         *result = nic_peer_gone(&shm->nic, rank, "remote access");
         return NULL;
     }
+    if (shm->nic.job->roster->is_open &&
+        roster_state(shm->nic.job->roster, rank) == RH_PEER_STARTING) {
+        *result = shm_explain(shm, rank, sid, counted, RH_ENOSEG); /* it has no door yet */
+        return NULL;
+    }
     struct shm_view *view = existing_view(shm, rank, sid); /* its first place may be another's */
     if (view)
         return view;

@@ -156,10 +156,11 @@ static struct fi_ops_ep endpoint_calls = {
 static int get_name(fid_t fid, void *buffer, size_t *length)
 {
     const struct endpoint *endpoint = (struct endpoint *)fid;
-    struct address address = {.magic = ADDRESS_MAGIC,
-                              .port = endpoint->port,
-                              .job_id = rh_job_id(endpoint->engine->job),
-                              .rank = rh_rank(endpoint->engine->job)};
+    struct address address = {.magic = ADDRESS_MAGIC, .port = (uint16_t)endpoint->port};
+    size_t job_length = sizeof(address.job);
+    if (rh_address(endpoint->engine->job, address.job, &job_length) < 0)
+        return -FI_EIO;
+    address.job_length = (uint16_t)job_length;
     size_t room = *length;
     *length = sizeof(address);
     if (buffer && room > 0)

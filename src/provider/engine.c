@@ -129,13 +129,27 @@ static int open_mailbox(struct engine *engine)
     return result;
 }
 
+/* Without a launcher: the user's open job, whose processes find each other by their addresses; or
+ * alone, if that cannot be had. */
+static int join(struct rh_job **job)
+{
+    struct rh_join_options options = {.struct_size = sizeof(options),
+                                      .unstarted = RH_UNSTARTED_OPEN};
+    int result = rh_join(job, &options);
+    if (result != RH_EUNSUP)
+        return result;
+    log_warning("libfabric provider rhinet: no open job, so this process is alone: %s",
+                rh_error_text());
+    return rh_join(job, NULL);
+}
+
 static int open_engine(struct engine **made)
 {
     struct engine *engine = calloc(1, sizeof(*engine));
     if (!engine)
         return -FI_ENOMEM;
     is_opening = true;
-    int result = rh_join(&engine->job, NULL);
+    int result = join(&engine->job);
     if (result == 0) {
         result = open_mailbox(engine);
         if (result < 0)

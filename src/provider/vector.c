@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/log.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,18 +20,26 @@ fi_addr_t vector_find(const struct vector *vector, uint64_t place)
     return FI_ADDR_NOTAVAIL;
 }
 
-/* The place of an address, or PLACE_NONE. */
+/* The place of an address, or PLACE_NONE. Without the turn, since the task manager may be asked. */
 static uint64_t place_at(const struct engine *engine, const struct address *address)
 {
-    bool is_ours = address->magic == ADDRESS_MAGIC && address->port < PORT_COUNT &&
-                   address->job_id == rh_job_id(engine->job) && address->rank >= 0 &&
-                   address->rank < rh_size(engine->job);
-    if (is_ours)
-        return place_of(address->rank, address->port);
-    log_warning("libfabric provider rhinet: an address of job %" PRIu64 ", rank %d, is not of this "
-                "job, %" PRIu64 "; start both by the same mpirun or `rhinet run`",
-                address->job_id, address->rank, rh_job_id(engine->job));
+    int rank;
+    bool is_address = address->magic == ADDRESS_MAGIC && address->port < PORT_COUNT &&
+                      address->job_length <= sizeof(address->job);
+    if (is_address && rh_peer(engine->job, address->job, address->job_length, &rank) == 0)
+        return place_of(rank, address->port);
+    log_warning("libfabric provider rhinet: fi_av_insert: %s",
+                is_address ? rh_error_text() : "these bytes are no address of this provider");
     return PLACE_NONE;
+}
+
+static void add(struct vector *vector, const struct vector_entry *entry, fi_addr_t *made)
+{
+    bool is_known = entry->place != PLACE_NONE;
+    if (made)
+        *made = is_known ? vector->count : FI_ADDR_NOTAVAIL;
+    if (is_known || vector->type == FI_AV_TABLE)
+        vector->entry[vector->count++] = *entry;
 }
 
 static int insert(struct fid_av *av, const void *addresses, size_t count, fi_addr_t *made,
@@ -41,25 +48,22 @@ static int insert(struct fid_av *av, const void *addresses, size_t count, fi_add
     struct vector *vector = (struct vector *)av;
     struct engine *engine = vector->domain->engine;
     int inserted = 0;
-    engine_take(engine);
-    if (!array_grow(&vector->entry, &vector->room, vector->count + count)) {
-        engine_give(engine);
-        return -FI_ENOMEM;
-    }
     for (size_t i = 0; i < count; i++) {
-        struct vector_entry *entry = &vector->entry[vector->count];
-        memcpy(&entry->address, (const char *)addresses + i * sizeof(entry->address),
-               sizeof(entry->address));
-        entry->place = place_at(engine, &entry->address);
-        bool is_known = entry->place != PLACE_NONE;
-        if (made)
-            made[i] = is_known ? vector->count : FI_ADDR_NOTAVAIL;
+        struct vector_entry entry;
+        memcpy(&entry.address, (const char *)addresses + i * sizeof(entry.address),
+               sizeof(entry.address));
+        entry.place = place_at(engine, &entry.address);
+        engine_take(engine);
+        bool has_room = array_grow(&vector->entry, &vector->room, vector->count + 1);
+        if (has_room)
+            add(vector, &entry, made ? &made[i] : NULL);
+        engine_give(engine);
+        if (!has_room)
+            return -FI_ENOMEM;
         if ((flags & FI_SYNC_ERR) && context)
-            ((int *)context)[i] = is_known ? 0 : FI_EINVAL;
-        vector->count += is_known || vector->type == FI_AV_TABLE;
-        inserted += is_known;
+            ((int *)context)[i] = entry.place != PLACE_NONE ? 0 : FI_EINVAL;
+        inserted += entry.place != PLACE_NONE;
     }
-    engine_give(engine);
     return inserted;
 }
 
@@ -105,9 +109,11 @@ static int look_up(struct fid_av *av, fi_addr_t address, void *buffer, size_t *l
 static const char *print(struct fid_av *av, const void *address, char *buffer, size_t *length)
 {
     struct address copy;
+    char job[2 * sizeof(copy.job) + 1] = "";
     memcpy(&copy, address, sizeof(copy));
-    int needed = snprintf(buffer, *length, "rhinet://%" PRIu64 "/%d:%u", copy.job_id, copy.rank,
-                          copy.port);
+    for (size_t i = 0; i < sizeof(copy.job) && i < copy.job_length; i++)
+        snprintf(job + 2 * i, 3, "%02x", copy.job[i]);
+    int needed = snprintf(buffer, *length, "rhinet://%s:%u", job, copy.port);
     *length = (size_t)needed + 1;
     return buffer;
 }

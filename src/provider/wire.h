@@ -14,11 +14,11 @@
 /* What fi_getname() gives and fi_av_insert() takes. Open MPI has 64 bytes for it. */
 struct address {
     uint32_t magic;
-    uint32_t port;
-    uint64_t job_id;
-    int32_t rank; /* in that job */
-    uint32_t reserved;
+    uint16_t port;
+    uint16_t job_length;
+    uint8_t job[56]; /* of rh_address() */
 };
+_Static_assert(sizeof(struct address) == 64, "said to others");
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 

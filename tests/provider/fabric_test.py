@@ -5,8 +5,10 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import tap
@@ -34,6 +36,36 @@ class Provider(unittest.TestCase):
 
     def test_two_processes(self):
         self.run_program(2)
+
+    def test_without_a_launcher(self):
+        """Two programs that know of each other what they read in a file."""
+        with tempfile.TemporaryDirectory() as folder:
+            both = [subprocess.Popen([PROGRAM, folder], text=True, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT) for _ in range(2)]
+            said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
+        self.assertEqual([one.returncode for one in both], [0, 0], said)
+        self.assertEqual(re.findall(r"^ok (\w+)$", "".join(said), re.M), CASES, said)
+
+    @unittest.skipUnless(shutil.which("fi_pingpong"), "fi_pingpong is not here")
+    def test_fi_pingpong(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        words = ["fi_pingpong", "-p", "rhinet", "-e", "rdm", "-I", "3", "-c"]
+        with subprocess.Popen([*words, "-B", port], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as server:
+            deadline = time.monotonic() + LIMIT_S
+            status = 1
+            while status != 0 and server.poll() is None and time.monotonic() < deadline:
+                client = subprocess.run([*words, "-P", port, "127.0.0.1"], text=True, check=False,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        timeout=LIMIT_S)
+                status = client.returncode
+            if status != 0:
+                server.kill()
+            said = server.communicate(timeout=LIMIT_S)[0]
+        self.assertEqual((status, server.returncode), (0, 0), client.stdout + said)
+        self.assertRegex(client.stdout, r"(?m)^1m +3 +=3 ")
 
     def test_every_way_of_long_messages(self):
         for way in ("ring", "pull", "both"):

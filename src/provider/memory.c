@@ -85,7 +85,7 @@ static bool write_long(struct endpoint *endpoint, const struct asked *asked,
         op->region = region;
         op->place = asked->place;
         op->label = asked->label;
-        op->data = asked->envelope.data;
+        memcpy(op->envelope, &asked->envelope, sizeof(asked->envelope));
         op->request.buffer = target;
         op->request.length = parcel->rts.length;
     } else {
@@ -100,10 +100,14 @@ void store_over(struct op *op)
 {
     struct endpoint *endpoint = op->endpoint;
     struct engine *engine = op->request.msg->mail->parcels->context;
-    struct asked asked = {
-        .place = op->place, .label = op->label, .envelope.data = (uint32_t)op->data};
-    if (endpoint && op->region && op->request.result == 0)
+    struct asked asked = {.place = op->place, .label = op->label};
+    memcpy(&asked.envelope, op->envelope, sizeof(asked.envelope));
+    if (endpoint && op->region && op->request.result == 0) {
         write_notice(endpoint, op->region, &asked, op->request.length);
+        taken(endpoint, &asked);
+    } else if (endpoint) {
+        refuse(endpoint, &asked, FI_EIO);
+    }
     op_free(engine, op);
 }
 

@@ -208,8 +208,8 @@ void op_send_step(struct op *op)
 static void send_over(struct engine *engine, struct op *op)
 {
     op->is_sent = true;
-    /* By rendezvous: it is over when the receiver has it. */
-    if (op->number && op->request.out.protocol == PROTOCOL_RENDEZVOUS && op->kind == OP_SEND) {
+    /* A message by rendezvous: it is over when the receiver has it. A write may be refused. */
+    if (op->number && op->request.out.protocol == PROTOCOL_RENDEZVOUS && op->count == COUNT_SEND) {
         op_await_end(engine, op);
         op->is_answered = true;
     }

@@ -20,6 +20,8 @@
 #   make bench        measure against this machine's own limits
 #   make bench-peers  beside UCX, Open MPI and MPICH
 #   make bench-route  routing beside OpenSM; PARTS="paths huge opensm-large" are the long ones
+#   make site         documentation and manual as one static site, in build/site
+#   make packages     Debian packages, into build-packages, tried in a clean root; needs root
 #   make install      to PREFIX (default /usr/local), below DESTDIR if given
 #   make format       format all C files
 
@@ -96,6 +98,14 @@ install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
 
+packages:
+	@tools/setup package
+	@tools/package test
+
+site:
+	@tools/setup site
+	@tools/site $(SITE)
+
 format:
 	@tools/setup test
 	@tools/format
@@ -104,4 +114,4 @@ clean:
 	rm -rf build build-clang build-asan build-tsan build-coverage
 
 .PHONY: all build demo test asan tsan hunt coverage mutants soak bench bench-peers
-.PHONY: bench-route install format clean
+.PHONY: bench-route install packages site format clean

@@ -8,9 +8,6 @@
 #include "check.h"
 
 #include <rhinet/rma.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BOARD        1
 #define PIECE_COUNT  400
@@ -64,12 +61,11 @@ int main(void)
 
     if (rh_rank(job) == 0) { /* stays until all are done: the words live in its memory */
         const struct board *board = memory;
-        struct rh_wait wait = {&board->ranks_done, RH_EQUAL, (uint64_t)rh_size(job), RH_ANY_RANK,
-                               RH_TIMEOUT_DEFAULT};
-        check(rh_wait_word(job, &wait));
+        check(rh_wait_for(job, &board->ranks_done, (uint64_t)rh_size(job), RH_ANY_RANK,
+                          "all ranks to be done"));
         printf("%llu primes below %d\n", (unsigned long long)board->primes,
                PIECE_COUNT * PIECE_LENGTH);
-        if (board->primes != PRIME_COUNT)
+        if (board->primes != PRIME_COUNT || board->ranks_done != (uint64_t)rh_size(job))
             return 1;
     }
     return rh_leave(job) < 0;

@@ -7,8 +7,6 @@
 #include "check.h"
 
 #include <rhinet/rma.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define MAILBOX 1 /* SID: the number under which each rank opens its memory to the others */
 
@@ -31,19 +29,13 @@ int main(void)
     /* Write the text, then the word, into the next rank's mailbox; it need not do anything. */
     char text[sizeof(mailbox->text)];
     snprintf(text, sizeof(text), "greetings from rank %d", rank);
-    struct rh_notice notice = {.word = rh_at(next, MAILBOX, offsetof(struct mailbox, has_mail)),
-                               .value = 1};
-    check(rh_segment_wait(job, next, MAILBOX, RH_TIMEOUT_DEFAULT));
+    struct rh_notice notice = {rh_at(next, MAILBOX, offsetof(struct mailbox, has_mail)), 1};
+    check(rh_segment_wait_all(job, MAILBOX, RH_TIMEOUT_DEFAULT));
     check(rh_push_notify(job, rh_at(next, MAILBOX, offsetof(struct mailbox, text)), text,
                          sizeof(text), &notice));
 
     /* Whoever sees the word sees the text. If the writer dies, this ends with an error. */
-    struct rh_wait wait = {.word = &mailbox->has_mail,
-                           .when = RH_EQUAL,
-                           .value = 1,
-                           .from = before,
-                           .timeout_ns = RH_TIMEOUT_DEFAULT};
-    check(rh_wait_word(job, &wait));
+    check(rh_wait_for(job, &mailbox->has_mail, 1, before, "the greeting"));
     printf("rank %d of %d: %s\n", rank, size, mailbox->text);
     return rh_leave(job) < 0;
 }

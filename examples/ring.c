@@ -9,8 +9,6 @@
 #include "check.h"
 
 #include <rhinet/rma.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define RING 1
 
@@ -27,8 +25,7 @@ static double now_s(const struct rh_job *job)
 
 static void pass_on(struct rh_job *job, int next, uint64_t lap, uint64_t hops)
 {
-    struct rh_notice notice = {.word = rh_at(next, RING, offsetof(struct place, lap)),
-                               .value = lap};
+    struct rh_notice notice = {rh_at(next, RING, offsetof(struct place, lap)), lap};
     check(rh_push_notify(job, rh_at(next, RING, offsetof(struct place, hops)), &hops, sizeof(hops),
                          &notice));
 }
@@ -45,15 +42,14 @@ int main(int argc, char **argv)
     uint64_t laps = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000;
     double start_s = 0;
 
-    check(rh_segment_wait(job, next, RING, RH_TIMEOUT_DEFAULT));
+    check(rh_segment_wait_all(job, RING, RH_TIMEOUT_DEFAULT));
     for (uint64_t lap = 1; lap <= laps + 1; lap++) { /* the first one warms up */
         uint64_t expected = (lap - 1) * (uint64_t)size + (uint64_t)(rank == 0 ? size : rank);
         if (lap == 2)
             start_s = now_s(job);
         if (rank == 0)
             pass_on(job, next, lap, expected - (uint64_t)size + 1);
-        struct rh_wait wait = {&place->lap, RH_EQUAL, lap, before, RH_TIMEOUT_DEFAULT};
-        check(rh_wait_word(job, &wait));
+        check(rh_wait_for(job, &place->lap, lap, before, "the token"));
         if (place->hops != expected) {
             fprintf(stderr, "ring: rank %d, lap %llu: %llu hops, not %llu\n", rank,
                     (unsigned long long)lap, (unsigned long long)place->hops,

@@ -31,9 +31,9 @@ extern "C" {
 
 struct rh_dsm;
 
-/* Optional wishes for rh_dsm_open(), the same on all ranks. Zero the struct, set struct_size. */
+/* Optional wishes for rh_dsm_open(), the same on all ranks. What is 0 has its default. */
 struct rh_dsm_options {
-    size_t struct_size;
+    size_t struct_size;      /* sizeof(struct rh_dsm_options), or 0: that of version 0.2 */
     uint64_t heap_length;    /* bytes of shared memory; 0: RHINET_DSM_HEAP */
     uint32_t variable_count; /* 0: RHINET_DSM_VARIABLES */
     struct rh_msg *msg;      /* the program's mailbox, if it has one; NULL: open one */

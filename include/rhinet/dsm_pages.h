@@ -37,10 +37,10 @@ enum rh_dsm_home {
     RH_DSM_HOME_GIVEN = 2  /* where home_of says */
 };
 
-/* Zero the struct, set struct_size and length. The same on all ranks. */
+/* Set the length; what else is 0 has its default. The same on all ranks. */
 struct rh_dsm_pages_options {
-    size_t struct_size;
-    uint64_t length; /* bytes, rounded up to pages; every rank has room for all of them */
+    size_t struct_size; /* sizeof(struct rh_dsm_pages_options), or 0: that of version 0.2 */
+    uint64_t length;    /* bytes, rounded up to pages; every rank has room for all of them */
     enum rh_dsm_home home;
     int (*home_of)(void *context, uint64_t page); /* a rank; asked once for every page */
     void *context;

@@ -49,12 +49,12 @@ enum rh_unstarted {
  *  - A death ends waits for RH_ANY_RANK of those only who have met the dead one.
  *  - It runs on NIC shm: processes of other hosts are not reached. */
 
-/* Optional wishes for rh_join(). Zero the struct, set struct_size, then what you want to change. */
+/* Optional wishes for rh_join(). What is 0 has its default. */
 struct rh_join_options {
-    size_t struct_size;
-    const char *nic; /* NIC to use; NULL: what the launcher or RHINET_NIC says */
-    int manager_fd;  /* connection to the task manager; 0: what the launcher passed */
-    int unstarted;   /* enum rh_unstarted */
+    size_t struct_size; /* sizeof(struct rh_join_options), or 0: that of version 0.2 */
+    const char *nic;    /* NIC to use; NULL: what the launcher or RHINET_NIC says */
+    int manager_fd;     /* connection to the task manager; 0: what the launcher passed */
+    int unstarted;      /* enum rh_unstarted */
 };
 
 /* Join the job this process was started in. options may be NULL. On success *job is the caller's

@@ -110,9 +110,9 @@ int rh_unlock(struct rh_msg *msg, uint32_t lock);
 struct rh_set;
 
 struct rh_set_spec {
-    size_t struct_size;
-    uint32_t id;      /* chosen by the program, the same on all members; below 65536 */
-    const int *ranks; /* NULL: all ranks of the job */
+    size_t struct_size; /* sizeof(struct rh_set_spec), or 0: that of version 0.2 */
+    uint32_t id;        /* chosen by the program, the same on all members; below 65536 */
+    const int *ranks;   /* NULL: all ranks of the job */
     size_t rank_count;
     const int
         *parents; /* shape of the tree: parents[i] is the index of member i's parent, -1 for the
@@ -122,6 +122,11 @@ struct rh_set_spec {
 /* spec may be NULL: all ranks; a process has one such set at a time. */
 int rh_set_create(struct rh_msg *msg, const struct rh_set_spec *spec, struct rh_set **set);
 int rh_set_destroy(struct rh_set *set);
+
+/* The ready set of all ranks, for programs that need no other: no mailbox has to be opened before,
+ * and the set is the job's, so that rh_set_destroy() refuses it. rh_barrier_all() is a call on it,
+ * too. Does not wait for the others. Errors: RH_ENOSPACE. */
+int rh_set_all(struct rh_job *job, struct rh_set **set);
 
 /* This process's place in the set, 0 to size - 1, and the number of members. */
 int rh_set_rank(const struct rh_set *set);

@@ -40,9 +40,9 @@ struct pm_context;
 /* This rank sends only: it needs no memory for receiving, and what is sent to it waits for ever. */
 #define PM_SEND_ONLY 2u
 
-/* Optional wishes for pmOpenContext(). Zero the struct, set struct_size, then what you want. */
+/* Optional wishes for pmOpenContext(). What is 0 has its default. */
 struct pm_options {
-    size_t struct_size;
+    size_t struct_size;         /* sizeof(struct pm_options), or 0: that of version 0.2 */
     const char *implementation; /* NULL: what RHINET_PM says, else pm-auto */
     unsigned flags;             /* PM_SPLIT_PUSHES, PM_SEND_ONLY */
 };

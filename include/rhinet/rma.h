@@ -57,13 +57,14 @@ static inline struct rh_remote rh_at(int rank, rh_sid sid, uint64_t offset)
 
 #define RH_HUGE_PAGES 1u /* back fast memory by huge pages; RH_ENOSPACE if there are none */
 
-/* Everything one may say about a segment. Zero it, set struct_size, then the rest. */
+/* Everything one may say about a segment. What is 0 has its default, so that sid and length are
+ * enough. */
 struct rh_segment {
-    size_t struct_size;
+    size_t struct_size; /* sizeof(struct rh_segment), or 0: that of version 0.2 */
     rh_sid sid;
     void *base;      /* NULL: allocate fast memory, and base is filled in */
     uint64_t length; /* 1 byte or more */
-    unsigned rights; /* RH_READ, RH_WRITE, RH_ATOMIC; at least one */
+    unsigned rights; /* RH_READ, RH_WRITE, RH_ATOMIC; 0: all of them */
     unsigned flags;  /* RH_HUGE_PAGES */
 };
 
@@ -89,6 +90,11 @@ int rh_segment_detach(struct rh_job *job, rh_sid sid);
 /* Wait until a peer has opened a segment or queue. Errors: RH_EDEAD, RH_ETIMEOUT, RH_EAGAIN
  * (timeout 0). */
 int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns);
+
+/* The same for all ranks of the job: when this returns 0 everybody's segment is there. Who has left
+ * already is passed over. timeout_ns is for all of them together; rh_error_rank() names one that
+ * has not opened it, or has died. */
+int rh_segment_wait_all(struct rh_job *job, rh_sid sid, int64_t timeout_ns);
 
 /* Length of a peer's segment into *length. Errors: RH_ENOSEG, RH_ESTALE, RH_EDEAD, RH_EINVALID (it
  * is a queue). */
@@ -218,8 +224,8 @@ struct rh_queue;
 
 /* How many messages a queue holds, and how long each may be. */
 struct rh_queue_shape {
-    uint32_t slot_count;  /* rounded up to a power of two */
-    uint32_t slot_length; /* longest message in bytes */
+    uint32_t slot_count;  /* rounded up to a power of two; 0: 64 */
+    uint32_t slot_length; /* longest message in bytes; 0: 64 */
 };
 
 /* Make a queue of this process under a SID of its own. The queue is the caller's until
@@ -283,6 +289,12 @@ struct rh_wait {
  * Errors: RH_ETIMEOUT, RH_EAGAIN (timeout 0), RH_EDEAD (see rh_deaths_acknowledge), RH_EINVALID. */
 int rh_wait_word(struct rh_job *job, const struct rh_wait *wait);
 
+/* The usual case in short: until the word is at least value, for the default timeout at most. what
+ * names the thing for people, as in "the border of step 7": it stands in the text of RH_ETIMEOUT
+ * and RH_EDEAD. NULL: nothing to add. */
+int rh_wait_for(struct rh_job *job, const uint64_t *word, uint64_t value, int from,
+                const char *what);
+
 /* Wait until a condition of the program's own holds, which looks at memory of this process that
  * peers write. It is asked again and again, perhaps once more after it has said yes; it must be
  * quick and must not wait, but may call what does not wait (rh_append_try, rh_queue_next with
@@ -300,6 +312,46 @@ struct rh_until {
     unsigned watched_count;
 };
 int rh_wait_until(struct rh_job *job, const struct rh_until *until);
+
+/* ---- Neighbour exchange ---------------------------------------------------------------------- */
+
+/* One side of a part of a larger whole: which of its bytes go to the neighbour there, and where
+ * what comes from the neighbour is put. Both are `count` blocks of `length` bytes whose starts lie
+ * `stride` bytes apart: a row is one block, a column is many. */
+struct rh_side {
+    int rank;       /* the neighbour; negative: none there, and the rest of the entry is nothing */
+    unsigned meets; /* which side of the neighbour meets this one: index in its list of sides */
+    size_t out;     /* where what goes there begins, in bytes from rh_exchange()'s memory */
+    size_t in;      /* where what comes from there is put */
+    size_t length;  /* of one block, in bytes */
+    size_t count;   /* 0: one block */
+    size_t stride;  /* 0: length */
+};
+
+struct rh_exchange;
+
+/* Make an exchange with all neighbours in a list, under a SID of its own that is the same on all
+ * ranks. Neighbours wait here for each other and compare what they have said: a side and the one it
+ * meets must name each other and be as long. A rank may be its own neighbour. The exchange is the
+ * caller's until rh_exchange_destroy(). Errors: RH_EINVALID, also where two neighbours differ,
+ * RH_EDEAD, RH_ETIMEOUT; and those of rh_segment_create(). */
+int rh_exchange_create(struct rh_job *job, rh_sid sid, const struct rh_side *sides,
+                       size_t side_count, struct rh_exchange **exchange);
+
+/* Send every side's bytes of `memory`, which need not be in a segment, to its neighbour, and put
+ * what the neighbours send in the same call of theirs where the sides say. Returns when all of it
+ * is there, for the default timeout at most; what comes too early waits elsewhere, so that memory
+ * is read and written within this call only, and another may be given each time. All neighbours
+ * call it equally often; one thread at a time.
+ * Errors: RH_EDEAD, RH_ETIMEOUT, both with the rank that is gone or late: a neighbour, or a
+ * neighbour's neighbour, as who cannot go on tells the next. Then nothing has been put into memory,
+ * and the exchange is of no more use: destroy it. */
+int rh_exchange(struct rh_exchange *exchange, void *memory);
+
+/* End it, as all neighbours do: they wait for each other, unless one is gone or a call has failed.
+ * Afterwards another may be made under the same SID; after a failure take another one. Always
+ * frees; returns the first problem met. */
+int rh_exchange_destroy(struct rh_exchange *exchange);
 
 /* ---- Counters ------------------------------------------------------------------------------- */
 

@@ -13,14 +13,14 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define RH_VERSION_MAJOR 0
-#define RH_VERSION_MINOR 1
+#define RH_VERSION_MINOR 2
 #define RH_VERSION_PATCH 0
 
 #define RH_VERSION_OF(major, minor, patch) (((major) << 16) + ((minor) << 8) + (patch))
 
 #define RH_VERSION_NUMBER RH_VERSION_OF(RH_VERSION_MAJOR, RH_VERSION_MINOR, RH_VERSION_PATCH)
 
-/* Of the library in use, as text such as "0.1.0" and as a number to compare. */
+/* Of the library in use, as text such as "0.2.0" and as a number to compare. */
 const char *rh_version(void);
 int rh_version_number(void);
 

@@ -94,6 +94,8 @@ static int operands_check(int count, char **words)
             grammar += strcspn(grammar, " ") + 1;
         return cli_usage_error("%s is missing", grammar);
     }
+    if (count > most && most == 0 && current->commands)
+        return cli_unknown(current, words[0]);
     if (count > most)
         return cli_usage_error("'%s' is one word too many; %s is expected", words[most],
                                grammar ? grammar : "nothing more");

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/settings.h"
+#include "base/struct_size.h"
 #include "dsm/bulk.h"
 #include "dsm/check.h"
 #include "dsm/datagram/datagram.h"
@@ -21,7 +22,7 @@
 
 static int check_options(const struct rh_job *job, const struct rh_dsm_options *options)
 {
-    if (options && options->struct_size != sizeof(*options))
+    if (options && !struct_size_is_sound(options->struct_size, sizeof(*options)))
         return error_fail(RH_EINVALID,
                           "struct_size of the options is %zu, not %zu; set it to sizeof",
                           options->struct_size, sizeof(*options));

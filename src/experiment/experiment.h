@@ -4,7 +4,7 @@
  * room and a command of `rhinet bench`; some have an older name elsewhere in the program, too,
  * which is the same command.
  *
- *   machine/    rma, msg, ofi, dsm, pages, himeno, datagram: against the machine's own limits
+ *   machine/    rma, msg, sizes, tail, ofi, dsm, pages, himeno, datagram: against its limits
  *   cache/      cache (`rhinet cache bench`): the file cache, here and on a simulated cluster
  *   routing/    route (`rhinet route paper`): the turn addition paper's evaluation
  *   simulator/  sim (`rhinet sim bench`), engine: the simulator's own speed
@@ -21,9 +21,9 @@
 
 #include "cli/cli.h"
 
-extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_ofi, cli_bench_dsm,
-    cli_bench_pages, cli_bench_himeno, cli_bench_datagram, cli_bench_cache, cli_bench_route,
-    cli_bench_sim, cli_bench_engine, cli_bench_thesis;
+extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_sizes, cli_bench_tail,
+    cli_bench_ofi, cli_bench_dsm, cli_bench_pages, cli_bench_himeno, cli_bench_datagram,
+    cli_bench_cache, cli_bench_route, cli_bench_sim, cli_bench_engine, cli_bench_thesis;
 
 /* How experiments start this program again. */
 extern const struct cli_command cli_bench_rank, cli_bench_join, cli_bench_nothing, cli_bench_trial;

@@ -32,6 +32,7 @@ struct job_guest {
 
 #define JOB_REACH_BITS  4
 #define JOB_REACH_SLOTS (1 << JOB_REACH_BITS)
+#define JOB_NO_REACH    1024 /* ranks told apart */
 
 /* Peers' memory that short operations reach without a call of the NIC: rma/reach.h. */
 struct job_reach {
@@ -53,8 +54,9 @@ struct rh_job {
     struct job_reach *reaches;  /* all that were made: threads may hold any until the job is left */
     _Atomic bool is_reach_made; /* by a thread, just now: the list is its */
     unsigned reach_count;
-    int64_t timeout_ns; /* what RH_TIMEOUT_DEFAULT means */
-    char nic_name[64];  /* as the user would write it */
+    _Atomic uint64_t no_reach[JOB_NO_REACH / 64]; /* a bit per rank whose memory has no pointers */
+    int64_t timeout_ns;                           /* what RH_TIMEOUT_DEFAULT means */
+    char nic_name[64];                            /* as the user would write it */
     struct nic_job nic_job;
     struct nic_broker broker;
     struct settings settings;

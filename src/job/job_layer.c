@@ -33,7 +33,7 @@ static const struct setting_spec settings[] = {
                  "one: those of one user and name meet; empty: the usual one"),
     NUMBER_SETTING(SETTING_OPEN_RANKS, "RHINET_OPEN_RANKS", "1024", 2, 65536,
                    "how many processes an open job takes; who comes first says it"),
-    TEXT_SETTING(SETTING_MANAGER_PROGRAM, "RHINET_MANAGER_PROGRAM", "",
+    TEXT_SETTING(SETTING_MANAGER_PROGRAM, "RHINET_MANAGER_PATH", "",
                  "the program that serves an open job; empty: rhinet-manager, as installed"),
 };
 

@@ -112,9 +112,11 @@ struct nic_view {
     unsigned rights; /* that the segment grants, where the NIC has pointers to it */
     void *pointer;   /* where loads and stores reach it directly, else NULL */
     void *handle;    /* the NIC's own */
-    /* With a pointer and RH_WRITE, and if sleeper is not NULL: what store() does may be done
-     * without the call, while *stands is `stood` and the peer lives: one aligned store with release
-     * order, then a look at *sleeper, and wake() if that is not 0. */
+    /* With a pointer, and if sleeper is not NULL: what push(), pull(), atomic() and store() do may
+     * be done without the call, by the processor's own instructions and as far as `rights` go,
+     * while *stands is `stood` and the peer lives. After writing, in release order: a look at
+     * *sleeper, and wake() if that is not 0. After reading: another look at *stands, since what is
+     * detached meanwhile is nobody's. */
     const _Atomic uint64_t *stands;
     uint64_t stood;
     const _Atomic uint32_t *sleeper;
@@ -251,8 +253,12 @@ struct nic {
     const _Atomic bool *attached_is_slow;
     /* Who polls keeps others from running: look a few times only. NULL: it is not so. */
     const _Atomic bool *is_crowded;
-    /* Views of memory on this host have pointers: who uses one often better asks for it. */
+    /* Views of peers' memory on this host may have pointers, with all that goes with them (struct
+     * nic_view): who uses one often better asks for it. */
     bool has_pointers;
+    /* Every operation has reached its target's memory when its call returns, or its done flag is
+     * set: for a peer that lives, flush() is no more than full_fence(). */
+    bool fence_flushes;
     /* How often a word may be looked at before wait() is called for it, just now. NULL: never,
      * there is more to do in a wait than to look. */
     const _Atomic uint32_t *looks_first;

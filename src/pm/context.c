@@ -39,7 +39,7 @@ static int check_options(const struct pm_options *options)
 {
     if (!options)
         return 0;
-    if (options->struct_size < sizeof(*options))
+    if (options->struct_size && options->struct_size < sizeof(*options))
         return pm_fail(RH_EINVALID, "set options.struct_size to sizeof(struct pm_options)");
     if (options->flags & ~(PM_SPLIT_PUSHES | PM_SEND_ONLY))
         return pm_fail(RH_EINVALID, "flags %#x; combine PM_SPLIT_PUSHES and PM_SEND_ONLY",

@@ -12,12 +12,15 @@ struct rh_queue {
     rh_sid sid;
 };
 
+/* What 0 in a shape stands for. */
+#define SLOT_COUNT_USUAL  64
+#define SLOT_LENGTH_USUAL 64
+
 int rh_queue_create(struct rh_job *job, rh_sid sid, struct rh_queue_shape shape,
                     struct rh_queue **queue)
 {
-    if (shape.slot_count == 0 || shape.slot_length == 0)
-        return error_fail(RH_EINVALID, "queue %u: %u messages of %u bytes; both must be at least 1",
-                          sid, shape.slot_count, shape.slot_length);
+    shape.slot_count = shape.slot_count ? shape.slot_count : SLOT_COUNT_USUAL;
+    shape.slot_length = shape.slot_length ? shape.slot_length : SLOT_LENGTH_USUAL;
     struct rh_queue *made = calloc(1, sizeof(*made));
     if (!made)
         return error_no_memory("queue %u", sid);

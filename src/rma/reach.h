@@ -7,7 +7,9 @@
  *
  * What has been found out about a segment, a reach, is kept in a slot of the job until the job is
  * left, and its view with it: who holds one while it is replaced writes where rh_store() would,
- * into a mapping that nobody reads any more. So no lock or guard is needed here. There are few
+ * into a mapping that nobody reads any more. So no lock or guard is needed here, and a mapping of
+ * each of the few that are ever made. (One's own memory is unmapped by the detach: whoever writes
+ * it meanwhile, by whatever call, writes what the program itself has given away.) There are few
  * slots; a segment that finds none does without.
  */
 #pragma once
@@ -62,7 +64,7 @@ static inline int reach_wrote(struct rh_job *job, const struct job_reach *reach,
 }
 
 /* memmove() of up to REACH_LENGTH bytes: all is loaded before anything is stored, and from both
- * ends, so that few lengths have to be told apart. 1, 2, 4, 8 and 16 bytes are one store each. */
+ * ends, so that few lengths have to be told apart. 1, 2, 4 and 8 bytes are one store each. */
 static inline void reach_copy(char *target, const char *source, size_t length)
 {
     struct pair {

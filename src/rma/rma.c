@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote memory for programs: each call checks what the NIC may take for granted, asks the NIC, and
- * counts. The layer is thin on purpose: a push is two function calls away from its copy.
+ * Remote memory for programs. What is short and usual takes the short way (reach.h), into the
+ * peer's memory itself. For all else, each call checks what the NIC may take for granted, asks the
+ * NIC, and counts: then a push is two function calls away from its copy.
  */
 #include "rma/rma.h"
+#include "base/fence.h"
 #include "rma/reach.h"
 
 #include <string.h>
@@ -77,6 +79,7 @@ int rh_pull(struct rh_job *job, struct rh_remote source, void *target, size_t le
     if (unlikely(length > REACH_LENGTH || !reach))
         return pull_by_nic(job, source, target, length);
     reach_read(target, reach->base + source.offset, length);
+    load_fence();
     if (unlikely(!reach_stands(reach))) /* these may be no one's bytes */
         return pull_by_nic(job, source, target, length);
     counter_add(job->counters, COUNTER_PULL, 1);
@@ -188,83 +191,24 @@ int rh_push_inline(struct rh_job *job, struct rh_remote target, const void *sour
     return reach_wrote(job, reach, target.rank);
 }
 
-/* ---- Atomics -------------------------------------------------------------------------------- */
-
-static rare_path int atomic_by_nic(struct rh_job *job, struct rh_remote target,
-                                   const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    int result = job->nic->ops->atomic(job->nic, target, operands, old);
-    if (result < 0)
-        return result;
-    counter_add(job->counters, COUNTER_ATOMIC, 1);
-    reach_make(job, target);
-    return 0;
-}
-
-int rma_atomic(struct rh_job *job, struct rh_remote target,
-               const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    ASSERT(rma_rank_is_valid(job, target.rank));
-    const struct job_reach *reach = reach_find(job, target, 8, RH_ATOMIC);
-    if (unlikely(!reach || target.offset % 8 != 0))
-        return atomic_by_nic(job, target, operands, old);
-    *old = nic_atomic_apply((_Atomic uint64_t *)(void *)(reach->base + target.offset), operands);
-    counter_add(job->counters, COUNTER_ATOMIC, 1);
-    return reach_wrote(job, reach, target.rank);
-}
-
-static inline int atomic(struct rh_job *job, struct rh_remote target,
-                         const struct nic_atomic_operands *operands, uint64_t *old)
-{
-    uint64_t before;
-    if (unlikely(!rma_rank_is_valid(job, target.rank)))
-        return rma_refuse_rank(job, target.rank);
-    int result = rma_atomic(job, target, operands, &before);
-    if (likely(result == 0) && old)
-        *old = before;
-    return result;
-}
-
-int rh_fetch_add(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
-{
-    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_ADD, .operand = operand};
-    return atomic(job, target, &operands, old);
-}
-
-int rh_fetch_or(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
-{
-    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_OR, .operand = operand};
-    return atomic(job, target, &operands, old);
-}
-
-int rh_fetch_and(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
-{
-    const struct nic_atomic_operands operands = {.operation = NIC_FETCH_AND, .operand = operand};
-    return atomic(job, target, &operands, old);
-}
-
-int rh_swap(struct rh_job *job, struct rh_remote target, uint64_t operand, uint64_t *old)
-{
-    const struct nic_atomic_operands operands = {.operation = NIC_SWAP, .operand = operand};
-    return atomic(job, target, &operands, old);
-}
-
-int rh_compare_swap(struct rh_job *job, struct rh_remote target, uint64_t expected,
-                    uint64_t desired, uint64_t *old)
-{
-    struct nic_atomic_operands operands = {
-        .operation = NIC_COMPARE_SWAP, .operand = desired, .expected = expected};
-    return atomic(job, target, &operands, old);
-}
-
 /* ---- Order and waiting ---------------------------------------------------------------------- */
 
-int rh_flush(struct rh_job *job, int rank)
+static rare_path int flush_by_nic(struct rh_job *job, int rank)
 {
     if (rank != RH_ANY_RANK && !rma_rank_is_valid(job, rank))
         return rma_refuse_rank(job, rank);
     counter_add(job->counters, COUNTER_FLUSH, 1);
     return job->nic->ops->flush(job->nic, rank);
+}
+
+int rh_flush(struct rh_job *job, int rank)
+{
+    if (unlikely(!job->nic->fence_flushes || !rma_rank_is_valid(job, rank) ||
+                 roster_state(job->nic_job.roster, rank) >= RH_PEER_LEFT))
+        return flush_by_nic(job, rank);
+    full_fence();
+    counter_add(job->counters, COUNTER_FLUSH, 1);
+    return 0;
 }
 
 static inline bool is_sound(const struct rh_job *job, const struct rh_wait *wait)
@@ -315,6 +259,19 @@ int rh_wait_word(struct rh_job *job, const struct rh_wait *wait)
     return 0;
 }
 
+int rh_wait_for(struct rh_job *job, const uint64_t *word, uint64_t value, int from,
+                const char *what)
+{
+    struct rh_wait wait = {word, RH_AT_LEAST, value, from, RH_TIMEOUT_DEFAULT};
+    int result = rh_wait_word(job, &wait);
+    if (unlikely(what && (result == RH_ETIMEOUT || result == RH_EDEAD))) {
+        struct error_state said;
+        error_save(&said);
+        return error_set(result, said.rank, "waiting for %s: %s", what, said.text);
+    }
+    return result;
+}
+
 int rh_wait_until(struct rh_job *job, const struct rh_until *until)
 {
     return rma_wait_until(job, until, NULL);
@@ -339,43 +296,6 @@ void rma_progress(struct rh_job *job)
     uint64_t never = 0;
     struct nic_wait look = {.word = &never, .when = RH_NOT_EQUAL, .from = job->nic_job.rank};
     job->nic->ops->wait(job->nic, &look);
-}
-
-static int done_result(const struct rh_done *done)
-{
-    int64_t state = __atomic_load_n(&done->state, __ATOMIC_ACQUIRE);
-    return state < 0 ? (int)state : 0;
-}
-
-int rh_wait_done(struct rh_job *job, struct rh_done *done, int64_t timeout_ns)
-{
-    struct nic_wait request = {
-        .done = done, .from = done->rank, .timeout_ns = rma_timeout_ns(job, timeout_ns)};
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    counter_add(job->counters, COUNTER_WAIT, 1);
-    int result = job->nic->ops->wait(job->nic, &request);
-    return result < 0 ? result : done_result(done);
-}
-
-int rh_test_done(struct rh_job *job, struct rh_done *done)
-{
-    struct nic_wait request = {.done = done, .from = done->rank, .timeout_ns = 0};
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    int result = job->nic->ops->wait(job->nic, &request);
-    return result < 0 ? result : done_result(done);
-}
-
-int rh_withdraw(struct rh_job *job, struct rh_done *done)
-{
-    if (!rma_rank_is_valid(job, done->rank))
-        return rma_refuse_rank(job, done->rank);
-    job->nic->ops->withdraw(job->nic, done);
-    if (__atomic_load_n(&done->state, __ATOMIC_ACQUIRE) == 0) /* pairs with whoever sets it */
-        done->state = error_set(RH_ECANCELED, done->rank, "a transfer with rank %d was withdrawn",
-                                done->rank);
-    return done_result(done);
 }
 
 /* ---- Counters ------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ static const struct counter_spec counters[] = {
 
 static const struct wait_spec waits[] = {
     WAIT_FOR_RANK(WAIT_SEGMENT, "segment", "rh_segment_wait for %s of %r"),
+    WAIT_FOR_RANK(WAIT_EXCHANGE, "exchange", "rh_exchange %l of %s with %r"),
 };
 
 const struct layer rma_layer = {

@@ -20,4 +20,4 @@ enum rma_counters {
     COUNTER_WAIT
 };
 
-enum rma_waits { WAIT_SEGMENT = LAYER_FIRST(LAYER_RMA) };
+enum rma_waits { WAIT_SEGMENT = LAYER_FIRST(LAYER_RMA), WAIT_EXCHANGE };

@@ -3,16 +3,17 @@
  * Segments: opening one's own to the job, and asking about a peer's.
  */
 #include "base/rest.h"
+#include "base/struct_size.h"
 #include "rma/rma.h"
 
 static int check_segment(const struct rh_segment *segment)
 {
-    if (segment->struct_size < sizeof(*segment))
+    if (!struct_size_is_sound(segment->struct_size, sizeof(*segment)))
         return error_fail(RH_EINVALID, "set segment.struct_size to sizeof(struct rh_segment)");
     if (segment->length == 0 || segment->length > INT64_MAX)
         return error_fail(RH_EINVALID, "segment %u: a length of %llu makes no sense", segment->sid,
                           (unsigned long long)segment->length);
-    if (segment->rights == 0 || (segment->rights & ~RH_ALL))
+    if (segment->rights & ~RH_ALL)
         return error_fail(RH_EINVALID,
                           "segment %u: rights %#x; combine RH_READ, RH_WRITE and RH_ATOMIC",
                           segment->sid, segment->rights);
@@ -34,7 +35,7 @@ int rma_segment_create(struct rh_job *job, struct rh_segment *segment, int *fd)
     struct nic_segment request = {.sid = segment->sid,
                                   .kind = segment->base ? NIC_SEGMENT_ATTACHED
                                                         : NIC_SEGMENT_ALLOCATED,
-                                  .rights = segment->rights,
+                                  .rights = segment->rights ? segment->rights : RH_ALL,
                                   .flags = segment->flags,
                                   .base = segment->base,
                                   .length = segment->length};
@@ -100,6 +101,11 @@ static void describe(void *context, struct wait_note *note)
     *note = (struct wait_note){.call = WAIT_SEGMENT, .peer = awaited->rank, .number = awaited->sid};
 }
 
+static int late(int rank, rh_sid sid)
+{
+    return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank, sid);
+}
+
 /* It is not there yet. */
 static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
                  struct stall_watch *stall)
@@ -111,8 +117,7 @@ static int watch(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns,
         int64_t now = nic_now_ns(job->nic);
         int64_t rest_ns = rest_between_ns(now - stall->since_ns);
         if (now >= deadline)
-            return error_set(RH_ETIMEOUT, rank, "rank %d has not opened segment %u in time", rank,
-                             sid);
+            return late(rank, sid);
         struct nic_wait pause = {.word = &never,
                                  .when = RH_NOT_EQUAL,
                                  .stall = stall,
@@ -146,6 +151,23 @@ int rh_segment_wait(struct rh_job *job, int rank, rh_sid sid, int64_t timeout_ns
     result = watch(job, rank, sid, rma_timeout_ns(job, timeout_ns), &stall);
     stall_watch_end(&stall);
     return result;
+}
+
+/* One after the other: whoever waits for all of them waits for the slowest, in whichever order. */
+int rh_segment_wait_all(struct rh_job *job, rh_sid sid, int64_t timeout_ns)
+{
+    int64_t deadline_ns = rma_deadline_ns(job, timeout_ns);
+    for (int rank = 0; rank < job->nic_job.size; rank++) {
+        int64_t left_ns = timeout_ns == 0 ? 0 : rma_left_ns(job, deadline_ns);
+        int result = rh_segment_wait(job, rank, sid, left_ns);
+        if (result == RH_EAGAIN && timeout_ns != 0)
+            result = late(rank, sid);
+        if (result == RH_EDEAD && rh_peer_state(job, rank) == RH_PEER_LEFT)
+            continue; /* it has come and gone: others may be done before we have begun */
+        if (result < 0)
+            return result;
+    }
+    return 0;
 }
 
 int rh_segment_length(struct rh_job *job, int rank, rh_sid sid, uint64_t *length)

@@ -91,6 +91,9 @@
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
+    X(cpu_sram_cycles, 0, "clk", "4.6.2", "assumed", "CPU reads or writes its SRAM: beyond 1")     \
+    X(cpu_multiply_cycles, 12, "clk", "4.6.2", "K R3000", "CPU: until a product can be read")      \
+    X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \
     X(cpu_percent, 100, "%", "8.7.1", "switch",                                                    \
       "what if: speed of the on-chip CPU, of what it is")                                          \
     X(cpu_poll_cycles, 43, "clk", "8.7.1", "C R16", "main loop finds an exception")                \

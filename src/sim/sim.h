@@ -9,14 +9,15 @@
  *              detector.
  *   workload/  traffic for networks, and what is measured of it (`rhinet sim run`).
  *   host/      memory, PCI bus, stores and polling of a node's CPU.
+ *   processor/ the on-chip processor: MIPS-I, its memories, firmware files.
  *   chip/      the Martini controller: modules, states, tables, firmware.
  *   driver/    the kernel's part: who may use a controller, and for which memory.
  *   cluster/   nodes (host and chip) on a network.
  *   process/   a process on a node: windows, pinned memory, PUSH, PULL, BOTF, AOTF.
  *   trace/     time lines for Perfetto.
  *
- * Lower knows nothing of higher: engine < {switch, host} < chip < driver < cluster < process; the
- * chip does not know the network, cluster joins them. The room needs src/base only.
+ * Lower knows nothing of higher: engine < {switch, host, processor} < chip < driver < cluster <
+ * process; the chip does not know the network, cluster joins them. The room needs src/base only.
  *
  * A world (struct sim) lives in one thread and holds no global state, so a process may have many.
  * Everything that happens is an event of a numbered actor without pointers in it; sim_hash() of two
@@ -28,4 +29,5 @@
 #pragma once
 
 #include "sim/process/process.h"
+#include "sim/processor/processor.h"
 #include "sim/workload/workload.h"

@@ -23,10 +23,10 @@ COMMANDS = ("run", "mpirun", "node", "top", "doctor", "dsm", "route", "sim", "ca
 HANG_S = 20
 
 
-def rhinet(*arguments, status=0, environment=None, program=RHINET, **more):
+def rhinet(*arguments, status=0, environment=None, program=RHINET, timeout=HANG_S, **more):
     """Run it to the end; the exit status must be as expected."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("RHINET_") and k != "COLUMNS"}
-    run = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=HANG_S,
+    run = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=timeout,
                          env={**clean, **(environment or {})}, check=False, **more)
     if run.returncode != status:
         raise AssertionError(f"{arguments}: status {run.returncode}, not {status}\n"
@@ -211,6 +211,37 @@ class Info(unittest.TestCase):
 
     def test_no_such_job(self):
         self.assertIn("no job", rhinet("info", "ffffffffffff", status=1).stderr)
+
+
+class Bench(unittest.TestCase):
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_sizes(self):
+        """A row for each size asked for, in order of size; on a machine in company a case may find
+        no good round in its time, and says so."""
+        said = rhinet("bench", "sizes", "--quick", "--rounds", "1", "--json", "-", "--only",
+                      "stream-1M,push-1,stream-1,push-4K", timeout=3 * HANG_S).stdout
+        rows = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["push-1", "stream-1", "push-4K",
+                                                         "stream-1M"])
+        for row in rows:
+            self.assertEqual(row["rounds"], 1 if "value" in row else 0)
+            self.assertTrue(row["discarded"] > 0 if "value" not in row else
+                            row["value"] > 0 and row["raw"] > 0 and row["unit"] == "MB/s", row)
+
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_tail(self):
+        said = rhinet("bench", "tail", "--quick", "--rounds", "1", "--json", "-", "--only",
+                      "send-8,send-8x4", timeout=3 * HANG_S).stdout
+        rows = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["send-8", "send-8x4"])
+        for row in rows:
+            if "value" not in row:
+                self.assertGreater(row["discarded"], 0)
+                continue
+            self.assertLessEqual(row["value"], row["p99"])
+            self.assertLessEqual(row["p99"], row["p99.9"])
+            self.assertLessEqual(row["raw_p99"], row["raw_p99.9"])
 
 
 class Live(unittest.TestCase):

@@ -171,7 +171,7 @@ WRONG = {
         ("bench --nic frob", USAGE, "--nic is shm, ofi or mixed, not 'frob'"),
         ("", USAGE, "say what to do: bench"),
         ("frob", USAGE, "no subcommand 'frob'"),
-        ("bench frob", USAGE, "'frob' is one word too many"),
+        ("bench frob", USAGE, "no subcommand 'frob'"),
     ],
     "bench": [
         ("frob", USAGE, "no subcommand 'frob'"),

@@ -153,6 +153,7 @@ static void masked(struct test *test)
 static void unaligned_atomic(struct test *test)
 {
     unsigned char *base = canaries(test);
+    CHECK_OK(rh_fetch_add(test->job, rh_at(test_next(test), 1, 0), 0, NULL)); /* is looked up */
     for (uint64_t offset = 1; offset < 8; offset++) {
         uint64_t old = 77;
         struct rh_remote remote = rh_at(test_next(test), 1, offset);

@@ -25,6 +25,7 @@ static void read_only(struct test *test)
 {
     unsigned char *base = canaries(test, RH_READ);
     struct rh_remote remote = rh_at(test_next(test), 1, 8);
+    CHECK_ACCESSES(test, remote, RH_READ, 0); /* what is known from here on must not help others */
     CHECK_ACCESSES(test, remote, RH_WRITE | RH_ATOMIC, RH_ERIGHTS);
     CHECK_ACCESSES(test, remote, RH_READ, 0);
     test_barrier(test);
@@ -38,6 +39,7 @@ static void write_only(struct test *test)
     struct rh_remote remote = rh_at(test_next(test), 1, 8);
     unsigned char target[16];
     memset(target, CANARY, sizeof(target));
+    CHECK_ACCESSES(test, remote, RH_WRITE, 0);
     CHECK_CODE(rh_pull(test->job, remote, target, 16), RH_ERIGHTS);
     CHECK_FILLED(target, 16, CANARY);
     CHECK_ACCESSES(test, remote, RH_READ | RH_ATOMIC, RH_ERIGHTS);
@@ -49,6 +51,7 @@ static void no_atomic(struct test *test)
     unsigned char *base = canaries(test, RH_READ | RH_WRITE);
     struct rh_remote remote = rh_at(test_next(test), 1, 8);
     uint64_t old = 77;
+    CHECK_ACCESSES(test, remote, RH_READ, 0);
     CHECK_CODE(rh_swap(test->job, remote, 1, &old), RH_ERIGHTS);
     CHECK_U64(old, 77);
     CHECK_ACCESSES(test, remote, RH_ATOMIC, RH_ERIGHTS);

@@ -65,6 +65,7 @@ extern const struct test_case append_cases[];
 extern const struct test_case queue_full_cases[];
 extern const struct test_case wait_cases[];
 extern const struct test_case wake_cases[];
+extern const struct test_case exchange_cases[];
 extern const struct test_case death_cases[];
 extern const struct test_case death_queue_cases[];
 

@@ -27,9 +27,9 @@ struct report {
 #define GO_END (1ull << 63)
 
 static const struct test_case *const groups[] = {
-    life_cases,  rights_cases, bounds_cases, size_cases,       align_cases,
-    store_cases, order_cases,  atomic_cases, parts_cases,      append_cases,
-    wait_cases,  wake_cases,   death_cases,  queue_full_cases, death_queue_cases,
+    life_cases,  rights_cases,     bounds_cases,      size_cases,     align_cases, store_cases,
+    order_cases, atomic_cases,     parts_cases,       append_cases,   wait_cases,  wake_cases,
+    death_cases, queue_full_cases, death_queue_cases, exchange_cases,
 };
 
 struct tally {

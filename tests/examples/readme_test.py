@@ -12,8 +12,10 @@ import tempfile
 def main(readme, rhinet, include, library, *compiler):
     with open(readme, encoding="utf-8") as file:
         text = file.read()
-    source, said = re.search(r"```c\n(.*?)```.*?```\n(.*?)```", text, re.DOTALL).groups()
-    options = re.search(r"\$ rhinet (run .*) \./number", text)[1].split()
+    source = re.search(r"```c\n(.*?)```", text, re.DOTALL)[1]
+    options, said = re.search(r"^\$ rhinet (run [^\n]*) \./number\n(.*?)```", text,
+                              re.DOTALL | re.M).groups()
+    options = options.split()
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/number"
         with open(f"{program}.c", "w", encoding="utf-8") as file:

@@ -5,6 +5,7 @@
  *   alone    nobody leaves before all have entered, without a mailbox; then all leave at once
  *   mailbox  it works before, while and after the program has a mailbox, and messages arrive
  *   null     the set of all ranks is the one without a description
+ *   ready    the set of all ranks that needs no making
  */
 #include "member.h"
 
@@ -103,6 +104,28 @@ static void test_null(struct all_test *test)
     MEMBER_OK(member, rh_msg_close(member->msg));
 }
 
+/* The set that is ready: with barriers of all in between, as they are calls on it. */
+static void test_ready(struct all_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_set *all, *same;
+    struct rh_reduction reduction = {.type = RH_UINT64, .operator_ = RH_SUM, .count = 1};
+    for (uint64_t round = 0; round < 20; round++) {
+        uint64_t sum = 0, mine = round + (uint64_t)member->rank;
+        uint64_t whole = round * (uint64_t)member->size +
+                         (uint64_t)member->size * ((uint64_t)member->size - 1) / 2;
+        MEMBER_OK(member, rh_set_all(member->job, &all));
+        MEMBER_OK(member, rh_set_all(member->job, &same));
+        MEMBER_CHECK(member, all == same);
+        MEMBER_CHECK(member, rh_set_size(all) == member->size);
+        MEMBER_CHECK(member, rh_set_rank(all) == member->rank);
+        MEMBER_OK(member, rh_allreduce(all, &mine, &sum, &reduction));
+        MEMBER_CHECK(member, sum == whole);
+        MEMBER_OK(member, rh_barrier_all(member->job));
+        MEMBER_CODE(member, rh_set_destroy(all), RH_EINVALID);
+    }
+}
+
 static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     struct all_test test = {.member = {.job = job, .seed = seed}};
@@ -113,6 +136,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
         test_mailbox(&test);
     else if (strcmp(name, "null") == 0)
         test_null(&test);
+    else if (strcmp(name, "ready") == 0)
+        test_ready(&test);
     else
         return 2;
     MEMBER_OK(&test.member, rh_leave(test.member.job));

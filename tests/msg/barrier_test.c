@@ -207,7 +207,7 @@ static void test_wrap(struct barrier_test *test)
 static void refuse(struct member *member, struct rh_set_spec spec)
 {
     struct rh_set *set;
-    spec.struct_size = spec.struct_size ? 0 : sizeof(spec);
+    spec.struct_size = spec.struct_size ? spec.struct_size : sizeof(spec);
     MEMBER_CODE(member, rh_set_create(member->msg, &spec, &set), RH_EINVALID);
 }
 

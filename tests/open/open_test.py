@@ -393,9 +393,9 @@ class Options(OpenTest):
                          text="RHINET_OPEN_JOB")
 
     def test_program(self):
-        missing = self.member(RHINET_MANAGER_PROGRAM="/nonexistent/manager")
+        missing = self.member(RHINET_MANAGER_PATH="/nonexistent/manager")
         self.refused(EUNSUP, "join", OPEN, call=missing.tell, text="/nonexistent/manager")
-        useless = self.member(RHINET_MANAGER_PROGRAM="/bin/true")
+        useless = self.member(RHINET_MANAGER_PATH="/bin/true")
         self.refused(EREFUSED, "join", OPEN, call=useless.tell, text="/bin/true")
         self.assertEqual(self.member().join().rank, 0)
 

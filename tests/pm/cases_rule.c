@@ -85,7 +85,7 @@ static void options_are_checked(struct suite *suite)
     options.implementation = "pm-queue";
     options.flags = PM_SPLIT_PUSHES;
     CHECK_CODE(pmOpenContext(&other, suite->job, &options), RH_EINVALID);
-    options = (struct pm_options){.implementation = "pm-ring"};
+    options = (struct pm_options){.struct_size = 1, .implementation = "pm-ring"};
     CHECK_CODE(pmOpenContext(&other, suite->job, &options), RH_EINVALID);
     expect_text("struct_size");
     struct pm_info info = {0};

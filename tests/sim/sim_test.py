@@ -353,7 +353,7 @@ class Bench(unittest.TestCase):
         said = run("sim", "bench", "--ports", 4, "--json").stdout
         rows = [json.loads(line) for line in said.splitlines()]
         self.assertEqual({row["hosts"] for row in rows}, {16})
-        self.assertEqual(len(rows), 6)
+        self.assertEqual(len(rows), 7)
         for row in rows:
             self.assertGreater(row["value"], 0, row)
 

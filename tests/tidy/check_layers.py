@@ -3,6 +3,7 @@
 what another module keeps to itself."""
 
 import re
+from posixpath import normpath
 
 from source import without_comments
 
@@ -194,7 +195,7 @@ def check(tree):
             line = text.count("\n", 0, match.start()) + 1
             quoted, target = match[1] == '"', match[2]
             fault = None
-            is_beside = f"{path.rsplit('/', 1)[0]}/{target}" in tree.paths
+            is_beside = normpath(f"{path.rsplit('/', 1)[0]}/{target}") in tree.paths
             is_beside = is_beside and (top == "examples" or path.startswith(ALONE))
             if top in ("include", "examples") and quoted and not is_beside:
                 fault = f'{top}/ shows what users write: <rhinet/...> only, not "{target}"'

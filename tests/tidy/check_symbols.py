@@ -13,7 +13,7 @@ LIBRARY_VARIABLE = "TIDY_LIBRARY"
 
 def listed(tree):
     text = without_comments(tree.text(MAP))
-    exported = re.findall(r"global:(.*?)local:", text, re.DOTALL)
+    exported = re.findall(r"global:(.*?)(?:local:|\})", text, re.DOTALL)
     return set(re.findall(r"\w+", " ".join(exported)))
 
 

@@ -13,6 +13,7 @@ import unittest.mock
 from pathlib import Path
 
 import check_documents
+import check_errors
 import check_format
 import check_functions
 import check_headers
@@ -391,6 +392,63 @@ class Sizes(Case):
 
 
 ROOMS = "src/base/ src/nic/, with shm/ src/job/ src/cli/\n"
+
+
+class Errors(Case):
+    CALL = SPDX + """int f(void)
+{
+    /* error_fail(1, "in a comment") */
+    return error_fail(RH_EINVALID, "rank %d has %" PRIu64 " bytes (%s), "
+                                   "not \\"%.*s\\"", rank, f(1, "a,b"), c);
+}
+"""
+    TEXT = 'rank … has … bytes (…), not "…"'
+
+    def entry(self, *texts, words="It means that, and this is what to do."):
+        self.write("docs/errors-x.md", "# X\n\n## Y\n\n" + "".join(f"- `{t}`\n" for t in texts)
+                   + f"\n{words}\n")
+
+    def test_sound(self):
+        self.silent(check_errors)
+        self.write("src/nic/a.c", self.CALL)
+        self.entry(self.TEXT)
+        self.silent(check_errors)
+
+    def test_missing(self):
+        self.write("src/nic/a.c", self.CALL)
+        self.speaks(check_errors, "src/nic/a.c:5", f"`{self.TEXT}`", "docs/errors-library.md")
+
+    def test_every_call(self):
+        for call, text in (('error_set(RH_EDEAD, -1, "%s is gone")', "… is gone"),
+                           ('error_no_memory("a %s", x)', "no memory for …"),
+                           ('error_fail(1, "no memory for a view")', "no memory for …"),
+                           ('pm_fail(1, "take `%s`", x)', "take '…'"),
+                           ('source_error(s, "no port")', "…: no port"),
+                           ('cli_usage_error("one too many")', "one too many"),
+                           ('error_fail(1, is ? "one way" : "or another")', "one way")):
+            with self.subTest(call):
+                self.write("src/nic/a.c", SPDX + f"int f(void)\n{{\n    return {call};\n}}\n")
+                found = self.findings(check_errors)
+                self.assertIn(f"`{text}`", found[0])
+
+    def test_values_alone(self):
+        self.write("src/nic/a.c",
+                   SPDX + 'int f(void)\n{\n    return error_fail(1, "%s: %s", a, b);\n}\n')
+        self.silent(check_errors)
+
+    def test_stale(self):
+        self.entry("nobody says this")
+        self.speaks(check_errors, "nobody says `nobody says this` any more")
+
+    def test_twice(self):
+        self.write("src/nic/a.c", self.CALL)
+        self.entry(self.TEXT, self.TEXT)
+        self.speaks(check_errors, "has an entry in docs/errors-x.md already")
+
+    def test_bare(self):
+        self.write("src/nic/a.c", self.CALL)
+        self.entry(self.TEXT, words="")
+        self.speaks(check_errors, "has no explanation")
 
 
 class Documents(Case):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import check_documents
+import check_errors
 import check_format
 import check_functions
 import check_headers
@@ -19,6 +20,7 @@ from source import Tree
 
 CHECKS = {
     "documents": check_documents.check,
+    "errors": check_errors.check,
     "format": check_format.check,
     "functions": check_functions.check,
     "headers": check_headers.check,

@@ -120,6 +120,7 @@ static void test_words(void **state)
          "append to the mailbox of rank 1, which is full"},
         {{WAIT_QUEUE, -1, .number = 9}, "rh_queue_next of queue 9, which is empty"},
         {{WAIT_SEGMENT, 1, .number = 7}, "rh_segment_wait for segment 7 of rank 1"},
+        {{WAIT_EXCHANGE, 1, .number = 7, .length = 3}, "rh_exchange 3 of segment 7 with rank 1"},
         {{WAIT_SEGMENT, 1, .number = MSG_SID_SETS}, "rh_segment_wait for the mailbox of rank 1"},
         {{WAIT_SEGMENT, 1, .number = DSM_SID_HEAP},
          "rh_segment_wait for the shared memory of rank 1"},

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rest.h"
+#include "base/struct_size.h"
 #include "dsm/dsm.h"
 #include "dsm/page/open.h"
 
@@ -103,11 +104,11 @@ int pages_pull(struct rh_dsm_pages *pages, struct rh_remote source, void *target
 
 static int check_options(const struct rh_dsm_pages_options *options)
 {
-    if (options->struct_size < sizeof(*options) || options->length == 0 ||
+    if (!struct_size_is_sound(options->struct_size, sizeof(*options)) || options->length == 0 ||
         options->length > (uint64_t)UINT32_MAX * FAULTS_PAGE)
         return error_fail(
             RH_EINVALID,
-            "shared pages need struct_size set and a length of 1 byte or more, not %llu",
+            "shared pages need struct_size right and a length of 1 byte or more, not %llu",
             (unsigned long long)options->length);
     if (options->home == RH_DSM_HOME_GIVEN && !options->home_of)
         return error_fail(RH_EINVALID, "RH_DSM_HOME_GIVEN needs home_of");

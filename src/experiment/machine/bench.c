@@ -6,6 +6,7 @@
 #include "experiment/machine/bench.h"
 
 #include "base/clock.h"
+#include "base/memory_room.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "experiment/experiment.h"
@@ -13,6 +14,8 @@
 #include "experiment/machine/msg/msg.h"
 #include "experiment/machine/ofi/ofi.h"
 #include "experiment/machine/rma/rma.h"
+#include "experiment/machine/sizes/sizes.h"
+#include "experiment/machine/tail/tail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +30,8 @@
 const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES},
+    {.name = "sizes", .cases = bench_sizes_cases, .case_count = BENCH_SIZES_CASES},
+    {.name = "tail", .cases = bench_tail_cases, .case_count = BENCH_TAIL_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
     {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
@@ -97,6 +102,22 @@ static int choose(const struct bench_layer *layer, struct bench_wishes *wishes)
     return 0;
 }
 
+/* What is left out is said. MPI's ranks take as much as ours. */
+static void choose_what_fits(const struct bench_layer *layer, struct bench_wishes *wishes)
+{
+    const char *limit;
+    uint64_t room = memory_room(&limit);
+    for (int i = 0; i < layer->case_count; i++) {
+        uint64_t needed = layer->cases[i].memory * (wishes->with_peers ? 2 : 1);
+        if (!wishes->is_chosen[i] || needed <= room / 2)
+            continue;
+        wishes->is_chosen[i] = false;
+        cli_say("%s is left out: it needs %llu MiB, more than half of the %llu MiB that %s leaves",
+                layer->cases[i].name, (unsigned long long)needed >> 20,
+                (unsigned long long)room >> 20, limit);
+    }
+}
+
 static int wishes_make(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
     *wishes = (struct bench_wishes){.layer = (int)(layer - bench_layers),
@@ -108,7 +129,10 @@ static int wishes_make(const struct bench_layer *layer, struct bench_wishes *wis
     snprintf(wishes->nic, sizeof(wishes->nic), "%s", asked.nic < 0 ? "" : nics[asked.nic]);
     if (asked.with_peers) /* they need time, too */
         wishes->case_time_ns *= PEERS_FACTOR;
-    return choose(layer, wishes);
+    int status = choose(layer, wishes);
+    if (status == 0)
+        choose_what_fits(layer, wishes);
+    return status;
 }
 
 /* ---- Order of things ------------------------------------------------------------------------ */
@@ -231,6 +255,10 @@ static int do_nothing(int count, char **words)
 
 const struct cli_command cli_bench_rma = LAYER("rma", NULL, "remote memory");
 const struct cli_command cli_bench_msg = LAYER("msg", msg_options, "messages");
+const struct cli_command cli_bench_sizes = LAYER("sizes", msg_options,
+                                                 "pushes and messages of 1 byte to 1 GiB");
+const struct cli_command cli_bench_tail = LAYER(
+    "tail", NULL, "the slow ones: medians, 99th and 99.9th percentiles");
 const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");
 const struct cli_command cli_bench_dsm = LAYER("dsm", dsm_options, "distributed shared memory");
 const struct cli_command cli_bench_pages = LAYER("pages", NULL,

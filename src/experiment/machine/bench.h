@@ -7,7 +7,7 @@
  * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
  * step by step. A round is: line trip, raw, ours, the peers, raw, line trip. Rounds in which the
  * machine changed are thrown away. There is one table of cases per layer: remote memory, messages,
- * the libfabric NICs.
+ * sizes, the libfabric NICs.
  *
  *   bench.c    options, and the order of things      raw.c      raw programs of remote memory
  *   members.c  starting a job, being a rank of it    start.c    starting jobs, from outside
@@ -16,8 +16,8 @@
  *   timing.c   loops and their time                  sheet.c    memory that all of them share
  *   cores.c    which core, and whether two are two
  *
- * and a folder per layer, rma/, msg/, ofi/, dsm/: cases*.c is its table of cases, raw.c its raw
- * programs, the rest our side.
+ * and a folder per layer, rma/, msg/, sizes/, tail/, ofi/, dsm/: cases*.c is its table of cases,
+ * raw.c its raw programs, the rest our side.
  */
 #pragma once
 
@@ -63,11 +63,13 @@ struct bench_case {
     const char *help; /* what is measured, and what raw is */
     int rank_count;   /* processes of the job; 0: no job, the command measures from outside */
     int amount;       /* how many of whatever the case counts */
+    uint64_t memory;  /* bytes that the job needs; 0: little */
     int repeat_count; /* a figure is the median of this many; 0: one */
     enum bench_bound bound;
     double bound_value;
     double drift_max; /* of raw during a round, as a part of it */
     enum bench_place place;
+    bool has_tail;           /* also tells what 99 and 99.9 of 100 stay below */
     bool has_mpi;            /* MPI libraries can do the same: peers/mpi_peer.c knows the name */
     const char *ucx;         /* ucx_perftest's options for the same, or NULL */
     enum bench_bound versus; /* value to that of Open MPI: a ratio, or no bound */
@@ -92,6 +94,7 @@ struct bench_round {
     double value;
     double raw;
     double trip;                   /* of a cache line; 0 outside jobs */
+    double tail[2], raw_tail[2];   /* what 99 and 99.9 of 100 stay below, of cases that have it */
     double peer[BENCH_PEER_COUNT]; /* 0: not measured */
 };
 
@@ -202,7 +205,11 @@ struct bench_run {
     uint64_t dsm_offset; /* of what is bound */
     struct bench_pages *pages;
     struct bench_himeno *himeno;
-    uint64_t meeting; /* number of the last raw barrier; the same on all */
+    double tail[2];        /* tail/: what 99 and 99.9 of 100 stayed below in the last step */
+    uint64_t message;      /* number of the last message of a pair */
+    uint32_t bell;         /* how often ours has been heard */
+    char *source, *target; /* sizes/: own memory; the peer's, directly */
+    uint64_t meeting;      /* number of the last raw barrier; the same on all */
 };
 
 /* ---- conduct.c ------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #define SPIN_NS (30 * NS_PER_US)
 
 #define NICE_BEST (-20)
+#define BIG       (64u << 20) /* bytes */
 
 static void set_nice(int nice_level)
 {
@@ -31,14 +32,15 @@ static void set_nice(int nice_level)
     }
 }
 
-/* Where we may: keeps others away while we measure. Rounds are short and rest in between. Ranks
- * that share a core must share it as programs do: not real-time, only before all others. */
+/* Where we may: keeps others away while we measure. Rounds are short and rest in between; those
+ * that are not, of much memory, would keep others away too long. Ranks that share a core must share
+ * it as programs do: not real-time, only before all others. */
 static void set_priority(const struct bench_run *run, bool on)
 {
     struct sched_param parameters = {.sched_priority = on ? 1 : 0};
     if (!run->job || bench_is_far(run->sheet))
         return;
-    if (run->bench_case->place == BENCH_CROWDED)
+    if (run->bench_case->place == BENCH_CROWDED || run->bench_case->memory > BIG)
         set_nice(on ? NICE_BEST : 0);
     else
         sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &parameters);

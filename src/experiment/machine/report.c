@@ -154,6 +154,11 @@ static void others_text(const struct finding *finding, char *text, size_t text_s
                                    at > 0 ? ", " : "", round.value / round.raw,
                                    bench_peer_name((enum bench_peer)peer), round.raw);
     }
+    const struct bench_round *median = &finding->median;
+    if (finding->which->has_tail && finding->is_there && at < text_size)
+        at += (size_t)snprintf(text + at, text_size - at,
+                               "99 %%: %.0f (raw %.0f), 99.9 %%: %.0f (raw %.0f)", median->tail[0],
+                               median->raw_tail[0], median->tail[1], median->raw_tail[1]);
     if (finding->figure->memory > 0 && at < text_size)
         snprintf(text + at, text_size - at, "%.0f bytes a sender", memory_per_sender(finding));
 }
@@ -225,6 +230,14 @@ static void put_peers(json_t *object, const struct finding *finding)
     json_object_set_new(object, "peers", all);
 }
 
+static void put_tail(json_t *object, const struct bench_round *median)
+{
+    json_put_real(object, "p99", rounded(median->tail[0]));
+    json_put_real(object, "p99.9", rounded(median->tail[1]));
+    json_put_real(object, "raw_p99", rounded(median->raw_tail[0]));
+    json_put_real(object, "raw_p99.9", rounded(median->raw_tail[1]));
+}
+
 static json_t *make_object(const struct finding *finding)
 {
     const struct bench_figure *figure = finding->figure;
@@ -240,6 +253,8 @@ static json_t *make_object(const struct finding *finding)
         json_put_text(object, "unit", finding->which->unit);
         json_put_real(object, "raw", rounded(median->raw));
         json_put_real(object, "ratio", rounded(median->value / median->raw));
+        if (finding->which->has_tail)
+            put_tail(object, median);
         if (median->trip > 0)
             json_put_real(object, "line_trip_ns", rounded(median->trip));
         if (verdict == VERDICT_OK || verdict == VERDICT_MISSED)

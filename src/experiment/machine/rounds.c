@@ -71,6 +71,7 @@ static int measure_round(struct bench_run *run, struct bench_round *round, enum 
         result = take_bracket(run, &before, true);
     if (result == 0)
         result = take_figure(run, BENCH_STEP_MEASURE, &round->value);
+    memcpy(round->tail, run->tail, sizeof(round->tail));
     if (result == 0 && run->sheet->wishes.with_peers)
         bench_peers_measure(run, round);
     if (result == 0)
@@ -81,6 +82,7 @@ static int measure_round(struct bench_run *run, struct bench_round *round, enum 
     if (result < 0)
         return result;
     round->raw = (before.raw + after.raw) / 2;
+    memcpy(round->raw_tail, run->tail, sizeof(round->raw_tail)); /* of the last raw one */
     round->trip = (before.trip + after.trip) / 2;
     *quality = QUALITY_GOOD;
     if (has_moved(before.raw, after.raw, most) || has_moved(before.trip, after.trip, most))

@@ -7,6 +7,7 @@
 #include "sim/engine/engine.h"
 
 #include "base/clock.h"
+#include "cli/json_put.h"
 #include "experiment/experiment.h"
 
 #include <stdio.h>
@@ -64,15 +65,52 @@ static double fibers_measure(void)
     return EVENTS / 20 * 4 / seconds;
 }
 
-static int run(int count, char **words)
+#define PENDING_MAX 100000
+
+static bool wants_json;
+static const struct cli_option options[] = {
+    CLI_FLAG("json", &wants_json, "print JSON instead of text"),
+    CLI_OPTIONS_END,
+};
+
+static void measure_text(void)
 {
     printf("%10s %22s %22s\n", "pending", "within 2 us, /s", "within 2 s (heap), /s");
-    for (uint64_t pending = 1; pending <= 100000; pending *= 10)
+    for (uint64_t pending = 1; pending <= PENDING_MAX; pending *= 10)
         printf("%10llu %22.0f %22.0f\n", (unsigned long long)pending,
                events_measure(pending, 2 * SIM_US), events_measure(pending, 2 * SIM_S));
     printf("fiber sleeps and resumes: %.0f /s\n", fibers_measure());
+}
+
+static int measure_json(void)
+{
+    json_t *document = json_object(), *rows = json_array();
+    json_put_format(document, "bench-engine 1");
+    for (uint64_t pending = 1; pending <= PENDING_MAX; pending *= 10) {
+        json_t *row = json_object();
+        json_put_number(row, "pending", pending);
+        json_put_real(row, "near_per_s", events_measure(pending, 2 * SIM_US));
+        json_put_real(row, "heap_per_s", events_measure(pending, 2 * SIM_S));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(document, "events", rows);
+    json_put_real(document, "fiber_switches_per_s", fibers_measure());
+    json_dumpf(document, stdout, JSON_INDENT(2));
+    json_decref(document);
+    putchar('\n');
+    return 0;
+}
+
+static int run(int count, char **words)
+{
+    if (wants_json)
+        return measure_json();
+    measure_text();
     return 0;
 }
 
 const struct cli_command cli_bench_engine = {
-    .name = "engine", .help = "the simulator's queue of events, and its fibers", .run = run};
+    .name = "engine",
+    .help = "the simulator's queue of events, and its fibers",
+    .options = options,
+    .run = run};

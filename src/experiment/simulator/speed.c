@@ -8,7 +8,7 @@
 #include "cli/table.h"
 #include "experiment/experiment.h"
 
-#define FIGURES 6
+#define FIGURES 7
 
 struct figure {
     const char *what, *unit;
@@ -54,7 +54,7 @@ static void figures_json(const struct figure *figures, uint32_t hosts)
 
 static int measure(uint32_t port_count, bool is_json)
 {
-    struct bench_result pair = {0}, crowd = {0}, network = {0};
+    struct bench_result pair = {0}, crowd = {0}, network = {0}, processor = {0};
     struct bench_tree *tree = NULL;
     int result = bench_tree_open(&tree, port_count);
     if (result == 0)
@@ -63,12 +63,15 @@ static int measure(uint32_t port_count, bool is_json)
         result = bench_controllers(tree, &crowd);
     if (result >= 0)
         result = bench_network(tree, &network);
+    if (result >= 0)
+        result = bench_processor(&processor);
     const struct figure figures[FIGURES] = {
         {"two controllers, messages of 8 bytes", "/s", pair.messages, 500000, false},
         {"two controllers, events", "/s", pair.events, 5000000, false},
         {"all controllers, events", "/s", crowd.events, 5000000, false},
         {"all controllers, all-to-all", "s", crowd.seconds, 60, true},
         {"network alone, flit hops", "/s", network.flit_hops, 2000000, false},
+        {"on-chip processor, instructions", "/s", processor.instructions, 50000000, false},
         {"memory of an idle node", "KB", crowd.idle_bytes / 1024, 64, true},
     };
     uint32_t hosts = tree ? bench_tree_hosts(tree) : 0;

@@ -12,12 +12,16 @@
 struct bench_result {
     double messages, events; /* per second */
     double flit_hops;        /* per second */
+    double instructions;     /* of the on-chip processor, per second */
     double seconds;
     double idle_bytes; /* of memory, for a node that does nothing yet */
 };
 
 /* Two nodes, PUSHes of 8 bytes to and fro. */
 int bench_ping_pong(struct bench_result *result);
+
+/* The on-chip processor alone, in a loop. */
+int bench_processor(struct bench_result *result);
 
 /* A fat tree of switches with so many ports; every host sends 8 bytes to every other: with a
  * controller in each, and the network alone. */

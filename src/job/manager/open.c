@@ -6,7 +6,8 @@
  * that must meet the next one with the same number. So the manager, which is asked before anybody
  * reaches anybody's memory, notes who has met whom: a row of bits for each rank. When a process
  * goes, its bit goes from all rows; its own row stays, and while a bit is left in there its rank is
- * nobody's. Who has not met the former one keeps nothing, and never sees the difference.
+ * nobody's. Who has not met the former one keeps nothing, and never sees the difference. Model:
+ * tests/model/open_rank.pml.
  */
 #include "base/error.h"
 #include "job/manager/state.h"

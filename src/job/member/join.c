@@ -3,6 +3,7 @@
  * Joining and leaving a job, and what a member may ask about it.
  */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "job/job_map.h"
 #include "job/member/parts.h"
 
@@ -150,7 +151,7 @@ static void job_free(struct rh_job *job)
 
 static int check_options(const struct rh_join_options *options)
 {
-    if (options->struct_size < sizeof(*options))
+    if (!struct_size_is_sound(options->struct_size, sizeof(*options)))
         return error_fail(RH_EINVALID,
                           "rh_join: set options.struct_size to sizeof(struct rh_join_options)");
     if (options->unstarted < RH_UNSTARTED_ALONE || options->unstarted > RH_UNSTARTED_REFUSE)

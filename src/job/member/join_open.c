@@ -5,7 +5,7 @@
  * Several may come at once, and the manager may end at any moment, because its last member has
  * gone. So whoever is not let in looks again, for as long as START_NS: it finds nobody and binds
  * the name itself, or finds who was faster. A name that somebody keeps without answering ends as an
- * error that says so.
+ * error that says so. Model: tests/model/open_door.pml.
  */
 #include "base/clock.h"
 #include "base/descriptor.h"

@@ -58,7 +58,7 @@ static int find_program(const struct settings *settings, char path[PATH_ROOM])
         snprintf(path, PATH_ROOM, "%s", said);
         return is_program(path) ? 0
                                 : error_fail(RH_EUNSUP,
-                                             "RHINET_MANAGER_PROGRAM is \"%s\", which cannot be "
+                                             "RHINET_MANAGER_PATH is \"%s\", which cannot be "
                                              "run: %s",
                                              said, strerror(errno));
     }
@@ -67,7 +67,7 @@ static int find_program(const struct settings *settings, char path[PATH_ROOM])
     return error_fail(RH_EUNSUP,
                       "an open job needs the program " PROGRAM
                       ", which is not where it belongs, in rhinet/ beside librhinet.so; install "
-                      "it, or say by RHINET_MANAGER_PROGRAM where it is");
+                      "it, or say by RHINET_MANAGER_PATH where it is");
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */

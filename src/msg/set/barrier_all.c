@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A barrier over all ranks for programs that need nothing else: mailbox and set come along with the
- * first call and stay as long as the job.
+ * The set of all ranks, and a barrier over it, for programs that need nothing else: mailbox and set
+ * come along with the first call and stay as long as the job.
  */
 #include "msg/set/set.h"
 
@@ -18,7 +18,7 @@ static int open_all(struct rh_job *job, struct rh_set **all)
     return result;
 }
 
-int rh_barrier_all(struct rh_job *job)
+int rh_set_all(struct rh_job *job, struct rh_set **set)
 {
     struct rh_set *all;
     if (rma_is_open(job))
@@ -28,5 +28,14 @@ int rh_barrier_all(struct rh_job *job)
     pthread_mutex_lock(&opening);
     int result = open_all(job, &all);
     pthread_mutex_unlock(&opening);
+    if (result == 0)
+        *set = all;
+    return result;
+}
+
+int rh_barrier_all(struct rh_job *job)
+{
+    struct rh_set *all;
+    int result = rh_set_all(job, &all);
     return result < 0 ? result : rh_barrier(all, RH_TIMEOUT_DEFAULT);
 }

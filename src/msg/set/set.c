@@ -176,6 +176,8 @@ static int meet_to_part(struct rh_set *set)
  * enter the second must know all others, hence the first step. */
 int rh_set_destroy(struct rh_set *set)
 {
+    if (set->id == SET_ID_BARRIER)
+        return error_fail(RH_EINVALID, "the set of rh_set_all() is the job's; rh_leave() ends it");
     bool is_known = set->has_told; /* that members differ: an earlier call has said so */
     bool is_sound = set_check(set) == 0 && !set->is_out_of_step;
     int first = is_sound ? find_all(set) : 0;

@@ -3,6 +3,7 @@
  * From the description of a set to its shape: members, tree, how they meet, where what lies in
  * their memory. All members come to the same.
  */
+#include "base/struct_size.h"
 #include "msg/set/set.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static int refuse(uint32_t id, const char *why, int value)
 
 int set_spec_check(const struct rh_msg *msg, const struct rh_set_spec *spec)
 {
-    if (spec->struct_size < sizeof(*spec))
+    if (!struct_size_is_sound(spec->struct_size, sizeof(*spec)))
         return error_fail(RH_EINVALID, "set spec.struct_size to sizeof(struct rh_set_spec)");
     if (spec->id >= SET_ID_COUNT)
         return refuse(spec->id, "numbers of sets are below", (int)SET_ID_COUNT);

@@ -85,7 +85,7 @@ static int open_kind(struct nic **nic, struct nic_job *job, const char *inner,
     }
     ofi->nic.attached_is_slow = ofi->inner->attached_is_slow; /* of neighbours' memory */
     ofi->nic.is_crowded = ofi->inner->is_crowded;
-    ofi->nic.has_pointers = ofi->is_mixed; /* to neighbours' memory */
+    ofi->nic.has_pointers = ofi->is_mixed && ofi->inner->has_pointers; /* neighbours' */
     *nic = &ofi->nic;
     return 0;
 }

@@ -41,7 +41,8 @@ static void configure(struct shm_nic *shm)
     int neighbours = roster_neighbours(shm->nic.job->roster, shm->nic.job->rank);
     habit_begin(&shm->habit, is_crowded(neighbours));
     shm->nic.is_crowded = &shm->habit.yields;
-    shm->nic.has_pointers = true;
+    shm->nic.has_pointers = shm->has_membarrier; /* else every write needs a fence of ours */
+    shm->nic.fence_flushes = true;
     shm->nic.looks_first = &shm->habit.looks;
     atomic_store(&shm->cma_forbidden, setting_number(settings, SETTING_CMA) != 0);
     shm->nic.attached_is_slow = &shm->cma_forbidden;

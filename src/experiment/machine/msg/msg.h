@@ -14,6 +14,8 @@ bench_measure raw_ring_block;   /* two copies, 16 x 32 KiB, GB/s */
 bench_measure raw_stream_lines; /* lines one way, M/s */
 bench_measure raw_hand_over;    /* of a queue lock */
 bench_measure raw_two_atomics, raw_barrier, raw_allreduce;
+/* count blocks through that ring, from rank 0's block to rank 1's */
+void raw_ring_move(struct bench_run *run, char *block, size_t length, unsigned count);
 unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
 
 /* Our side. */

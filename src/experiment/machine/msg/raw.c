@@ -8,11 +8,10 @@
 #include <sched.h>
 #include <string.h>
 
-#define RING_SLOTS    16u
-#define RING_SLOT     32768u
-#define SLOTS_A_BLOCK (BENCH_BLOCK_LENGTH / RING_SLOT)
-#define LINES         2000
-#define CREDIT_EVERY  16u
+#define RING_SLOTS   16u
+#define RING_SLOT    32768u
+#define LINES        2000
+#define CREDIT_EVERY 16u
 _Static_assert(RING_SLOTS <= BENCH_LINE_COUNT, "each slot has a line for its number");
 
 static inline uint64_t load(const uint64_t *word)
@@ -44,42 +43,66 @@ static inline uint64_t *line_of(char *memory, uint64_t number, uint64_t count)
 
 /* ---- A two-copy ring ------------------------------------------------------------------------ */
 
-static void ring_send(struct bench_run *run, uint64_t first, unsigned count)
+/* What goes through it: `count` blocks, in pieces of a slot at most. */
+struct stream {
+    char *block;
+    size_t length;
+    uint64_t first; /* number of its first piece */
+    uint64_t pieces, pieces_a_block;
+};
+
+static inline size_t piece_at(const struct stream *stream, uint64_t i, size_t *offset)
+{
+    *offset = i % stream->pieces_a_block * RING_SLOT;
+    return stream->length - *offset < RING_SLOT ? stream->length - *offset : RING_SLOT;
+}
+
+static void ring_send(struct bench_run *run, const struct stream *stream)
 {
     uint64_t *done = bench_word(run->memory, BENCH_WORD_DONE);
     char *ring = run->remote_memory + BENCH_BLOCK_AT;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t number = first + i;
+    for (uint64_t i = 0; i < stream->pieces; i++) {
+        uint64_t number = stream->first + i;
+        size_t offset, length = piece_at(stream, i, &offset);
         if (i >= RING_SLOTS)
             await_at_least(done, number - RING_SLOTS);
-        memcpy(ring + number % RING_SLOTS * RING_SLOT, run->block + i % SLOTS_A_BLOCK * RING_SLOT,
-               RING_SLOT);
+        memcpy(ring + number % RING_SLOTS * RING_SLOT, stream->block + offset, length);
         store(line_of(run->remote_memory, number, RING_SLOTS), number);
     }
-    await(done, first + count - 1);
+    await(done, stream->first + stream->pieces - 1);
 }
 
-static void ring_receive(struct bench_run *run, uint64_t first, unsigned count)
+static void ring_receive(struct bench_run *run, const struct stream *stream)
 {
     uint64_t *done = bench_word(run->remote_memory, BENCH_WORD_DONE);
     const char *ring = run->memory + BENCH_BLOCK_AT;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t number = first + i;
+    for (uint64_t i = 0; i < stream->pieces; i++) {
+        uint64_t number = stream->first + i;
+        size_t offset, length = piece_at(stream, i, &offset);
         await(line_of(run->memory, number, RING_SLOTS), number);
-        memcpy(run->block + i % SLOTS_A_BLOCK * RING_SLOT, ring + number % RING_SLOTS * RING_SLOT,
-               RING_SLOT);
+        memcpy(stream->block + offset, ring + number % RING_SLOTS * RING_SLOT, length);
         store(done, number);
     }
 }
 
+void raw_ring_move(struct bench_run *run, char *block, size_t length, unsigned count)
+{
+    uint64_t pieces_a_block = (length + RING_SLOT - 1) / RING_SLOT;
+    struct stream stream = {.block = block,
+                            .length = length,
+                            .first = run->sequence + 1,
+                            .pieces = count * pieces_a_block,
+                            .pieces_a_block = pieces_a_block};
+    if (run->rank == 0)
+        ring_send(run, &stream);
+    else
+        ring_receive(run, &stream);
+    run->sequence += stream.pieces;
+}
+
 static int ring_chunk(struct bench_run *run, unsigned count)
 {
-    unsigned slots = count * SLOTS_A_BLOCK;
-    if (run->rank == 0)
-        ring_send(run, run->sequence + 1, slots);
-    else
-        ring_receive(run, run->sequence + 1, slots);
-    run->sequence += slots;
+    raw_ring_move(run, run->block, BENCH_BLOCK_LENGTH, count);
     return 0;
 }
 

@@ -6,7 +6,7 @@
  *   mpi_peer                two ranks: measures remote memory and prints one JSON object per line:
  *                           name, value, unit. For tools/bench-peers.
  *   mpi_peer --follow FILE  any number of ranks: measures messages, case by case, when told to by
- *                           that file. For `rhinet bench msg --peers`; see follow.h.
+ *                           that file. For `rhinet bench msg --peers` and `sizes`; see follow.h.
  *
  * Longer than most files: it is built with the compiler wrapper of each library, where rhinet is
  * installed, so it is one.
@@ -33,6 +33,9 @@
 #define BLOCKS       33
 #define WARM         2
 #define MESSAGES     2048
+#define STREAM       (256 << 10) /* bytes in a loop of messages, at least, as in sizes.c */
+#define STREAM_MAX   4096
+#define STREAM_LARGE (64 << 20)
 
 struct peer {
     int rank, size;
@@ -219,6 +222,39 @@ static double time_fresh_ns(struct peer *peer)
     return times[BLOCKS / 2];
 }
 
+/* "64K" and such. */
+static int length_of(const char *text)
+{
+    char *end;
+    long length = strtol(text, &end, 10);
+    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    return (int)(length << shift);
+}
+
+/* As sizes.c of the bench does it: MB/s of messages one after the other. */
+static double measure_stream(struct peer *peer, int length)
+{
+    double times[CHUNKS];
+    char *before = peer->block;
+    int count = STREAM / length, loops = length >= STREAM_LARGE ? CHUNKS_MIN : CHUNKS;
+    count = count < 1 ? 1 : count > STREAM_MAX ? STREAM_MAX : count;
+    peer->block = malloc(length > 8 ? (size_t)length : 8);
+    if (!peer->block)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(peer->block, 1, length > 8 ? (size_t)length : 8);
+    for (int i = -1; i < loops; i++) {
+        if (count == 1 && peer->rank == 0)
+            memset(peer->block, i, (size_t)length);
+        double start_s = MPI_Wtime();
+        stream(peer, length, count);
+        times[i < 0 ? 0 : i] = (MPI_Wtime() - start_s) / count;
+    }
+    free(peer->block);
+    peer->block = before;
+    qsort(times, (size_t)loops, sizeof(times[0]), compare_doubles);
+    return 1e-6 * length / times[loops / 2];
+}
+
 /* What many ranks on few cores need can be anything: rank 0 tries a few, tells all how many go into
  * a loop, and after each loop whether there is time for another one. */
 static double time_crowd_ns(struct peer *peer, peer_chunk chunk)
@@ -321,6 +357,8 @@ static double measure_pair(struct peer *peer, const char *name)
     if (strcmp(name, "rate-8") == 0)
         return 1e3 /
                least(time_ns(peer, stream_8, MESSAGES), time_ns(peer, stream_windows, MESSAGES));
+    if (strncmp(name, "stream-", 7) == 0)
+        return measure_stream(peer, length_of(name + 7));
     if (strcmp(name, "lock") == 0)
         return time_ns(peer, lock_alone, 500);
     if (strcmp(name, "lock-contended") == 0)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The layout of what programs and the library share, as it was in version 0.2.0 on x86-64: programs
+ * that were compiled then use it for ever. What has struct_size may have become longer.
+ */
+#include <rhinet/dsm_pages.h>
+#include <rhinet/msg.h>
+#include <rhinet/pm.h>
+
+#define SIZE(type, size)           _Static_assert(sizeof(struct type) == (size), #type)
+#define SIZE_GROWS(type, size)     _Static_assert(sizeof(struct type) >= (size), #type)
+#define FIELD(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), #type)
+
+SIZE_GROWS(rh_join_options, 24);
+FIELD(rh_join_options, struct_size, 0);
+FIELD(rh_join_options, nic, 8);
+FIELD(rh_join_options, manager_fd, 16);
+SIZE(rh_remote, 16);
+FIELD(rh_remote, rank, 0);
+FIELD(rh_remote, sid, 4);
+FIELD(rh_remote, offset, 8);
+SIZE_GROWS(rh_segment, 40);
+FIELD(rh_segment, struct_size, 0);
+FIELD(rh_segment, sid, 8);
+FIELD(rh_segment, base, 16);
+FIELD(rh_segment, length, 24);
+FIELD(rh_segment, rights, 32);
+FIELD(rh_segment, flags, 36);
+SIZE(rh_done, 16);
+FIELD(rh_done, state, 0);
+FIELD(rh_done, rank, 8);
+SIZE(rh_notice, 24);
+FIELD(rh_notice, word, 0);
+FIELD(rh_notice, value, 16);
+SIZE(rh_multicast, 32);
+FIELD(rh_multicast, ranks, 0);
+FIELD(rh_multicast, rank_count, 8);
+FIELD(rh_multicast, sid, 16);
+FIELD(rh_multicast, offset, 24);
+SIZE(rh_stride, 32);
+FIELD(rh_stride, block_length, 0);
+FIELD(rh_stride, block_count, 8);
+FIELD(rh_stride, source_stride, 16);
+FIELD(rh_stride, target_stride, 24);
+SIZE(rh_mask, 16);
+FIELD(rh_mask, bitmap, 0);
+FIELD(rh_mask, grain, 8);
+SIZE(rh_queue_shape, 8);
+FIELD(rh_queue_shape, slot_count, 0);
+FIELD(rh_queue_shape, slot_length, 4);
+SIZE(rh_arrival, 24);
+FIELD(rh_arrival, data, 0);
+FIELD(rh_arrival, length, 8);
+FIELD(rh_arrival, source, 16);
+SIZE(rh_wait, 40);
+FIELD(rh_wait, word, 0);
+FIELD(rh_wait, when, 8);
+FIELD(rh_wait, value, 16);
+FIELD(rh_wait, from, 24);
+FIELD(rh_wait, timeout_ns, 32);
+SIZE(rh_until, 56);
+FIELD(rh_until, is_met, 0);
+FIELD(rh_until, context, 8);
+FIELD(rh_until, from, 16);
+FIELD(rh_until, timeout_ns, 24);
+FIELD(rh_until, watched, 32);
+FIELD(rh_until, watched_stride, 40);
+FIELD(rh_until, watched_count, 48);
+SIZE(rh_side, 48);
+FIELD(rh_side, rank, 0);
+FIELD(rh_side, meets, 4);
+FIELD(rh_side, out, 8);
+FIELD(rh_side, in, 16);
+FIELD(rh_side, length, 24);
+FIELD(rh_side, count, 32);
+FIELD(rh_side, stride, 40);
+SIZE(rh_status, 16);
+FIELD(rh_status, source, 0);
+FIELD(rh_status, tag, 4);
+FIELD(rh_status, length, 8);
+SIZE(rh_recipients, 16);
+FIELD(rh_recipients, ranks, 0);
+FIELD(rh_recipients, rank_count, 8);
+SIZE_GROWS(rh_set_spec, 40);
+FIELD(rh_set_spec, struct_size, 0);
+FIELD(rh_set_spec, id, 8);
+FIELD(rh_set_spec, ranks, 16);
+FIELD(rh_set_spec, rank_count, 24);
+FIELD(rh_set_spec, parents, 32);
+SIZE(rh_reduction, 16);
+FIELD(rh_reduction, type, 0);
+FIELD(rh_reduction, operator_, 4);
+FIELD(rh_reduction, count, 8);
+SIZE_GROWS(rh_dsm_options, 32);
+FIELD(rh_dsm_options, struct_size, 0);
+FIELD(rh_dsm_options, heap_length, 8);
+FIELD(rh_dsm_options, variable_count, 16);
+FIELD(rh_dsm_options, msg, 24);
+SIZE(rh_dsm_region, 32);
+FIELD(rh_dsm_region, offset, 0);
+FIELD(rh_dsm_region, length, 8);
+FIELD(rh_dsm_region, block_count, 16);
+FIELD(rh_dsm_region, stride, 24);
+SIZE_GROWS(rh_dsm_stat, 88);
+FIELD(rh_dsm_stat, struct_size, 0);
+FIELD(rh_dsm_stat, read_hits, 8);
+FIELD(rh_dsm_stat, read_misses, 16);
+FIELD(rh_dsm_stat, write_hits, 24);
+FIELD(rh_dsm_stat, write_misses, 32);
+FIELD(rh_dsm_stat, waits, 40);
+FIELD(rh_dsm_stat, invalidations, 48);
+FIELD(rh_dsm_stat, updates, 56);
+FIELD(rh_dsm_stat, fetched_bytes, 64);
+FIELD(rh_dsm_stat, pushed_bytes, 72);
+FIELD(rh_dsm_stat, bounces, 80);
+SIZE_GROWS(rh_dsm_pages_options, 56);
+FIELD(rh_dsm_pages_options, struct_size, 0);
+FIELD(rh_dsm_pages_options, length, 8);
+FIELD(rh_dsm_pages_options, home, 16);
+FIELD(rh_dsm_pages_options, home_of, 24);
+FIELD(rh_dsm_pages_options, context, 32);
+FIELD(rh_dsm_pages_options, is_settled, 40);
+FIELD(rh_dsm_pages_options, first_variable, 44);
+FIELD(rh_dsm_pages_options, lock_count, 48);
+SIZE_GROWS(rh_dsm_pages_stat, 80);
+FIELD(rh_dsm_pages_stat, struct_size, 0);
+FIELD(rh_dsm_pages_stat, read_faults, 8);
+FIELD(rh_dsm_pages_stat, write_faults, 16);
+FIELD(rh_dsm_pages_stat, fetched_pages, 24);
+FIELD(rh_dsm_pages_stat, updated_pages, 32);
+FIELD(rh_dsm_pages_stat, dropped_pages, 40);
+FIELD(rh_dsm_pages_stat, pushed_bytes, 48);
+FIELD(rh_dsm_pages_stat, noted_pages, 56);
+FIELD(rh_dsm_pages_stat, moved_pages, 64);
+FIELD(rh_dsm_pages_stat, shared_writes, 72);
+SIZE_GROWS(pm_options, 24);
+FIELD(pm_options, struct_size, 0);
+FIELD(pm_options, implementation, 8);
+FIELD(pm_options, flags, 16);
+SIZE_GROWS(pm_info, 40);
+FIELD(pm_info, struct_size, 0);
+FIELD(pm_info, implementation, 8);
+FIELD(pm_info, message_max, 16);
+FIELD(pm_info, memory, 24);
+FIELD(pm_info, memory_per_rank, 32);
+SIZE(pm_message, 24);
+FIELD(pm_message, data, 0);
+FIELD(pm_message, length, 8);
+FIELD(pm_message, source, 16);
+SIZE(pm_memory, 16);
+FIELD(pm_memory, rank, 0);
+FIELD(pm_memory, key, 4);
+FIELD(pm_memory, length, 8);
+SIZE(pm_place, 24);
+FIELD(pm_place, memory, 0);
+FIELD(pm_place, offset, 16);
+
+_Static_assert(RH_READ == 1, "constant");
+_Static_assert(RH_WRITE == 2, "constant");
+_Static_assert(RH_ATOMIC == 4, "constant");
+_Static_assert(RH_ANY_RANK == -1, "constant");
+_Static_assert(RH_ANY_TAG == -1, "constant");
+_Static_assert(RH_TIMEOUT_DEFAULT == -1, "constant");
+_Static_assert(RH_TIMEOUT_NONE == 0, "constant");
+_Static_assert(RH_INLINE_MAX == 474, "constant");
+_Static_assert(RH_EDEAD == -3, "constant");
+_Static_assert(RH_ENOSEG == -2, "constant");
+_Static_assert(RH_ESTALE == -116, "constant");
+_Static_assert(RH_EBOUNDS == -34, "constant");
+_Static_assert(RH_ERIGHTS == -13, "constant");
+_Static_assert(RH_EEXIST == -17, "constant");
+_Static_assert(RH_EINVALID == -22, "constant");
+_Static_assert(RH_ETIMEOUT == -110, "constant");
+_Static_assert(RH_EAGAIN == -11, "constant");
+_Static_assert(RH_ENOSPACE == -28, "constant");
+_Static_assert(RH_ETOOBIG == -90, "constant");
+_Static_assert(RH_EUNSUP == -95, "constant");
+_Static_assert(RH_EREFUSED == -1, "constant");
+_Static_assert(RH_ECORRUPT == -74, "constant");
+_Static_assert(RH_ECANCELED == -125, "constant");
+_Static_assert(RH_OWNER_DIED == 1, "constant");
+_Static_assert(RH_EQUAL == 0, "constant");
+_Static_assert(RH_NOT_EQUAL == 1, "constant");
+_Static_assert(RH_AT_LEAST == 2, "constant");
+_Static_assert(RH_INT8 == 0, "constant");
+_Static_assert(RH_DOUBLE == 9, "constant");
+_Static_assert(RH_SUM == 0, "constant");
+_Static_assert(RH_XOR == 6, "constant");
+_Static_assert(RH_PEER_STARTING == 0, "constant");
+_Static_assert(RH_PEER_DIED == 3, "constant");
+
+int main(void)
+{
+    return 0;
+}

@@ -79,14 +79,15 @@ void parcel_fetch(struct mail *mail, struct rh_request *receive, int source, con
         request_complete(receive, result);
 }
 
-void parcel_abort(struct mail *mail, struct rh_request *request)
+bool parcel_abort(struct mail *mail, struct rh_request *request)
 {
-    if (!request->is_send && request->state == STATE_UNDERWAY)
-        rendezvous_abandon(mail, request);
+    bool is_waited_for = !request->is_send && request->state == STATE_UNDERWAY &&
+                         rendezvous_abandon(mail, request);
     if (request->is_send)
         progress_abort(mail, request, RH_ECANCELED);
     else
         request_complete(request, RH_ECANCELED);
+    return is_waited_for;
 }
 
 void parcels_progress(struct mail *mail)

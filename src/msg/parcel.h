@@ -56,8 +56,9 @@ bool parcel_send_short(struct mail *mail, int rank, uint32_t label, const void *
 /* Bring a long parcel into the request's buffer, which may be too short for it. */
 void parcel_fetch(struct mail *mail, struct rh_request *receive, int source, const struct rts *rts);
 
-/* End a request that is not over: it will be, with an error, and its memory is its program's. */
-void parcel_abort(struct mail *mail, struct rh_request *request);
+/* End a request that is not over: it will be, with an error, and its memory is its program's. True:
+ * its sender has not been told to begin, and waits until the message is fetched once more. */
+bool parcel_abort(struct mail *mail, struct rh_request *request);
 
 /* Let everything go on that can, without waiting. */
 void parcels_progress(struct mail *mail);

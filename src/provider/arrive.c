@@ -24,14 +24,20 @@ void receive_describe(struct op *receive, const struct head *head, size_t length
         receive->flags |= FI_REMOTE_CQ_DATA;
 }
 
-/* Tell a sender who asks that its message is where it should be. */
-static void answer(struct engine *engine, const struct head *head)
+void answer_out(struct engine *engine, uint64_t place, uint32_t label, uint32_t number, int error)
 {
-    if (likely(!(head->label & LABEL_ASKS)))
-        return;
-    struct answer_envelope envelope = {.number = head->number};
-    uint32_t label = label_make(SUBJECT_TAKEN, label_to(head->label), label_from(head->label));
-    parcel_out(engine, head->place, label, &envelope, sizeof(envelope), NULL, 0);
+    struct answer_envelope envelope = {.number = number, .error = error};
+    enum subject subject = label & LABEL_FETCHES ? SUBJECT_ANSWER : SUBJECT_TAKEN;
+    if (number != 0)
+        parcel_out(engine, place, label_make(subject, label_to(label), place_port(place)),
+                   &envelope, sizeof(envelope), NULL, 0);
+}
+
+/* Tell a sender who asks that its message is where it should be, or why it is not. */
+static void answer(struct engine *engine, const struct head *head, int error)
+{
+    if (unlikely(head->label & LABEL_ASKS))
+        answer_out(engine, head->place, head->label, head->number, error);
 }
 
 static size_t copy_in(const struct op *receive, const char *bytes, size_t length)
@@ -49,16 +55,17 @@ static void deliver(struct op *receive, const struct head *head, const char *byt
     struct engine *engine = receive->endpoint->engine;
     receive_describe(receive, head, length);
     size_t part = copy_in(receive, bytes, length);
-    answer(engine, head);
+    answer(engine, head, 0);
     op_complete(receive, part, unlikely(part < length) ? FI_ETRUNC : 0);
 }
 
 struct op *receive_part_take(struct op *multiple, size_t length)
 {
     struct endpoint *endpoint = multiple->endpoint;
-    struct op *part = op_make(endpoint, OP_RECEIVE);
+    struct op *part = op_make_ours(endpoint->engine, OP_RECEIVE);
     if (!part)
         return NULL;
+    part->endpoint = endpoint;
     size_t left = multiple->request.length - multiple->used;
     part->count = COUNT_RECEIVE;
     part->context = multiple->context;
@@ -92,11 +99,14 @@ static void fetch(struct op *receive, const struct head *head, const struct rts 
 {
     struct engine *engine = receive->endpoint->engine;
     receive_describe(receive, head, rts->length);
+    receive->label = head->label;
+    receive->asker = head->label & LABEL_ASKS ? head->number : 0;
     if (receive->iov_count > 1) {
-        receive->bounce = malloc(receive->request.length);
+        size_t room = receive->request.length < rts->length ? receive->request.length : rts->length;
+        receive->bounce = malloc(room + 1);
         receive->request.buffer = receive->bounce;
-        if (!receive->bounce)
-            receive->request.length = 0;
+        receive->request.length = receive->bounce ? room : 0;
+        receive->error = receive->bounce ? 0 : FI_ENOMEM;
     }
     receive->is_begun = true;
     parcel_fetch(engine->mail, &receive->request, place_rank(head->place), rts);
@@ -104,15 +114,22 @@ static void fetch(struct op *receive, const struct head *head, const struct rts 
 
 void receive_over(struct op *op)
 {
+    struct engine *engine = op->request.msg->mail->parcels->context;
     int result = op->request.result;
+    bool is_there = (result == 0 || result == RH_ETOOBIG) && !op->error;
+    int error = op->error ? op->error : fi_error(result);
     size_t length = op->message_length < op->request.length ? op->message_length
                                                             : op->request.length;
-    if (op->bounce && result == 0) {
+    if (op->bounce && is_there)
         iov_scatter(op->iov, op->iov_count, op->bounce, length);
+    if (op->iov_count > 1)
         op->request.buffer = op->iov[0].iov_base;
-    }
-    bool is_there = result == 0 || result == RH_ETOOBIG;
-    op_complete(op, is_there ? length : 0, result == 0 ? 0 : fi_error(result));
+    if (op->asker)
+        answer_out(engine, op->place, op->label, op->asker,
+                   is_there       ? 0
+                   : op->endpoint ? error
+                                  : ERROR_CLOSED);
+    op_complete(op, is_there ? length : 0, error);
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
@@ -128,8 +145,6 @@ static bool read_head(const struct parcel *parcel, struct head *head)
                           .number = envelope.number,
                           .tag = envelope.tag,
                           .data = envelope.data};
-    if (parcel->is_long)
-        head->label &= ~LABEL_ASKS;
     return true;
 }
 
@@ -222,6 +237,7 @@ void message_own(struct op *send)
                         .tag = send->tag,
                         .data = send->data};
     if (!endpoint) {
+        send->error = ERROR_CLOSED;
         own_over(send);
         return;
     }
@@ -255,8 +271,7 @@ void message_hand_over(struct op *receive, struct message *message)
     free(message);
 }
 
-/* Nobody wants it. False: no memory. */
-bool message_discard(struct engine *engine, struct message *message)
+bool message_discard(struct engine *engine, struct message *message, int error)
 {
     if (message->is_long) {
         struct op *op = op_make_ours(engine, OP_DROP);
@@ -264,10 +279,10 @@ bool message_discard(struct engine *engine, struct message *message)
             return false;
         parcel_fetch(engine->mail, &op->request, place_rank(message->head.place), &message->rts);
     } else if (message->own) {
+        message->own->error = error;
         own_over(message->own);
-    } else {
-        answer(engine, &message->head);
     }
+    answer(engine, &message->head, error);
     free(message);
     return true;
 }
@@ -292,20 +307,22 @@ void messages_own_forget(struct engine *engine, const struct endpoint *sender)
             continue;
         forget_own(&engine->port[i]->tagged.unexpected, sender);
         forget_own(&engine->port[i]->plain.unexpected, sender);
+        forget_own(&engine->port[i]->claimed, sender);
     }
 }
 
 void messages_drop(struct endpoint *endpoint)
 {
-    struct matching *both[] = {&endpoint->tagged, &endpoint->plain};
-    for (int i = 0; i < 2; i++) {
-        struct matching_list *list = &both[i]->unexpected;
-        while (list->first) {
-            struct message *message = (struct message *)list->first;
-            matching_remove(list, &message->entry);
-            if (!message_discard(endpoint->engine, message))
+    struct matching_list *lists[] = {&endpoint->tagged.unexpected, &endpoint->plain.unexpected,
+                                     &endpoint->claimed};
+    for (int i = 0; i < 3; i++) {
+        while (lists[i]->first) {
+            struct message *message = (struct message *)lists[i]->first;
+            matching_remove(lists[i], &message->entry);
+            if (!message_discard(endpoint->engine, message, ERROR_CLOSED))
                 free(message);
         }
-        both[i]->posted = (struct matching_list){NULL, NULL};
     }
+    endpoint->tagged.posted = (struct matching_list){NULL, NULL};
+    endpoint->plain.posted = (struct matching_list){NULL, NULL};
 }

@@ -139,11 +139,10 @@ static ssize_t post(struct fid_ep *ep, const struct acting *acting)
     struct endpoint *endpoint = endpoint_of(ep);
     struct atomic_request request;
     uint64_t place;
+    engine_take(endpoint->engine); /* also for the vector, which may grow meanwhile */
     ssize_t result = check(endpoint, acting, &request, &place);
-    if (result < 0)
-        return result;
-    engine_take(endpoint->engine);
-    result = act(endpoint, acting, &request, place);
+    if (result == 0)
+        result = act(endpoint, acting, &request, place);
     engine_give(endpoint->engine);
     return result;
 }

@@ -22,15 +22,34 @@ bool engine_is_opening(void)
 
 /* ---- Arrivals ------------------------------------------------------------------------------- */
 
+/* Who asks hears that nobody is there. */
+static void answer_closed(struct engine *engine, const struct parcel *parcel)
+{
+    struct message_envelope message;
+    struct memory_envelope memory;
+    bool is_message = label_subject(parcel->label) <= SUBJECT_PLAIN;
+    uint32_t number = 0;
+    if (is_message && parcel->length >= sizeof(message)) {
+        memcpy(&message, parcel->data, sizeof(message));
+        number = message.number;
+    } else if (!is_message && parcel->length >= sizeof(memory)) {
+        memcpy(&memory, parcel->data, sizeof(memory));
+        number = memory.number;
+    }
+    answer_out(engine, place_of(parcel->source, label_from(parcel->label)), parcel->label, number,
+               ERROR_CLOSED);
+}
+
 /* For a port that is closed. A long one's sender waits until somebody has taken it. */
 static bool drop(struct engine *engine, const struct parcel *parcel)
 {
-    if (!parcel->is_long)
-        return true;
-    struct op *op = op_make_ours(engine, OP_DROP);
-    if (!op)
+    struct op *op = parcel->is_long ? op_make_ours(engine, OP_DROP) : NULL;
+    if (parcel->is_long && !op)
         return false;
-    parcel_fetch(engine->mail, &op->request, parcel->source, &parcel->rts);
+    if (parcel->label & (LABEL_ASKS | LABEL_FETCHES))
+        answer_closed(engine, parcel);
+    if (op)
+        parcel_fetch(engine->mail, &op->request, parcel->source, &parcel->rts);
     return true;
 }
 
@@ -69,6 +88,17 @@ static bool arrive(void *context, const struct parcel *parcel)
 
 /* ---- Progress ------------------------------------------------------------------------------- */
 
+static void end_gone(struct engine *engine)
+{
+    const struct mail *mail = engine->mail;
+    int rank = 0, count = rma_used(engine->job);
+    engine->deaths_seen = mail->deaths_seen;
+    while (rank < count && (rank == mail->rank || !mail->peer[rank].is_gone))
+        rank++;
+    if (rank < count)
+        op_gone_end(engine);
+}
+
 void engine_progress(struct engine *engine)
 {
     struct mail *mail = engine->mail;
@@ -78,8 +108,8 @@ void engine_progress(struct engine *engine)
     struct rh_request *request;
     while (unlikely((request = parcels_over(mail->parcels)) != NULL))
         op_request_over(engine, (struct op *)request);
-    if (unlikely(mail->looks % GONE_EVERY == 0) && engine->awaiting_count > 0)
-        op_gone_end(engine);
+    if (unlikely(mail->looks % GONE_EVERY == 0 || mail->deaths_seen != engine->deaths_seen))
+        end_gone(engine);
 }
 
 struct waiting {

@@ -19,28 +19,17 @@ struct asked {
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-static void refuse(struct endpoint *endpoint, const struct asked *asked, int error)
+static void refuse(struct engine *engine, const struct asked *asked, int error)
 {
-    struct answer_envelope envelope = {.number = asked->envelope.number, .error = error};
-    enum subject subject = asked->envelope.number == 0    ? SUBJECT_TAKEN
-                           : asked->label & LABEL_FETCHES ? SUBJECT_ANSWER
-                                                          : SUBJECT_TAKEN;
     log_debug("rank %d may not do that to memory with key %#llx at %#llx", place_rank(asked->place),
               (unsigned long long)asked->envelope.key, (unsigned long long)asked->envelope.address);
-    if (envelope.number != 0)
-        parcel_out(endpoint->engine, asked->place,
-                   label_make(subject, endpoint->port, place_port(asked->place)), &envelope,
-                   sizeof(envelope), NULL, 0);
+    answer_out(engine, asked->place, asked->label, asked->envelope.number, error);
 }
 
 static void taken(struct endpoint *endpoint, const struct asked *asked)
 {
-    if (!(asked->label & LABEL_ASKS))
-        return;
-    struct answer_envelope envelope = {.number = asked->envelope.number};
-    parcel_out(endpoint->engine, asked->place,
-               label_make(SUBJECT_TAKEN, endpoint->port, place_port(asked->place)), &envelope,
-               sizeof(envelope), NULL, 0);
+    if (asked->label & LABEL_ASKS)
+        answer_out(endpoint->engine, asked->place, asked->label, asked->envelope.number, 0);
 }
 
 /* Count what a peer has done here, and tell the program if the peer wants that. */
@@ -89,7 +78,7 @@ static bool write_long(struct endpoint *endpoint, const struct asked *asked,
         op->request.buffer = target;
         op->request.length = parcel->rts.length;
     } else {
-        refuse(endpoint, asked, FI_EACCES);
+        refuse(endpoint->engine, asked, FI_EACCES);
     }
     op->is_begun = true;
     parcel_fetch(endpoint->engine->mail, &op->request, parcel->source, &parcel->rts);
@@ -105,8 +94,8 @@ void store_over(struct op *op)
     if (endpoint && op->region && op->request.result == 0) {
         write_notice(endpoint, op->region, &asked, op->request.length);
         taken(endpoint, &asked);
-    } else if (endpoint) {
-        refuse(endpoint, &asked, FI_EIO);
+    } else {
+        refuse(engine, &asked, endpoint ? FI_EIO : ERROR_CLOSED);
     }
     op_free(engine, op);
 }
@@ -125,7 +114,7 @@ static bool write_arrive(struct endpoint *endpoint, const struct asked *asked,
     if (parcel->is_long)
         return write_long(endpoint, asked, parcel, target, region);
     if (!target) {
-        refuse(endpoint, asked, FI_EACCES);
+        refuse(endpoint->engine, asked, FI_EACCES);
         return true;
     }
     if (length > 0)
@@ -168,7 +157,7 @@ static bool read_arrive(struct endpoint *endpoint, const struct asked *asked,
                                .access = FI_REMOTE_READ};
     char *source = region_find(endpoint->domain, &wish, &region);
     if (!source) {
-        refuse(endpoint, asked, FI_EACCES);
+        refuse(endpoint->engine, asked, FI_EACCES);
         return true;
     }
     if (length > INJECT_MAX) {
@@ -240,7 +229,7 @@ static void atomic_do(struct endpoint *endpoint, const struct asked *asked, cons
     int error = atomic_read(asked, body, length, &request) ? atomic_here(endpoint, &request, before)
                                                            : FI_EINVAL;
     if (error) {
-        refuse(endpoint, asked, error);
+        refuse(endpoint->engine, asked, error);
         return;
     }
     if (!(asked->label & LABEL_FETCHES)) {
@@ -274,13 +263,14 @@ static bool atomic_fetch(struct endpoint *endpoint, const struct asked *asked,
 
 void atomic_over(struct op *op)
 {
+    struct engine *engine = op->request.msg->mail->parcels->context;
     struct asked asked = {.place = op->place, .label = op->label};
     memcpy(&asked.envelope, op->envelope, sizeof(asked.envelope));
     if (op->endpoint && op->request.result == 0)
         atomic_do(op->endpoint, &asked, op->bounce, op->request.in.rts.length);
-    else if (op->endpoint)
-        refuse(op->endpoint, &asked, FI_EIO);
-    op_free(op->request.msg->mail->parcels->context, op);
+    else
+        refuse(engine, &asked, op->endpoint ? FI_EIO : ERROR_CLOSED);
+    op_free(engine, op);
 }
 
 /* ---- Answers that come ---------------------------------------------------------------------- */

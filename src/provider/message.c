@@ -24,8 +24,6 @@ static ssize_t receive_one(struct fid_ep *ep, void *buffer, size_t length, void 
 
 static ssize_t receive_message(struct fid_ep *ep, const struct fi_msg *message, uint64_t flags)
 {
-    if ((flags & FI_MULTI_RECV) && message->iov_count != 1)
-        return -FI_EINVAL;
     return receive_post(endpoint_of(ep),
                         &(struct receiving){.iov = message->msg_iov,
                                             .count = message->iov_count,

@@ -51,7 +51,6 @@ struct op *op_make_ours(struct engine *engine, enum op_kind kind)
         return NULL;
     struct op *op = engine->free_ops;
     engine->free_ops = op->next;
-    engine->op_count++;
     /* A receive's part of the request is set when its message is fetched. */
     bool is_receive = kind == OP_RECEIVE;
     memset(&op->request, 0, is_receive ? offsetof(struct rh_request, out) : sizeof(op->request));
@@ -70,11 +69,16 @@ struct op *op_make_ours(struct engine *engine, enum op_kind kind)
 
 struct op *op_make(struct endpoint *endpoint, enum op_kind kind)
 {
-    if (unlikely(endpoint->engine->op_count >= OPS_MAX))
+    struct engine *engine = endpoint->engine;
+    uint32_t *quota = kind == OP_RECEIVE ? &engine->receive_count : &engine->send_count;
+    if (unlikely(*quota >= OPS_MAX))
         return NULL;
-    struct op *op = op_make_ours(endpoint->engine, kind);
-    if (likely(op))
-        op->endpoint = endpoint;
+    struct op *op = op_make_ours(engine, kind);
+    if (unlikely(!op))
+        return NULL;
+    op->endpoint = endpoint;
+    op->quota = quota;
+    ++*quota;
     return op;
 }
 
@@ -89,8 +93,8 @@ void op_free(struct engine *engine, struct op *op)
     op->is_used = false;
     op->next = engine->free_ops;
     engine->free_ops = op;
-    ASSERT(engine->op_count > 0);
-    engine->op_count--;
+    if (op->quota)
+        --*op->quota;
 }
 
 /* ---- Answers that are awaited --------------------------------------------------------------- */
@@ -145,6 +149,10 @@ void op_gone_end(struct engine *engine)
         if (is_sent)
             op_complete(op, 0, op->error);
     }
+    for (uint32_t i = 0; i < PORT_COUNT; i++) {
+        if (engine->port[i])
+            receives_gone_end(engine->port[i]);
+    }
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -174,16 +182,20 @@ static void put(const struct op *op, size_t length, int error)
     queue_put(queue, &completion);
 }
 
-/* One message of several in a buffer: the last one gives the buffer back. */
-static void leave_multiple(struct op *op)
+/* One message of several in a buffer: the last one gives the buffer back. Returns the buffer if it
+ * has been cancelled, which is told when its last message has been. */
+static struct op *leave_multiple(struct op *op)
 {
     struct op *multiple = op->multiple;
     ASSERT(multiple->sharers > 0);
     multiple->sharers--;
-    if (multiple->is_used_up && multiple->sharers == 0) {
-        op->flags |= FI_MULTI_RECV;
-        op_free(op->endpoint->engine, multiple);
-    }
+    if (!multiple->is_used_up || multiple->sharers > 0)
+        return NULL;
+    if (multiple->error)
+        return multiple;
+    op->flags |= FI_MULTI_RECV;
+    op_free(op->endpoint->engine, multiple);
+    return NULL;
 }
 
 void op_complete(struct op *op, size_t length, int error)
@@ -191,10 +203,11 @@ void op_complete(struct op *op, size_t length, int error)
     struct endpoint *endpoint = op->endpoint;
     struct engine *engine = op->request.msg->mail->parcels->context;
     if (likely(endpoint)) {
-        if (unlikely(op->multiple))
-            leave_multiple(op);
+        struct op *cancelled = unlikely(op->multiple) ? leave_multiple(op) : NULL;
         counter_step(endpoint->counter[op->count], error != 0);
         put(op, length, error);
+        if (unlikely(cancelled))
+            op_complete(cancelled, 0, cancelled->error);
     }
     op_free(engine, op);
 }
@@ -205,14 +218,9 @@ void op_send_step(struct op *op)
         op_complete(op, 0, op->error);
 }
 
-static void send_over(struct engine *engine, struct op *op)
+static void send_over(struct op *op)
 {
     op->is_sent = true;
-    /* A message by rendezvous: it is over when the receiver has it. A write may be refused. */
-    if (op->number && op->request.out.protocol == PROTOCOL_RENDEZVOUS && op->count == COUNT_SEND) {
-        op_await_end(engine, op);
-        op->is_answered = true;
-    }
     if (op->request.result < 0) {
         op->error = fi_error(op->request.result);
         log_debug("a send to rank %d failed: %s", op->request.rank,
@@ -225,7 +233,7 @@ void op_request_over(struct engine *engine, struct op *op)
 {
     switch (op->kind) {
     case OP_SEND:
-        send_over(engine, op);
+        send_over(op);
         return;
     case OP_RECEIVE:
         receive_over(op);
@@ -246,6 +254,18 @@ void op_request_over(struct engine *engine, struct op *op)
     }
 }
 
+/* What was not fetched yet is, to no place: its sender waits until somebody has it. */
+static void end_request(struct engine *engine, struct op *op)
+{
+    if (!parcel_abort(engine->mail, &op->request))
+        return;
+    struct op *drop = op_make_ours(engine, OP_DROP);
+    if (drop)
+        parcel_fetch(engine->mail, &drop->request, op->request.rank, &op->request.in.rts);
+    else
+        log_error("no memory to drop a message of rank %d, which will wait", op->request.rank);
+}
+
 void ops_abandon(struct engine *engine, const struct endpoint *endpoint)
 {
     for (struct op_chunk *chunk = engine->chunks; chunk; chunk = chunk->next) {
@@ -257,7 +277,7 @@ void ops_abandon(struct engine *engine, const struct endpoint *endpoint)
             op->multiple = NULL;
             op->is_answered = true;
             if (op->is_begun && op->request.state != STATE_COMPLETE)
-                parcel_abort(engine->mail, &op->request);
+                end_request(engine, op);
             else if (!op->is_begun || op->is_sent)
                 op_free(engine, op);
         }
@@ -273,7 +293,7 @@ void ops_region_abandon(struct engine *engine, const struct region *region)
                 continue;
             op->region = NULL;
             if (op->request.state != STATE_COMPLETE)
-                parcel_abort(engine->mail, &op->request);
+                end_request(engine, op);
         }
     }
 }

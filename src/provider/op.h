@@ -36,6 +36,8 @@ struct op {
     uint64_t tag;
     uint64_t data;
     size_t message_length; /* of a receive */
+    uint32_t asker;        /* the sender's number, who wants to hear of it */
+    uint32_t *quota;       /* what it is counted in, or NULL */
     char *bounce; /* what request.buffer is if the program's is not in one piece, or it waits */
     unsigned iov_count;
     struct iovec iov[IOV_MAX_COUNT]; /* the program's, in pieces */
@@ -48,8 +50,9 @@ struct op {
     char envelope[ENVELOPE_MAX];
 };
 
-/* NULL: no memory, or too many. Zeroed but for its memory's sake. */
+/* For a call of the program's. NULL: no memory, or too many. Zeroed but for its memory's sake. */
 struct op *op_make(struct endpoint *endpoint, enum op_kind kind);
+/* For what comes, and must not wait until the program has completions read. NULL: no memory. */
 struct op *op_make_ours(struct engine *engine, enum op_kind kind);
 void op_free(struct engine *engine, struct op *op);
 
@@ -65,7 +68,7 @@ void op_request_over(struct engine *engine, struct op *op);
 void op_send_step(struct op *op);
 /* A completion, and the end of the operation. */
 void op_complete(struct op *op, size_t length, int error);
-/* End what waits for answers from those who are gone. */
+/* End what waits for answers or messages from those who are gone. */
 void op_gone_end(struct engine *engine);
 
 /* The endpoint is closed: end all that is its, without completions. */
@@ -95,14 +98,18 @@ void iov_gather(void *target, const struct iovec *iov, size_t count);
 /* As much as fits; returns how much. */
 size_t iov_scatter(const struct iovec *iov, size_t count, const void *source, size_t length);
 
-/* ---- arrive.c, receive.c
- * ------------------------------------------------------------------------------ */
+/* ---- arrive.c, receive.c -------------------------------------------------------------------- */
 
 /* A message has come. False: no memory. */
 bool message_arrive(struct endpoint *endpoint, const struct parcel *parcel);
 /* A message to a port of this process, in request.buffer. */
 void message_own(struct op *send);
+/* Say to who asks that its operation is over; error as libfabric has them, or 0. */
+void answer_out(struct engine *engine, uint64_t place, uint32_t label, uint32_t number, int error);
 void receive_over(struct op *op);
+/* A receive that waits does so no more. */
+void receive_end(struct matching *matching, struct op *op, int error);
+void receives_gone_end(struct endpoint *endpoint);
 /* The endpoint is closed: what has come for it, and what it sends to this process itself. */
 void messages_drop(struct endpoint *endpoint);
 void messages_own_forget(struct engine *engine, const struct endpoint *sender);

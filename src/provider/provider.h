@@ -48,10 +48,11 @@
 
 #define IOV_MAX_COUNT 4
 #define INJECT_MAX    (INBOX_LENGTH - ENVELOPE_MAX) /* never by rendezvous, see send.c */
-#define QUEUE_DEFAULT 1024
 #define SENDS_DEFAULT 1024 /* operations that an endpoint may have under way; not a limit */
 #define REGION_LISTS  256
-#define OPS_MAX       (1 << 16)
+#define OPS_MAX       (1 << 16) /* sends, and as many receives */
+/* What a peer hears that talks to a port where nobody is. */
+#define ERROR_CLOSED FI_ECONNREFUSED
 
 struct engine;
 struct domain;
@@ -94,7 +95,8 @@ struct engine {
     uint32_t next_port;
     struct op *free_ops;
     struct op_chunk *chunks;
-    uint32_t op_count; /* in use */
+    uint32_t send_count, receive_count; /* operations of the program's */
+    uint32_t deaths_seen;
     /* Operations that somebody's answer ends, by their number. */
     struct op **awaiting;
     size_t awaiting_room, awaiting_count, awaiting_next;
@@ -272,7 +274,7 @@ struct endpoint {
     uint32_t port;
     size_t multi_receive_least;
     struct matching tagged, plain;
-    uint32_t op_count; /* that are the endpoint's, and not over */
+    struct matching_list claimed; /* messages that a peek keeps for who asked */
 };
 
 int endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,

@@ -64,14 +64,16 @@ static ssize_t take(struct queue *queue, void *buffer, size_t count, fi_addr_t *
         signal_lower(&queue->signal);
     if (taken > 0)
         return (ssize_t)taken;
-    return queue->head < queue->tail ? -FI_EAVAIL : -FI_EAGAIN;
+    if (queue->head == queue->tail)
+        return -FI_EAGAIN;
+    return queue->ring[queue->head & (queue->room - 1)].error != 0 ? -FI_EAVAIL : 0;
 }
 
 static ssize_t read_from(struct fid_cq *cq, void *buffer, size_t count, fi_addr_t *source)
 {
     struct queue *queue = queue_of(cq);
     engine_take(queue->engine);
-    if (queue->head == queue->tail)
+    if (queue->head == queue->tail || count == 0)
         engine_progress(queue->engine);
     ssize_t result = likely(queue->head == queue->tail) && likely(!queue->is_overrun)
                          ? -FI_EAGAIN

@@ -44,21 +44,35 @@ static ssize_t peek(struct endpoint *endpoint, struct matching *matching, struct
     size_t length = message->length;
     if (receiving->flags & (FI_CLAIM | FI_DISCARD))
         matching_remove(&matching->unexpected, &message->entry);
-    if (receiving->flags & FI_CLAIM)
+    if (receiving->flags & FI_CLAIM) {
+        matching_append(&endpoint->claimed, &message->entry);
         ((struct fi_context *)receiving->context)->internal[0] = message;
-    else if ((receiving->flags & FI_DISCARD) && !message_discard(endpoint->engine, message))
+    } else if ((receiving->flags & FI_DISCARD) && !message_discard(endpoint->engine, message, 0)) {
         matching_append(&matching->unexpected, &message->entry);
+    }
     op->request.buffer = NULL;
     op_complete(op, length, 0);
     return 0;
 }
 
+/* The message that a peek has kept under this context, taken off; or NULL: it may be gone with its
+ * sender. */
+static struct message *take_claimed(struct endpoint *endpoint, struct fi_context *context)
+{
+    struct matching_entry *entry = endpoint->claimed.first;
+    while (entry && entry != context->internal[0])
+        entry = entry->next;
+    context->internal[0] = NULL;
+    if (entry)
+        matching_remove(&endpoint->claimed, entry);
+    return (struct message *)entry;
+}
+
 /* FI_CLAIM: the message that a peek has kept. */
 static ssize_t claim(struct op *op, const struct receiving *receiving)
 {
-    struct fi_context *context = receiving->context;
-    struct message *message = context->internal[0];
-    context->internal[0] = NULL;
+    struct endpoint *endpoint = op->endpoint;
+    struct message *message = take_claimed(endpoint, receiving->context);
     if (!message) {
         fail_receive(op, FI_ENOMSG);
         return 0;
@@ -68,7 +82,8 @@ static ssize_t claim(struct op *op, const struct receiving *receiving)
         return 0;
     }
     receive_describe(op, &message->head, message->length);
-    message_discard(op->endpoint->engine, message);
+    if (!message_discard(endpoint->engine, message, 0))
+        matching_append(&endpoint->claimed, &message->entry); /* dropped with the endpoint */
     op->request.buffer = NULL;
     op_complete(op, 0, 0);
     return 0;
@@ -122,13 +137,41 @@ static ssize_t post(struct endpoint *endpoint, const struct receiving *receiving
 
 ssize_t receive_post(struct endpoint *endpoint, const struct receiving *receiving)
 {
-    bool needs_context = (receiving->flags & FI_CLAIM) && !receiving->context;
-    if (unlikely(receiving->count > IOV_MAX_COUNT || needs_context || !endpoint->is_enabled))
+    bool is_wrong = ((receiving->flags & FI_CLAIM) && !receiving->context) ||
+                    ((receiving->flags & FI_MULTI_RECV) && receiving->count != 1);
+    if (unlikely(receiving->count > IOV_MAX_COUNT || is_wrong || !endpoint->is_enabled))
         return !endpoint->is_enabled ? -FI_EOPBADSTATE : -FI_EINVAL;
     engine_take(endpoint->engine);
     ssize_t result = post(endpoint, receiving);
     engine_give(endpoint->engine);
     return result;
+}
+
+void receive_end(struct matching *matching, struct op *op, int error)
+{
+    matching_remove(&matching->posted, &op->entry);
+    op->request.result = error == FI_ECANCELED ? RH_ECANCELED : RH_EDEAD;
+    if (op->sharers == 0) {
+        op_complete(op, 0, error);
+        return;
+    }
+    op->error = error; /* messages are on their way into it: the last one tells */
+    op->is_used_up = true;
+}
+
+void receives_gone_end(struct endpoint *endpoint)
+{
+    const struct mail *mail = endpoint->engine->mail;
+    struct matching *both[] = {&endpoint->tagged, &endpoint->plain};
+    for (int i = 0; i < 2; i++) {
+        for (struct matching_entry *entry = both[i]->posted.first, *next; entry; entry = next) {
+            int rank = place_rank(entry->source);
+            next = entry->next;
+            if (entry->source != MATCHING_ANY_SOURCE && rank != mail->rank &&
+                mail->peer[rank].is_gone)
+                receive_end(both[i], op_of(entry), FI_ECONNRESET);
+        }
+    }
 }
 
 ssize_t receive_cancel(struct endpoint *endpoint, void *context)
@@ -140,10 +183,7 @@ ssize_t receive_cancel(struct endpoint *endpoint, void *context)
             entry = entry->next;
         if (!entry)
             continue;
-        struct op *op = op_of(entry);
-        matching_remove(&both[i]->posted, entry);
-        op->request.result = RH_ECANCELED;
-        op_complete(op, 0, FI_ECANCELED);
+        receive_end(both[i], op_of(entry), FI_ECANCELED);
         return 0;
     }
     return -FI_ENOENT;

@@ -38,5 +38,5 @@ void receive_describe(struct op *receive, const struct head *head, size_t length
 struct op *receive_part_take(struct op *multiple, size_t length);
 /* A message that was kept goes to this receive. */
 void message_hand_over(struct op *receive, struct message *message);
-/* Nobody wants it. False: no memory. */
-bool message_discard(struct engine *engine, struct message *message);
+/* Nobody wants it; its sender hears this error, or 0. False: no memory. */
+bool message_discard(struct engine *engine, struct message *message, int error);

@@ -24,7 +24,7 @@ static bool is_silent(const struct endpoint *endpoint, uint64_t flags)
     return (endpoint->is_send_selective && !(flags & FI_COMPLETION)) || (flags & SEND_IS_QUIET);
 }
 
-/* The peer's place, or a negative error. */
+/* The peer's place, or a negative error. With the turn, since vectors grow. */
 static ssize_t check(const struct endpoint *endpoint, const struct moving *moving, uint64_t *place)
 {
     if (!endpoint->is_enabled)
@@ -136,17 +136,17 @@ static ssize_t write_op(struct endpoint *endpoint, const struct moving *moving, 
 static ssize_t write_post(struct endpoint *endpoint, const struct moving *moving)
 {
     uint64_t place;
-    ssize_t result = check(endpoint, moving, &place);
-    if (result < 0)
-        return result;
-    uint32_t label = label_make(SUBJECT_WRITE, endpoint->port, place_port(place));
-    if (moving->flags & FI_REMOTE_CQ_DATA)
-        label |= LABEL_HAS_DATA;
-    if (!(moving->flags & SEND_IS_QUIET) || (endpoint->send_flags & FI_DELIVERY_COMPLETE))
-        label |= LABEL_ASKS;
     engine_take(endpoint->engine);
-    if (!write_short(endpoint, moving, place, label))
-        result = write_op(endpoint, moving, place, label);
+    ssize_t result = check(endpoint, moving, &place);
+    if (result == 0) {
+        uint32_t label = label_make(SUBJECT_WRITE, endpoint->port, place_port(place));
+        if (moving->flags & FI_REMOTE_CQ_DATA)
+            label |= LABEL_HAS_DATA;
+        if (!(moving->flags & SEND_IS_QUIET) || (endpoint->send_flags & FI_DELIVERY_COMPLETE))
+            label |= LABEL_ASKS;
+        if (!write_short(endpoint, moving, place, label))
+            result = write_op(endpoint, moving, place, label);
+    }
     engine_give(endpoint->engine);
     return result;
 }
@@ -182,11 +182,10 @@ static ssize_t read_op(struct endpoint *endpoint, const struct moving *moving, u
 static ssize_t read_post(struct endpoint *endpoint, const struct moving *moving)
 {
     uint64_t place;
-    ssize_t result = check(endpoint, moving, &place);
-    if (result < 0)
-        return result;
     engine_take(endpoint->engine);
-    result = read_op(endpoint, moving, place);
+    ssize_t result = check(endpoint, moving, &place);
+    if (result == 0)
+        result = read_op(endpoint, moving, place);
     engine_give(endpoint->engine);
     return result;
 }

@@ -116,13 +116,15 @@ static ssize_t check(const struct endpoint *endpoint, const struct sending *send
 
 ssize_t send_post(struct endpoint *endpoint, const struct sending *sending)
 {
+    bool has_gone = false;
+    engine_take(endpoint->engine); /* also for the vector, which may grow meanwhile */
     uint64_t place = endpoint->vector ? vector_place(endpoint->vector, sending->to) : PLACE_NONE;
     ssize_t result = check(endpoint, sending, place);
-    if (unlikely(result < 0))
+    if (unlikely(result < 0)) {
+        engine_give(endpoint->engine);
         return result;
+    }
     uint32_t label = make_label(endpoint, sending, place);
-    bool has_gone = false;
-    engine_take(endpoint->engine);
     if (likely(sending->count <= 1 && !(label & LABEL_ASKS))) {
         struct message_envelope envelope = {.tag = sending->tag, .data = (uint32_t)sending->data};
         size_t length = sending->count ? sending->iov[0].iov_len : 0;

@@ -8,29 +8,31 @@ static ssize_t receive_one(struct fid_ep *ep, void *buffer, size_t length, void 
                            fi_addr_t from, uint64_t tag, uint64_t ignore, void *context)
 {
     struct iovec iov = {.iov_base = buffer, .iov_len = length};
-    return receive_post(endpoint_of(ep),
-                        &(struct receiving){.iov = &iov,
-                                            .count = 1,
-                                            .from = from,
-                                            .tag = tag,
-                                            .ignore = ignore,
-                                            .context = context,
-                                            .flags = endpoint_of(ep)->receive_flags,
-                                            .is_tagged = true});
+    return receive_post(
+        endpoint_of(ep),
+        &(struct receiving){.iov = &iov,
+                            .count = 1,
+                            .from = from,
+                            .tag = tag,
+                            .ignore = ignore,
+                            .context = context,
+                            .flags = endpoint_of(ep)->receive_flags & ~FI_MULTI_RECV,
+                            .is_tagged = true});
 }
 
 static ssize_t receive_pieces(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
                               fi_addr_t from, uint64_t tag, uint64_t ignore, void *context)
 {
-    return receive_post(endpoint_of(ep),
-                        &(struct receiving){.iov = iov,
-                                            .count = count,
-                                            .from = from,
-                                            .tag = tag,
-                                            .ignore = ignore,
-                                            .context = context,
-                                            .flags = endpoint_of(ep)->receive_flags,
-                                            .is_tagged = true});
+    return receive_post(
+        endpoint_of(ep),
+        &(struct receiving){.iov = iov,
+                            .count = count,
+                            .from = from,
+                            .tag = tag,
+                            .ignore = ignore,
+                            .context = context,
+                            .flags = endpoint_of(ep)->receive_flags & ~FI_MULTI_RECV,
+                            .is_tagged = true});
 }
 
 static ssize_t receive_message(struct fid_ep *ep, const struct fi_msg_tagged *message,

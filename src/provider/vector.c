@@ -98,10 +98,14 @@ static int remove_some(struct fid_av *av, fi_addr_t *addresses, size_t count, ui
 static int look_up(struct fid_av *av, fi_addr_t address, void *buffer, size_t *length)
 {
     const struct vector *vector = (struct vector *)av;
-    if (vector_place(vector, address) == PLACE_NONE)
-        return -FI_EINVAL;
     size_t part = *length < sizeof(struct address) ? *length : sizeof(struct address);
-    memcpy(buffer, &vector->entry[address].address, part);
+    engine_take(vector->domain->engine);
+    bool is_there = vector_place(vector, address) != PLACE_NONE;
+    if (is_there && part > 0)
+        memcpy(buffer, &vector->entry[address].address, part);
+    engine_give(vector->domain->engine);
+    if (!is_there)
+        return -FI_EINVAL;
     *length = sizeof(struct address);
     return 0;
 }

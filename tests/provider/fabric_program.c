@@ -2,7 +2,8 @@
  *
  * A libfabric program that checks the provider: `rhinet run -n 2 fabric_program FOLDER`, or one
  * process alone, which then talks to itself. It knows nothing of rhinet; addresses are exchanged
- * through files in FOLDER. Prints "ok CASE"; what is wrong is said, exit 1.
+ * through files in FOLDER. `fabric_program FOLDER gone` is one of two that lose each other. Prints
+ * "ok CASE"; what is wrong is said, exit 1.
  *
  * Longer than most files: one user's program, case by case.
  */
@@ -16,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,7 +236,35 @@ static void cancels_and_cuts(void)
         error = next_error(rx);
         EXPECT(error.err == FI_ETRUNC && error.len == 10 && error.olen == length - 10);
         next(tx);
+        struct iovec into[2] = {{in, 4}, {in + 100, 6}};
+        meet();
+        fill(length, 8);
+        OK(fi_trecvv(ep, into, NULL, 2, to, 6, 0, in));
+        OK(fi_tsend(ep, out, length, NULL, to, 6, out));
+        error = next_error(rx);
+        EXPECT(error.err == FI_ETRUNC && error.len == 10 && error.buf == in);
+        EXPECT(is_filled(in, 4, 8) && memcmp(in + 100, out + 4, 6) == 0);
+        EXPECT(next(tx).op_context == out);
     }
+}
+
+/* Flags that an endpoint has for all its receives mean nothing to those they do not fit. */
+static void flags_of_receives(void)
+{
+    uint64_t flags = FI_RECV | FI_MULTI_RECV;
+    struct iovec iov[2] = {{in, 4}, {in + 100, 6}};
+    OK(fi_control(&ep->fid, FI_SETOPSFLAG, &flags));
+    EXPECT(fi_recvv(ep, iov, NULL, 2, to, in) == -FI_EINVAL);
+    for (int i = 0; i < 3; i++)
+        meet();
+    flags = FI_RECV;
+    OK(fi_control(&ep->fid, FI_SETOPSFLAG, &flags));
+    OK(fi_trecv(ep, in, 1, NULL, to, 3, 0, in));
+    OK(fi_tinject(ep, out, 1, to, 3));
+    ssize_t count;
+    while ((count = fi_cq_read(rx, NULL, 0)) == -FI_EAGAIN)
+        hurry();
+    EXPECT(count == 0 && next(rx).op_context == in);
 }
 
 static void several_in_one_buffer(void)
@@ -263,6 +293,33 @@ static void several_in_one_buffer(void)
     EXPECT(done == 99908 && is_over);
     for (int i = 1; i < 6; i++)
         next(tx);
+}
+
+/* A buffer is its program's again when the last message into it is there. */
+static void cancels_several(void)
+{
+    enum { LENGTH = 500000 };
+    struct iovec iov = {memory, LONGEST};
+    struct fi_msg message = {
+        .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = memory};
+    fill(LENGTH, 4);
+    OK(fi_recvmsg(ep, &message, FI_MULTI_RECV));
+    meet();
+    OK(fi_send(ep, out, LENGTH, NULL, to, out));
+    char a = 1, b = 0; /* like meet(), but what has come is looked at in its order */
+    OK(fi_tinject(ep, &a, 1, to, 15));
+    struct iovec into = {&b, 1};
+    struct fi_msg_tagged mark = {.msg_iov = &into, .iov_count = 1, .addr = to, .tag = 15};
+    OK(fi_trecvmsg(ep, &mark, 0));
+    struct fi_cq_tagged_entry first = next(rx);
+    OK(fi_cancel(&ep->fid, memory));
+    struct fi_cq_tagged_entry second = next(rx);
+    const struct fi_cq_tagged_entry *whole = first.op_context == memory ? &first : &second;
+    EXPECT(b == 1 && whole->op_context == memory && whole->len == LENGTH);
+    EXPECT(is_filled(memory, LENGTH, 4));
+    EXPECT(next_error(rx).err == FI_ECANCELED);
+    EXPECT(next(tx).op_context == out);
+    meet();
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -498,6 +555,74 @@ static void delivered(void)
     }
 }
 
+/* Who asks whether it has arrived hears that nobody is there any more. */
+static void closed_ports(void)
+{
+    static const size_t some[] = {8, 3000, 100000};
+    struct fid_ep *other;
+    struct fi_context context;
+    char name[64], peers[64];
+    size_t length = sizeof(name);
+    fi_addr_t there;
+    OK(fi_endpoint(domain, info, &other, NULL));
+    OK(fi_ep_bind(other, &av->fid, 0));
+    OK(fi_ep_bind(other, &tx->fid, FI_TRANSMIT));
+    OK(fi_ep_bind(other, &rx->fid, FI_RECV));
+    OK(fi_enable(other));
+    OK(fi_getname(&other->fid, name, &length));
+    OK(fi_trecv(ep, peers, length, NULL, to, 16, 0, in));
+    OK(fi_tinject(ep, name, length, to, 16));
+    next(rx);
+    EXPECT(fi_av_insert(av, peers, 1, &there, 0, NULL) == 1);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++) {
+            struct iovec iov = {out, some[i]};
+            struct fi_msg_tagged message = {
+                .msg_iov = &iov, .iov_count = 1, .addr = there, .tag = 12, .context = out};
+            OK(fi_tsendmsg(ep, &message, FI_DELIVERY_COMPLETE | FI_COMPLETION));
+        }
+        meet();
+        if (round == 0) {
+            struct iovec into = {in, LONGEST};
+            struct fi_msg_tagged message = {.msg_iov = &into,
+                                            .iov_count = 1,
+                                            .addr = FI_ADDR_UNSPEC,
+                                            .tag = 12,
+                                            .context = &context};
+            OK(fi_trecvmsg(other, &message, FI_PEEK | FI_CLAIM));
+            EXPECT(next(rx).len == 8);
+            OK(fi_close(&other->fid));
+        }
+        for (int i = 0; i < 3; i++)
+            EXPECT(next_error(tx).err == FI_ECONNREFUSED);
+        meet();
+    }
+    int64_t one = 1;
+    for (size_t size = 8; size <= 80000; size *= 100) {
+        OK(fi_write(ep, out, size, NULL, there, 0, KEY, out));
+        EXPECT(next_error(tx).op_context == out);
+        OK(fi_read(ep, in, size, NULL, there, 0, KEY, in));
+        EXPECT(next_error(tx).op_context == in);
+    }
+    OK(fi_fetch_atomic(ep, &one, 1, NULL, in, NULL, there, 0, KEY, FI_INT64, FI_SUM, in));
+    EXPECT(next_error(tx).op_context == in);
+    OK(fi_av_remove(av, &there, 1, 0));
+    meet();
+}
+
+/* Not a case of all: the other is killed, and whoever waits for it hears. */
+static int gone(void)
+{
+    OK(fi_trecv(ep, in, 8, NULL, to, 17, 0, in));
+    meet();
+    if (me == 1)
+        raise(SIGKILL);
+    struct fi_cq_err_entry error = next_error(rx);
+    EXPECT(error.err == FI_ECONNRESET && error.op_context == in);
+    printf("ok gone\n");
+    return 0;
+}
+
 /* ---- Beginning ------------------------------------------------------------------------------ */
 
 static void open_all(void)
@@ -591,14 +716,17 @@ int main(int count, char **words)
     } cases[] = {{"tagged", tagged},
                  {"peeks", peeks},
                  {"cancels_and_cuts", cancels_and_cuts},
+                 {"flags_of_receives", flags_of_receives},
                  {"several_in_one_buffer", several_in_one_buffer},
+                 {"cancels_several", cancels_several},
                  {"rma", rma},
                  {"many_at_once", many_at_once},
                  {"atomics", atomics},
                  {"atomics_without_result", atomics_without_result},
                  {"waits", waits},
                  {"counts", counts},
-                 {"delivered", delivered}};
+                 {"delivered", delivered},
+                 {"closed_ports", closed_ports}};
     if (count < 2)
         return 2;
     deadline = time(NULL) + LIMIT_S;
@@ -607,6 +735,8 @@ int main(int count, char **words)
     in = calloc(1, LONGEST);
     open_all();
     find_peer(words[1]);
+    if (count > 2)
+        return gone();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         meet();
         cases[i].run();

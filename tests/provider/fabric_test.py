@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -15,8 +16,9 @@ import tap
 
 PROGRAM, RHINET = os.environ["TEST_PROGRAM"], os.environ["TEST_RHINET"]
 LIMIT_S = 120
-CASES = ["tagged", "peeks", "cancels_and_cuts", "several_in_one_buffer", "rma", "many_at_once",
-         "atomics", "atomics_without_result", "waits", "counts", "delivered"]
+CASES = ["tagged", "peeks", "cancels_and_cuts", "flags_of_receives", "several_in_one_buffer",
+         "cancels_several", "rma", "many_at_once", "atomics", "atomics_without_result", "waits",
+         "counts", "delivered", "closed_ports"]
 
 
 class Provider(unittest.TestCase):
@@ -45,6 +47,14 @@ class Provider(unittest.TestCase):
             said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
         self.assertEqual([one.returncode for one in both], [0, 0], said)
         self.assertEqual(re.findall(r"^ok (\w+)$", "".join(said), re.M), CASES, said)
+
+    def test_peer_that_is_killed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            both = [subprocess.Popen([PROGRAM, folder, "gone"], text=True, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT) for _ in range(2)]
+            said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
+        self.assertEqual(sorted(one.returncode for one in both), [-signal.SIGKILL, 0], said)
+        self.assertIn("ok gone\n", "".join(said))
 
     @unittest.skipUnless(shutil.which("fi_pingpong"), "fi_pingpong is not here")
     def test_fi_pingpong(self):

@@ -112,8 +112,17 @@ void engine_progress(struct engine *engine)
         end_gone(engine);
 }
 
+#define LOOKS_BEFORE_SLEEP 256 /* from then on others must wake us */
+
+void engine_tell(const struct engine *engine)
+{
+    if (unlikely(engine->mail->waiters > 0))
+        rh_wake(engine->job, engine->mail->rank);
+}
+
 struct waiting {
     struct engine *engine;
+    uint32_t looks;
     bool (*is_met)(void *context);
     void *context;
 };
@@ -122,6 +131,8 @@ static bool look(void *context)
 {
     struct waiting *waiting = context;
     engine_take(waiting->engine);
+    if (unlikely(++waiting->looks == LOOKS_BEFORE_SLEEP))
+        waiting->engine->mail->waiters++;
     bool is_met = waiting->is_met(waiting->context);
     if (!is_met) {
         engine_progress(waiting->engine);
@@ -141,6 +152,11 @@ int engine_wait(struct engine *engine, bool (*is_met)(void *context), void *cont
                              .timeout_ns = timeout < 0 ? RH_TIMEOUT_LONGEST
                                                        : (int64_t)timeout * NS_PER_MS};
     int result = rh_wait_until(engine->job, &until);
+    if (waiting.looks >= LOOKS_BEFORE_SLEEP) {
+        engine_take(engine);
+        engine->mail->waiters--;
+        engine_give(engine);
+    }
     return result == 0 ? 0 : -FI_EAGAIN;
 }
 

@@ -41,7 +41,7 @@ static int poll_members(struct fid_poll *fid, void **context, int count)
     return found;
 }
 
-static unsigned *users_of(struct fid *fid)
+static _Atomic unsigned *users_of(struct fid *fid)
 {
     if (fid->fclass == FI_CLASS_CQ)
         return &((struct queue *)fid)->users;
@@ -51,27 +51,33 @@ static unsigned *users_of(struct fid *fid)
 static int add_member(struct fid_poll *fid, struct fid *member, uint64_t flags)
 {
     struct poll_set *set = (struct poll_set *)fid;
-    unsigned *users = users_of(member);
+    _Atomic unsigned *users = users_of(member);
     if (flags || !users)
         return -FI_EINVAL;
-    if (set->count == MEMBERS_MAX)
-        return -FI_ENOSPC;
-    set->member[set->count++] = member;
-    (*users)++;
-    return 0;
+    engine_take(set->domain->engine);
+    bool has_room = set->count < MEMBERS_MAX;
+    if (has_room) {
+        set->member[set->count++] = member;
+        (*users)++;
+    }
+    engine_give(set->domain->engine);
+    return has_room ? 0 : -FI_ENOSPC;
 }
 
 static int drop_member(struct fid_poll *fid, struct fid *member, uint64_t flags)
 {
     struct poll_set *set = (struct poll_set *)fid;
-    for (int i = 0; i < set->count; i++) {
+    bool is_found = false;
+    engine_take(set->domain->engine);
+    for (int i = 0; i < set->count && !is_found; i++) {
         if (set->member[i] != member)
             continue;
         (*users_of(member))--;
         set->member[i] = set->member[--set->count];
-        return 0;
+        is_found = true;
     }
-    return -FI_EINVAL;
+    engine_give(set->domain->engine);
+    return is_found ? 0 : -FI_EINVAL;
 }
 
 static struct fi_ops_poll poll_calls = {

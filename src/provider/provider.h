@@ -20,7 +20,7 @@
  *   vector.c    address vectors         region.c    registered memory
  *   wait.c      wait objects, wait sets poll.c      poll sets
  *   send.c      sends, plain and tagged receive.c   receives
- *   arrive.c    messages that come
+ *   arrive.c    messages that come      pieces.c    memory in pieces
  *   memory.c    RMA and atomics at their target, and answers
  *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
  */
@@ -123,6 +123,9 @@ static inline void engine_give(struct engine *engine)
     mail_give(engine->mail);
 }
 
+/* Something that another thread of this process may wait for has happened. With the turn. */
+void engine_tell(const struct engine *engine);
+
 /* Wait until a condition holds, making progress; without the turn. timeout in milliseconds, < 0:
  * none. 0 or -FI_EAGAIN. */
 int engine_wait(struct engine *engine, bool (*is_met)(void *context), void *context, int timeout);
@@ -136,7 +139,7 @@ struct domain {
     struct engine *engine;
     bool has_virtual_addresses; /* of registered memory, else offsets */
     bool gives_keys;
-    unsigned users;
+    _Atomic unsigned users;
     struct region *regions[REGION_LISTS]; /* by key */
     uint64_t next_key;
 };
@@ -175,7 +178,7 @@ struct vector {
     enum fi_av_type type;
     struct vector_entry *entry;
     size_t count, room;
-    unsigned users;
+    _Atomic unsigned users;
 };
 
 int vector_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
@@ -205,6 +208,7 @@ struct signal {
     struct engine *engine;
     int descriptor;
     bool is_raised;
+    bool is_asked;        /* somebody sleeps on it, and it has not been raised since */
     struct wait_set *set; /* or NULL */
 };
 
@@ -219,7 +223,7 @@ struct queue {
     bool is_overrun;
     bool is_signaled;  /* fi_cq_signal() */
     bool is_threshold; /* fi_cq_sread() may be told for how many to wait */
-    unsigned users;
+    _Atomic unsigned users;
     struct signal signal;
 };
 
@@ -237,7 +241,7 @@ struct counter {
     uint64_t value, errors;
     uint64_t value_seen, errors_seen; /* when it was read last */
     uint64_t value_polled;
-    unsigned users;
+    _Atomic unsigned users;
     struct signal signal;
 };
 
@@ -314,7 +318,7 @@ char *region_find(struct domain *domain, const struct region_wish *wish, struct 
 int signal_open(struct signal *signal, struct engine *engine, enum fi_wait_obj kind,
                 struct fid_wait *set, struct fid *member);
 void signal_close(struct signal *signal, struct engine *engine, const struct fid *member);
-/* Something is there; nothing is there any more. With the turn. */
+/* Something is there, and who waits for it is woken; nothing is there any more. With the turn. */
 void signal_raise(struct signal *signal);
 void signal_lower(struct signal *signal);
 int signal_get(const struct signal *signal, int command, void *argument);

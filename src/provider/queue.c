@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROOM_AT_FIRST_MAX (1u << 20) /* it grows, whatever was asked for */
+
 static struct queue *queue_of(struct fid_cq *cq)
 {
     return (struct queue *)cq;
@@ -245,7 +247,7 @@ int queue_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **
     if (!queue)
         return -FI_ENOMEM;
     queue->room = 64;
-    while (queue->room < attr->size)
+    while (queue->room < attr->size && queue->room < ROOM_AT_FIRST_MAX)
         queue->room *= 2;
     queue->ring = malloc(queue->room * sizeof(*queue->ring));
     int result = queue->ring ? signal_open(&queue->signal, domain->engine, attr->wait_obj,

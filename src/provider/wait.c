@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Wait objects, wait sets and poll sets.
+ * Wait objects and wait sets.
  *
  * Who sleeps in select() on a descriptor makes no progress. So between fi_trywait() and the next
  * completion a thread of ours does, the watcher; it begins with the first descriptor and sleeps
- * while nobody has asked.
+ * while nobody has asked. Each queue and counter is asked for by itself: that one has something
+ * says nothing of another.
  */
 #include "provider/op.h"
 
@@ -23,7 +24,7 @@ struct watcher {
     pthread_t thread;
     int bell; /* somebody has asked, or it must end */
     _Atomic bool is_ended;
-    _Atomic bool is_asked;
+    _Atomic int asked; /* signals that somebody sleeps on */
 };
 
 struct wait_set {
@@ -38,7 +39,7 @@ struct wait_set {
 static bool is_answered(void *context)
 {
     struct watcher *watcher = context;
-    return !atomic_load(&watcher->is_asked) || atomic_load(&watcher->is_ended);
+    return atomic_load(&watcher->asked) == 0 || atomic_load(&watcher->is_ended);
 }
 
 static void *watch(void *context)
@@ -46,7 +47,7 @@ static void *watch(void *context)
     struct watcher *watcher = context;
     while (!atomic_load(&watcher->is_ended)) {
         uint64_t count;
-        if (atomic_load(&watcher->is_asked))
+        if (atomic_load(&watcher->asked) > 0)
             engine_wait(watcher->engine, is_answered, watcher, -1);
         else if (read(watcher->bell, &count, sizeof(count)) < 0)
             break;
@@ -77,77 +78,119 @@ static int watcher_start(struct engine *engine)
     return 0;
 }
 
-static void watcher_stop(struct engine *engine)
+/* Without the turn, which it may want. */
+static void watcher_stop(struct engine *engine, struct watcher *watcher)
 {
-    struct watcher *watcher = engine->watcher;
     atomic_store(&watcher->is_ended, true);
     ring(watcher);
     rh_wake(engine->job, engine->mail->rank);
     pthread_join(watcher->thread, NULL);
     descriptor_close(&watcher->bell);
     free(watcher);
-    engine->watcher = NULL;
 }
 
-static void watcher_ask(struct engine *engine)
+static void signal_ask(struct signal *signal)
 {
-    if (engine->watcher && !atomic_exchange(&engine->watcher->is_asked, true))
-        ring(engine->watcher);
+    struct watcher *watcher = signal->engine->watcher;
+    if (signal->is_asked || (signal->kind != FI_WAIT_FD && signal->kind != FI_WAIT_SET))
+        return;
+    signal->is_asked = true;
+    if (atomic_fetch_add(&watcher->asked, 1) == 0)
+        ring(watcher);
+}
+
+static void signal_answer(struct signal *signal)
+{
+    if (!signal->is_asked)
+        return;
+    signal->is_asked = false;
+    atomic_fetch_sub(&signal->engine->watcher->asked, 1);
 }
 
 /* ---- Signals -------------------------------------------------------------------------------- */
+
+static int join_set(struct signal *signal, struct wait_set *set, struct fid *member)
+{
+    if (!set || set->count == MEMBERS_MAX)
+        return set ? -FI_ENOSPC : -FI_EINVAL;
+    set->member[set->count++] = member;
+    signal->set = set;
+    set->signal.engine = signal->engine;
+    return 0;
+}
+
+static void leave_set(struct wait_set *set, const struct fid *member)
+{
+    for (int i = 0; set && i < set->count; i++) {
+        if (set->member[i] == member)
+            set->member[i--] = set->member[--set->count];
+    }
+}
+
+/* With the turn. */
+static int open_descriptor(struct signal *signal, struct wait_set *set, struct fid *member)
+{
+    struct engine *engine = signal->engine;
+    if (signal->kind == FI_WAIT_FD)
+        signal->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int result = signal->kind == FI_WAIT_SET ? join_set(signal, set, member)
+                 : signal->descriptor < 0    ? -FI_EMFILE
+                                             : 0;
+    if (result == 0 && engine->signal_count == 0)
+        result = watcher_start(engine);
+    if (result < 0) {
+        leave_set(signal->set, member);
+        descriptor_close(&signal->descriptor);
+        return result;
+    }
+    engine->signal_count++;
+    return 0;
+}
 
 int signal_open(struct signal *signal, struct engine *engine, enum fi_wait_obj kind,
                 struct fid_wait *set, struct fid *member)
 {
     *signal = (struct signal){.kind = kind, .descriptor = -1, .engine = engine};
-    struct wait_set *joined = (struct wait_set *)set;
+    int result;
     switch (kind) {
     case FI_WAIT_NONE:
     case FI_WAIT_UNSPEC:
     case FI_WAIT_YIELD:
         return 0;
     case FI_WAIT_SET:
-        if (!joined || joined->count == MEMBERS_MAX)
-            return joined ? -FI_ENOSPC : -FI_EINVAL;
-        joined->member[joined->count++] = member;
-        signal->set = joined;
-        joined->signal.engine = engine;
-        break;
     case FI_WAIT_FD:
-        signal->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (signal->descriptor < 0)
-            return -FI_EMFILE;
-        break;
+        engine_take(engine);
+        result = open_descriptor(signal, (struct wait_set *)set, member);
+        engine_give(engine);
+        return result;
     default:
         return -FI_ENOSYS;
     }
-    if (engine->signal_count++ == 0 && watcher_start(engine) < 0) {
-        engine->signal_count--;
-        descriptor_close(&signal->descriptor);
-        return -FI_EMFILE;
-    }
-    return 0;
 }
 
 void signal_close(struct signal *signal, struct engine *engine, const struct fid *member)
 {
     if (signal->kind != FI_WAIT_FD && signal->kind != FI_WAIT_SET)
         return;
-    struct wait_set *set = signal->set;
-    for (int i = 0; set && i < set->count; i++) {
-        if (set->member[i] == member)
-            set->member[i--] = set->member[--set->count];
-    }
+    struct watcher *last = NULL;
+    engine_take(engine);
+    signal_answer(signal);
+    leave_set(signal->set, member);
     descriptor_close(&signal->descriptor);
-    if (--engine->signal_count == 0)
-        watcher_stop(engine);
+    if (--engine->signal_count == 0) {
+        last = engine->watcher;
+        engine->watcher = NULL;
+    }
+    engine_give(engine);
+    if (last)
+        watcher_stop(engine, last);
 }
 
 void signal_raise(struct signal *signal)
 {
-    if (signal->engine && signal->engine->watcher)
-        atomic_store(&signal->engine->watcher->is_asked, false);
+    signal_answer(signal);
+    if (signal->engine)
+        engine_tell(signal->engine);
     if (signal->descriptor >= 0 && !signal->is_raised) {
         uint64_t one = 1;
         signal->is_raised = write(signal->descriptor, &one, sizeof(one)) == sizeof(one);
@@ -199,27 +242,51 @@ static struct engine *engine_of(const struct fid *fid)
                                       : ((const struct counter *)fid)->engine;
 }
 
-static int try_one(const struct fid *fid)
+static struct signal *signal_of(struct fid *fid)
 {
-    struct engine *engine = engine_of(fid);
-    engine_take(engine);
+    return fid->fclass == FI_CLASS_CQ ? &((struct queue *)fid)->signal
+                                      : &((struct counter *)fid)->signal;
+}
+
+static int try_some(struct engine *engine, struct fid **fids, int count)
+{
+    bool has = false;
     engine_progress(engine);
-    bool has = has_something(fid);
-    if (!has)
-        watcher_ask(engine);
-    engine_give(engine);
+    for (int i = 0; i < count && !has; i++)
+        has = has_something(fids[i]);
+    for (int i = 0; i < count && !has; i++)
+        signal_ask(signal_of(fids[i]));
     return has ? -FI_EAGAIN : 0;
+}
+
+static int try_one(struct fid **fid)
+{
+    struct engine *engine = engine_of(*fid);
+    engine_take(engine);
+    int result = try_some(engine, fid, 1);
+    engine_give(engine);
+    return result;
+}
+
+static int try_set(struct wait_set *set)
+{
+    struct engine *engine = set->signal.engine;
+    if (!engine) /* nobody has joined it */
+        return 0;
+    engine_take(engine);
+    int result = try_some(engine, set->member, set->count);
+    engine_give(engine);
+    return result;
 }
 
 int wait_try(struct fid_fabric *fabric, struct fid **fids, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct wait_set *set = (struct wait_set *)fids[i];
         int result = 0;
         if (fids[i]->fclass == FI_CLASS_CQ || fids[i]->fclass == FI_CLASS_CNTR)
-            result = try_one(fids[i]);
+            result = try_one(&fids[i]);
         else if (fids[i]->fclass == FI_CLASS_WAIT)
-            result = wait_try(fabric, set->member, set->count);
+            result = try_set((struct wait_set *)fids[i]);
         else if (fids[i]->fclass != FI_CLASS_EQ)
             result = -FI_EINVAL;
         if (result < 0)

@@ -502,6 +502,30 @@ static void waits(void)
     meet();
 }
 
+/* That one queue has something does not end the wait for the other. */
+static void waits_for_one_of_two(void)
+{
+    int fd;
+    OK(fi_control(&rx->fid, FI_GETWAIT, &fd));
+    meet();
+    if (me == 1) {
+        OK(fi_trecv(ep, in, 8, NULL, to, 14, 0, in));
+        next(rx);
+        usleep(2000);
+        OK(fi_tinject(ep, out, 8, to, 13));
+    } else if (peer == 1) {
+        struct fid *fids[] = {&rx->fid, &tx->fid};
+        struct pollfd waiting = {.fd = fd, .events = POLLIN};
+        OK(fi_trecv(ep, in, 8, NULL, to, 13, 0, in));
+        OK(fi_trywait(fabric, fids, 2));
+        OK(fi_tsend(ep, out, 8, NULL, to, 14, out));
+        EXPECT(poll(&waiting, 1, LIMIT_S * 1000) == 1);
+        next(rx);
+        next(tx);
+    }
+    meet();
+}
+
 static void counts(void)
 {
     uint64_t before = fi_cntr_read(counter), remote = fi_cntr_read(remote_counter);
@@ -724,6 +748,7 @@ int main(int count, char **words)
                  {"atomics", atomics},
                  {"atomics_without_result", atomics_without_result},
                  {"waits", waits},
+                 {"waits_for_one_of_two", waits_for_one_of_two},
                  {"counts", counts},
                  {"delivered", delivered},
                  {"closed_ports", closed_ports}};

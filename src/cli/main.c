@@ -31,9 +31,9 @@ const struct cli_command cli_root = {
     .help = "remote memory for clusters: start jobs, watch them, measure them",
     .operands = "[SUBCOMMAND [ARGUMENT...]]",
     .options = options,
-    .commands = (const struct cli_command *const[]){&cli_run, &cli_node, &cli_top, &cli_doctor,
-                                                    &cli_info, &cli_bench, &cli_dsm, &cli_route,
-                                                    &cli_sim, &cli_cache, &cli_report,
+    .commands = (const struct cli_command *const[]){&cli_run, &cli_mpirun, &cli_node, &cli_top,
+                                                    &cli_doctor, &cli_info, &cli_bench, &cli_dsm,
+                                                    &cli_route, &cli_sim, &cli_cache, &cli_report,
                                                     &cli_completion, &cli_help, NULL},
     .stops = true,
     .run = run};

@@ -7,6 +7,7 @@
 #include "base/turn.h"
 #include "msg/layout.h"
 #include "msg/msg.h"
+#include "msg/parcel.h"
 #include "msg/post.h"
 #include "msg/request.h"
 
@@ -95,6 +96,7 @@ struct mail {
     uint32_t waiters;              /* threads that wait long, and may sleep */
     uint32_t deaths_seen, joins_seen;
     uint32_t looks;
+    struct parcels *parcels; /* whose mailbox this is, if not the program's own calls': parcel.h */
 };
 
 /* ---- Taking turns --------------------------------------------------------------------------- */
@@ -125,6 +127,8 @@ static inline void request_complete(struct rh_request *request, int result)
         request->in.record = NULL;
     }
     request->msg->mail->events++;
+    if (unlikely(request->is_parcel))
+        parcel_over(request->msg->mail->parcels, request);
 }
 
 /* ---- wire.c: slots to peers and from peers --------------------------------------------------- */

@@ -88,6 +88,7 @@ static void mail_close(struct rh_msg *msg)
     rh_segment_detach(mail->job, MSG_SID_RETURNS);
     rendezvous_close(mail);
     match_close(mail);
+    parcels_close(mail);
     free(mail->peer);
     free(mail);
 }

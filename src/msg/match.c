@@ -131,6 +131,12 @@ bool match_arrival(struct mail *mail, struct arrived *arrived)
         return true;
     if (arrived->head->kind >= SLOT_CTS)
         return rendezvous_control(mail, arrived->source, arrived->head->kind, arrived->data);
+    if (mail->parcels) {
+        if (!parcel_hand(mail, arrived))
+            return false;
+        wire_consumed(mail, arrived->source, arrived->by_inbox);
+        return true;
+    }
     arrived->arrival = mail->arrivals++;
     struct rh_request *receive = find_posted(mail, arrived->source, arrived->head->tag);
     if (!receive)

@@ -41,6 +41,11 @@ void match_gone_drop(struct mail *mail);
 
 void match_close(struct mail *mail);
 
+/* ---- parcel.c: messages that somebody else matches ------------------------------------------- */
+
+/* False: not now, for want of memory. */
+bool parcel_hand(struct mail *mail, const struct arrived *arrived);
+
 /* ---- progress.c: what goes on by itself whenever somebody calls ------------------------------ */
 
 /* Start a send: at once, or when there is room. */

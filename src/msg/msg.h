@@ -20,6 +20,8 @@
  *   progress.c  what arrives, what can go on
  *   wire.c      slots: lanes and inbox           match.c     posted receives, unexpected messages
  *   post.c      to peers that may be stopped     control.c   slots that are no messages
+ *   parcel.h    a mailbox that the libfabric provider has instead of the program
+ *   matching.h  how messages with tags of 64 bits find their receives
  *
  *   rendezvous/  long messages
  *   lock/, set/  each with memory of its own, not part of this

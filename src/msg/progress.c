@@ -15,18 +15,21 @@
 /* How a message goes is decided once, when its receiver is known and nothing stands before it. */
 static enum protocol choose(const struct mail *mail, const struct rh_request *send)
 {
-    if (send->length <= SLOT_INLINE)
+    size_t length = send->length + send->envelope_length;
+    if (length <= SLOT_INLINE)
         return PROTOCOL_INLINE;
     bool may_block = mail->way == WAY_AUTO || mail->way == WAY_PUSH;
     size_t most = mail->peer[send->rank].lane < 0 ? INBOX_LENGTH : BLOCK_LENGTH;
-    return may_block && send->length <= most ? PROTOCOL_BLOCK : PROTOCOL_RENDEZVOUS;
+    return may_block && length <= most ? PROTOCOL_BLOCK : PROTOCOL_RENDEZVOUS;
 }
 
 static int try_inline(struct mail *mail, struct rh_request *send)
 {
-    struct slot_head head = {
-        .tag = send->tag, .kind = SLOT_INLINED, .length = (uint16_t)send->length};
-    int result = wire_slot(mail, send->rank, &head, send->buffer);
+    char room[SLOT_INLINE];
+    struct slot_head head = {.tag = send->tag,
+                             .kind = SLOT_INLINED,
+                             .length = (uint16_t)(send->envelope_length + send->length)};
+    int result = wire_slot(mail, send->rank, &head, parcel_whole(send, room));
     if (result == 0)
         counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
     return result;
@@ -34,7 +37,9 @@ static int try_inline(struct mail *mail, struct rh_request *send)
 
 static int try_block(struct mail *mail, struct rh_request *send)
 {
-    int result = wire_block(mail, send->rank, send->tag, send->buffer, send->length);
+    const void *data = send->is_parcel ? parcel_whole(send, mail->parcels->whole) : send->buffer;
+    int result = wire_block(mail, send->rank, send->tag, data,
+                            send->envelope_length + send->length);
     if (result == 0)
         counter_add(mail->counters, COUNTER_MSG_PUSH, 1);
     return result;

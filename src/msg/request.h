@@ -79,6 +79,11 @@ struct rh_request {
     size_t length; /* to send, or room */
     int result;
     struct rh_status status; /* of a receive */
+    /* Of parcels only, see parcel.h: */
+    bool is_parcel;
+    uint16_t envelope_length;
+    const void *envelope;         /* goes before the data */
+    struct rh_request *over_next; /* complete, and not looked at yet */
     union {
         struct send_part out;
         struct receive_part in;

@@ -18,8 +18,8 @@ import tap
 
 RHINET = os.environ["CLI_PROGRAM_PATH"]
 BUSY = os.environ["CLI_BUSY_PATH"]
-COMMANDS = ("run", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info", "bench",
-            "report", "completion", "help")
+COMMANDS = ("run", "mpirun", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info",
+            "bench", "report", "completion", "help")
 HANG_S = 20
 
 

@@ -40,13 +40,13 @@ static bool is_nic(const char *name, size_t length)
     return false;
 }
 
-static const char *nic_name(size_t index)
+const char *run_nic_name(size_t index)
 {
     return nic_list[index] ? nic_list[index]->name : NULL;
 }
 
 /* "shm", "fault(shm)", …: every name in it must be a NIC's. */
-static int take_nic(char *text)
+int run_nic_take(char *text)
 {
     for (const char *name = text; *name;) {
         size_t length = strcspn(name, "()");
@@ -94,8 +94,8 @@ static const char *const maps[] = {"block", "cyclic", NULL};
 const struct cli_option run_options[] = {
     CLI_NUMBER("ranks", "N", 1, INT_MAX, &launch.size,
                "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
-    CLI_CALL("nic", "NAME", take_nic, "NIC to use, such as shm or fault(shm)", .suggest = nic_name,
-             .allowed = "the name of a NIC (`rhinet info` lists them)"),
+    CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or fault(shm)",
+             .suggest = run_nic_name, .allowed = "the name of a NIC (`rhinet info` lists them)"),
     CLI_TIME("timeout", "S", 1, INT64_MAX, &launch.timeout_ns, "end the job after S seconds",
              .allowed = "a time such as 90, 1.5s or 2m"),
     CLI_CHOICE("bind", NULL, binds, &bind,

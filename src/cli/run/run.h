@@ -26,3 +26,7 @@ struct run_kind {
 
 /* The options are read; argv is the program with its arguments. */
 int run_job(const struct run_kind *kind, char **argv);
+
+/* The NIC that an option names, for who is started; and the names there are. */
+int run_nic_take(char *text);
+const char *run_nic_name(size_t index);

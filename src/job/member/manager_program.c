@@ -38,7 +38,8 @@ static bool is_program(const char *path)
  * installed with the library, and with a program that has the library inside. */
 static bool find_beside(char path[PATH_ROOM])
 {
-    static const char *const places[] = {"", "/rhinet", "/../" RHINET_LIBDIR "/rhinet"};
+    static const char *const places[] = {"", "/rhinet", "/../" RHINET_LIBDIR "/rhinet", "/..",
+                                         "/../rhinet"}; /* the last two: a provider's */
     Dl_info info;
     const char *slash = dladdr(&is_anchor, &info) ? strrchr(info.dli_fname, '/') : NULL;
     for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {

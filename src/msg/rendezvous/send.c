@@ -4,6 +4,8 @@
  */
 #include "msg/rendezvous/parts.h"
 
+#include <string.h>
+
 /* ---- RTS ------------------------------------------------------------------------------------ */
 
 /* What the receiver may pick: alone it pulls where memory is not directly in reach. */
@@ -69,12 +71,21 @@ static void release(struct mail *mail, struct rh_request *send)
 
 int rendezvous_send(struct mail *mail, struct rh_request *send)
 {
-    struct slot_head head = {.tag = send->tag, .kind = SLOT_RTS, .length = sizeof(struct rts)};
+    struct {
+        struct rts rts;
+        char envelope[ENVELOPE_MAX];
+    } said;
+    struct slot_head head = {.tag = send->tag,
+                             .kind = SLOT_RTS,
+                             .length = (uint16_t)(sizeof(said.rts) + send->envelope_length)};
     ASSERT(send->state == STATE_PENDING);
     ASSERT(send->rank != mail->rank);
     int result = make_rts(mail, send);
+    said.rts = send->out.rts;
+    if (send->envelope_length > 0)
+        memcpy(said.envelope, send->envelope, send->envelope_length);
     if (result == 0)
-        result = wire_slot(mail, send->rank, &head, &send->out.rts);
+        result = wire_slot(mail, send->rank, &head, &said);
     if (result == RH_EAGAIN)
         return result;
     if (result < 0) {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Domains. The first one joins the process to its job.
+ */
+#include "provider/op.h"
+
+#include <stdlib.h>
+
+static int no_scalable_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+                                void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static int no_shared_send(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+                          void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static int no_shared_receive(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+                             void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static struct fi_ops_domain domain_calls = {
+    .size = sizeof(struct fi_ops_domain),
+    .av_open = vector_open,
+    .cq_open = queue_open,
+    .endpoint = endpoint_open,
+    .scalable_ep = no_scalable_endpoint,
+    .cntr_open = counter_open,
+    .poll_open = poll_set_open,
+    .stx_ctx = no_shared_send,
+    .srx_ctx = no_shared_receive,
+    .query_atomic = atomic_query,
+};
+
+static int close_domain(struct fid *fid)
+{
+    struct domain *domain = (struct domain *)fid;
+    if (domain->users > 0)
+        return -FI_EBUSY;
+    engine_close(domain->engine);
+    free(domain);
+    return 0;
+}
+
+static struct fi_ops domain_fid_calls = {
+    .size = sizeof(struct fi_ops),
+    .close = close_domain,
+    .bind = no_bind,
+    .control = no_control,
+    .ops_open = no_ops_open,
+};
+
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **made,
+                void *context)
+{
+    struct domain *domain = calloc(1, sizeof(*domain));
+    if (!domain)
+        return -FI_ENOMEM;
+    int result = engine_open(&domain->engine);
+    if (result < 0) {
+        free(domain);
+        return result;
+    }
+    int mode = info->domain_attr ? info->domain_attr->mr_mode : 0;
+    domain->has_virtual_addresses = mode == FI_MR_BASIC || (mode & FI_MR_VIRT_ADDR);
+    domain->gives_keys = mode == FI_MR_BASIC || (mode & FI_MR_PROV_KEY);
+    domain->fid = (struct fid_domain){
+        .fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_calls},
+        .ops = &domain_calls,
+        .mr = &region_calls};
+    *made = &domain->fid;
+    return 0;
+}

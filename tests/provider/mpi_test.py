@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Unmodified MPI programs on the provider: mpi_program.c, compiled by Debian's mpicc, under Open
+MPI's mpirun. TEST_PROVIDER is the folder of librhinet-fi.so."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import tap
+
+MPICC, MPIRUN = shutil.which("mpicc.openmpi"), shutil.which("mpirun.openmpi")
+HERE = pathlib.Path(__file__).parent
+PROVIDER, RHINET = os.environ["TEST_PROVIDER"], os.environ["TEST_RHINET"]
+LIMIT_S = 120
+CASES = ["modes", "everybody", "unexpected", "any_source", "probes", "cut_and_cancelled", "types",
+         "collectives", "communicators", "one_sided"]
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SETTINGS = {
+    **ROOT,
+    "FI_PROVIDER_PATH": PROVIDER,
+    "OMPI_MCA_pml": "cm",
+    "OMPI_MCA_mtl": "ofi",
+    "OMPI_MCA_opal_common_ofi_provider_include": "rhinet",
+    "OMPI_MCA_osc": "pt2pt",  # one-sided by messages too, else it is Open MPI's own shared memory
+    "OMPI_MCA_btl": "self",  # the others would leave their segments when a rank is killed
+}
+
+
+def marked(marker):
+    """Processes that have inherited the marker and live."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and marker.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@unittest.skipUnless(MPICC and MPIRUN, "Open MPI is not here")
+class Mpi(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = f"{cls.folder.name}/mpi_program"
+        subprocess.run([MPICC, "-O1", "-o", cls.program, HERE / "mpi_program.c", "-lpthread"],
+                       check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def launch(self, count, *words, **settings):
+        marker = f"RHINET_TEST_MPI={os.getpid()}-{self.id()}"
+        name, value = marker.split("=")
+        done = subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", str(count),
+                               self.program, *words],
+                              env={**os.environ, **SETTINGS, **settings, name: value},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=LIMIT_S, check=False)
+        return done, marker
+
+    def check(self, count, cases, *words, **settings):
+        done, _ = self.launch(count, *words, **settings)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(re.findall(r"^ok (\w+)$", done.stdout, re.M), cases, done.stderr)
+
+    def test_it_is_ours(self):
+        """Without the provider nothing else is taken."""
+        done, _ = self.launch(2, "types", FI_PROVIDER_PATH=self.folder.name)
+        self.assertNotEqual(done.returncode, 0)
+        done, _ = self.launch(2, "types", RHINET_LOG="info")
+        self.assertIn("libfabric provider rhinet: rank 1 of 2, NIC shm", done.stderr)
+
+    def test_our_mpirun(self):
+        done = subprocess.run([RHINET, "mpirun", "-n", "2", "--nic", "shm", "--",
+                               "--oversubscribe", self.program, "types", "one_sided"],
+                              env={**os.environ, **ROOT, "RHINET_LOG": "info"}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok types\nok one_sided\n"),
+                         done.stderr)
+        self.assertIn("libfabric provider rhinet: rank 1 of 2, NIC shm", done.stderr)
+
+    def test_an_mpirun_that_cannot(self):
+        done = subprocess.run([RHINET, "mpirun", "--mpirun", "true", "-n", "2", self.program],
+                              text=True, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("true is not Open MPI's mpirun", done.stderr)
+
+    def test_1_rank(self):
+        self.check(1, CASES)
+
+    def test_2_ranks(self):
+        self.check(2, CASES)
+
+    def test_4_ranks(self):
+        self.check(4, CASES)
+
+    def test_8_ranks(self):
+        self.check(8, ["everybody", "any_source", "collectives"],
+                   "everybody", "any_source", "collectives")
+
+    def test_long_messages_go_every_way(self):
+        for way in ("ring", "pull", "both"):
+            with self.subTest(way=way):
+                self.check(2, ["modes", "probes"], "modes", "probes", RHINET_MSG_WAY=way)
+
+    def test_network_nic(self):
+        self.check(2, ["modes", "everybody"], "modes", "everybody", RHINET_NIC="ofi")
+
+    def test_threads(self):
+        self.check(2, ["threads"], "threads")
+
+    def test_killed_rank_ends_the_job(self):
+        done, marker = self.launch(3, "killed")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"process rank 2 .* exited on signal 9")
+        self.assertEqual(marked(marker), [])
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -60,7 +60,7 @@ static void taken(struct engine *engine, const struct parcel *parcel)
         return;
     memcpy(&envelope, parcel->data, sizeof(envelope));
     struct op *op = op_awaited(engine, envelope.number);
-    if (!op || place_rank(op->place) != parcel->source)
+    if (!op || op->kind != OP_SEND || !op_is_answered_by(op, parcel))
         return;
     op_await_end(engine, op);
     op->is_answered = true;

@@ -304,7 +304,7 @@ static void answer_arrive(struct engine *engine, const struct parcel *parcel)
         return;
     memcpy(&envelope, parcel->data, sizeof(envelope));
     struct op *op = op_awaited(engine, envelope.number);
-    if (!op || op->kind != OP_READ || place_rank(op->place) != parcel->source)
+    if (!op || op->kind != OP_READ || !op_is_answered_by(op, parcel))
         return;
     op_await_end(engine, op);
     if (envelope.error != 0) {

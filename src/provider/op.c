@@ -122,6 +122,12 @@ bool op_await(struct engine *engine, struct op *op)
     return true;
 }
 
+bool op_is_answered_by(const struct op *op, const struct parcel *parcel)
+{
+    return op->endpoint && op->endpoint->port == label_to(parcel->label) &&
+           op->place == place_of(parcel->source, label_from(parcel->label));
+}
+
 struct op *op_awaited(const struct engine *engine, uint32_t number)
 {
     return number - 1 < engine->awaiting_room ? engine->awaiting[number - 1] : NULL;
@@ -284,6 +290,15 @@ void ops_abandon(struct engine *engine, const struct endpoint *endpoint)
     }
 }
 
+/* In place of the data that an answer was to bring. */
+static void answer_refuse(struct engine *engine, const struct op *op)
+{
+    struct answer_envelope envelope;
+    memcpy(&envelope, op->envelope, sizeof(envelope));
+    envelope.error = FI_EACCES;
+    parcel_out(engine, op->place, (uint32_t)op->request.tag, &envelope, sizeof(envelope), NULL, 0);
+}
+
 void ops_region_abandon(struct engine *engine, const struct region *region)
 {
     for (struct op_chunk *chunk = engine->chunks; chunk; chunk = chunk->next) {
@@ -292,6 +307,8 @@ void ops_region_abandon(struct engine *engine, const struct region *region)
             if (!op->is_used || op->region != region)
                 continue;
             op->region = NULL;
+            if (op->kind == OP_ANSWER && op->request.state == STATE_PENDING)
+                answer_refuse(engine, op); /* the reader has heard nothing yet */
             if (op->request.state != STATE_COMPLETE)
                 end_request(engine, op);
         }

@@ -59,6 +59,10 @@ void op_free(struct engine *engine, struct op *op);
 /* Give it a number by which an answer finds it. False: no memory. */
 bool op_await(struct engine *engine, struct op *op);
 struct op *op_awaited(const struct engine *engine, uint32_t number);
+
+/* Whether a parcel comes from where an operation went to, to where that came from. Numbers are used
+ * again, and the answer to one whose endpoint was closed may still come. */
+bool op_is_answered_by(const struct op *op, const struct parcel *parcel);
 /* Nobody waits for it any more. */
 void op_await_end(struct engine *engine, struct op *op);
 

@@ -11,8 +11,10 @@
 
 #include "base/descriptor.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -49,7 +51,7 @@ static void *watch(void *context)
         uint64_t count;
         if (atomic_load(&watcher->asked) > 0)
             engine_wait(watcher->engine, is_answered, watcher, -1);
-        else if (read(watcher->bell, &count, sizeof(count)) < 0)
+        else if (read(watcher->bell, &count, sizeof(count)) < 0 && errno != EINTR)
             break;
     }
     return NULL;
@@ -69,7 +71,12 @@ static int watcher_start(struct engine *engine)
         return -FI_ENOMEM;
     watcher->engine = engine;
     watcher->bell = eventfd(0, EFD_CLOEXEC);
-    if (watcher->bell < 0 || pthread_create(&watcher->thread, NULL, watch, watcher) != 0) {
+    sigset_t all, before; /* signals are for the program's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = watcher->bell < 0 || pthread_create(&watcher->thread, NULL, watch, watcher) != 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
         descriptor_close(&watcher->bell);
         free(watcher);
         return -FI_EMFILE;

@@ -147,6 +147,8 @@ static struct fi_ops_ep endpoint_calls = {
     .cancel = cancel,
     .getopt = get_option,
     .setopt = set_option,
+    .tx_ctx = no_send_context,
+    .rx_ctx = no_receive_context,
     .rx_size_left = receives_left,
     .tx_size_left = sends_left,
 };
@@ -168,21 +170,17 @@ static int get_name(fid_t fid, void *buffer, size_t *length)
     return room < sizeof(address) ? -FI_ETOOSMALL : 0;
 }
 
-static int no_set_name(fid_t fid, void *address, size_t length)
-{
-    return -FI_ENOSYS;
-}
-
-static int no_get_peer(struct fid_ep *ep, void *address, size_t *length)
-{
-    return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm name_calls = {
     .size = sizeof(struct fi_ops_cm),
     .setname = no_set_name,
     .getname = get_name,
     .getpeer = no_get_peer,
+    .connect = no_connect,
+    .listen = no_listen,
+    .accept = no_accept,
+    .reject = no_reject,
+    .shutdown = no_shutdown,
+    .join = no_join,
 };
 
 /* ---- Opening and closing -------------------------------------------------------------------- */
@@ -263,7 +261,8 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **
         .msg = &message_calls,
         .rma = &rma_calls,
         .tagged = &tagged_calls,
-        .atomic = &atomic_calls};
+        .atomic = &atomic_calls,
+        .collective = &no_collective_calls};
     engine_take(domain->engine);
     int port = take_port(domain->engine, endpoint);
     engine_give(domain->engine);

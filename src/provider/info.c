@@ -19,6 +19,7 @@
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
      FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define RECEIVE_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+#define MESSAGE_MAX   (SIZE_MAX / 4)
 
 /* Why not, for who asks by RHINET_LOG=debug. */
 static bool refuse(const char *what)
@@ -37,6 +38,8 @@ static bool send_fits(const struct fi_tx_attr *hints)
         return refuse("flags of sends");
     if (hints->msg_order & ~ORDER)
         return refuse("an order of messages");
+    if (hints->comp_order)
+        return refuse("an order of completions");
     if (hints->inject_size > INJECT_MAX)
         return refuse("a larger inject size");
     if (hints->iov_limit > IOV_MAX_COUNT || hints->rma_iov_limit > 1)
@@ -54,6 +57,8 @@ static bool receive_fits(const struct fi_rx_attr *hints)
         return refuse("flags of receives");
     if (hints->msg_order & ~ORDER)
         return refuse("an order of messages");
+    if (hints->comp_order)
+        return refuse("an order of completions");
     if (hints->iov_limit > IOV_MAX_COUNT)
         return refuse("more pieces");
     return true;
@@ -69,6 +74,10 @@ static bool endpoint_fits(const struct fi_ep_attr *hints)
         return refuse("another protocol");
     if (hints->tx_ctx_cnt > 1 || hints->rx_ctx_cnt > 1)
         return refuse("several or shared contexts");
+    if (hints->max_msg_size > MESSAGE_MAX)
+        return refuse("longer messages");
+    if (hints->auth_key_size > 0)
+        return refuse("a key of endpoints");
     return true;
 }
 
@@ -82,6 +91,8 @@ static bool domain_fits(const struct fi_domain_attr *hints)
         return refuse("automatic progress");
     if (hints->cq_data_size > sizeof(uint32_t))
         return refuse("more than 4 bytes of data in a completion");
+    if (hints->auth_key_size > 0)
+        return refuse("a key of the domain");
     if (hints->mr_key_size > sizeof(uint64_t))
         return refuse("longer keys");
     if (hints->caps & ~DOMAIN_CAPS)
@@ -139,7 +150,7 @@ static void fill_endpoint(struct fi_info *info, const struct fi_ep_attr *hints)
         .type = FI_EP_RDM,
         .protocol = PROVIDER_PROTOCOL,
         .protocol_version = 1,
-        .max_msg_size = SIZE_MAX / 4,
+        .max_msg_size = MESSAGE_MAX,
         .mem_tag_format = hints && hints->mem_tag_format ? hints->mem_tag_format : UINT64_MAX,
         .tx_ctx_cnt = 1,
         .rx_ctx_cnt = 1,
@@ -187,6 +198,10 @@ int info_get(uint32_t version, const char *node, const char *service, uint64_t f
     /* Our own NIC may look for something to go by: that must not be us. */
     if (engine_is_opening() || !fits(hints))
         return -FI_ENODATA;
+    if (node && !(flags & FI_SOURCE)) {
+        refuse("a peer by the name of its host");
+        return -FI_ENODATA;
+    }
     struct fi_info *made = fi_allocinfo();
     if (!made)
         return -FI_ENOMEM;

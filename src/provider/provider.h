@@ -22,6 +22,7 @@
  *   send.c      sends, plain and tagged receive.c   receives
  *   arrive.c    messages that come      pieces.c    memory in pieces
  *   memory.c    RMA and atomics at their target, and answers
+ *   none.c      calls that are not there
  *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
  */
 #pragma once
@@ -326,6 +327,24 @@ int signal_get(const struct signal *signal, int command, void *argument);
 int wait_try(struct fid_fabric *fabric, struct fid **fids, int count);
 int wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **set);
 int poll_set_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
+
+/* ---- none.c --------------------------------------------------------------------------------- */
+
+/* All -FI_ENOSYS. */
+int no_set_name(fid_t fid, void *address, size_t length);
+int no_get_peer(struct fid_ep *ep, void *address, size_t *length);
+int no_connect(struct fid_ep *ep, const void *address, const void *data, size_t length);
+int no_listen(struct fid_pep *pep);
+int no_accept(struct fid_ep *ep, const void *data, size_t length);
+int no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t length);
+int no_shutdown(struct fid_ep *ep, uint64_t flags);
+int no_join(struct fid_ep *ep, const void *address, uint64_t flags, struct fid_mc **mc,
+            void *context);
+int no_send_context(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **made,
+                    void *context);
+int no_receive_context(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **made,
+                       void *context);
+extern struct fi_ops_collective no_collective_calls;
 
 /* ---- Tables of calls ------------------------------------------------------------------------ */
 

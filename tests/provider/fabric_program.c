@@ -11,6 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
@@ -634,6 +635,19 @@ static void closed_ports(void)
     meet();
 }
 
+/* What is not there says so. */
+static void calls_that_are_not_there(void)
+{
+    struct fid_ep *none;
+    EXPECT(fi_connect(ep, out, NULL, 0) == -FI_ENOSYS);
+    EXPECT(fi_accept(ep, NULL, 0) == -FI_ENOSYS);
+    EXPECT(fi_shutdown(ep, 0) == -FI_ENOSYS);
+    EXPECT(fi_tx_context(ep, 0, NULL, &none, NULL) == -FI_ENOSYS);
+    EXPECT(fi_rx_context(ep, 0, NULL, &none, NULL) == -FI_ENOSYS);
+    EXPECT(fi_barrier(ep, to, NULL) == -FI_ENOSYS);
+    EXPECT(fi_allreduce(ep, out, 1, NULL, in, NULL, to, FI_INT64, FI_SUM, 0, NULL) == -FI_ENOSYS);
+}
+
 /* Not a case of all: the other is killed, and whoever waits for it hears. */
 static int gone(void)
 {
@@ -659,6 +673,13 @@ static void open_all(void)
     OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
     struct fi_info *none;
     hints->ep_attr->type = FI_EP_MSG;
+    EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
+    hints->ep_attr->type = FI_EP_RDM;
+    EXPECT(fi_getinfo(FI_VERSION(1, 17), "localhost", "1", 0, hints, &none) == -FI_ENODATA);
+    hints->ep_attr->max_msg_size = SIZE_MAX;
+    EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
+    hints->ep_attr->max_msg_size = LONGEST;
+    hints->rx_attr->comp_order = FI_ORDER_STRICT;
     EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
     fi_freeinfo(hints);
     OK(fi_fabric(info->fabric_attr, &fabric, NULL));
@@ -751,7 +772,8 @@ int main(int count, char **words)
                  {"waits_for_one_of_two", waits_for_one_of_two},
                  {"counts", counts},
                  {"delivered", delivered},
-                 {"closed_ports", closed_ports}};
+                 {"closed_ports", closed_ports},
+                 {"calls_that_are_not_there", calls_that_are_not_there}};
     if (count < 2)
         return 2;
     deadline = time(NULL) + LIMIT_S;

@@ -18,7 +18,8 @@ PROGRAM, RHINET = os.environ["TEST_PROGRAM"], os.environ["TEST_RHINET"]
 LIMIT_S = 120
 CASES = ["tagged", "peeks", "cancels_and_cuts", "flags_of_receives", "several_in_one_buffer",
          "cancels_several", "rma", "many_at_once", "atomics", "atomics_without_result", "waits",
-         "waits_for_one_of_two", "counts", "delivered", "closed_ports"]
+         "waits_for_one_of_two", "counts", "delivered", "closed_ports",
+         "calls_that_are_not_there"]
 
 
 class Provider(unittest.TestCase):

@@ -81,6 +81,10 @@ int cli_unknown(const struct cli_command *command, const char *word);
 const char *cli_path(void);
 void cli_path_add(const char *name);
 
+/* What is being done, on stderr, in a line that the next one takes the place of; "" takes it back.
+ * Nothing where stderr is no terminal. */
+void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The path, a colon and the text on stderr. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 static char path[128] = "rhinet"; /* "rhinet route compute" */
 
@@ -33,6 +34,18 @@ void cli_say(const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     say(text, "");
+}
+
+void cli_progress(const char *format, ...)
+{
+    va_list arguments;
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_start(arguments, format);
+    fputc('\r', stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("\033[K", stderr);
+    va_end(arguments);
 }
 
 int cli_fail(void)

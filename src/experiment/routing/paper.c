@@ -27,6 +27,7 @@ static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
     va_list arguments;
+    cli_progress("%s", ""); /* its line is taken back before ours comes */
     va_start(arguments, format);
     if (!wants_json)
         vprintf(format, arguments);
@@ -81,6 +82,7 @@ static int outcome_get(const struct route_input *input, const char *name, bool p
     struct routing_options how = {.no_tables = true};
     struct routing *routing = NULL;
     struct load *load = NULL;
+    cli_progress("%u hosts, %s", input->net->host_count, name);
     int result = routing_create(&routing, input->traffic, algorithm_find(name), &how);
     if (result == 0)
         outcome->prohibited = joining_prohibited(routing);
@@ -271,6 +273,7 @@ static int run(int count, char **words)
         if (count == 0 || strcmp(words[0], parts[i]) == 0)
             result = runs[i]();
     }
+    cli_progress("%s", "");
     if (wants_json && result == 0) {
         json_t *document = json_object();
         json_put_format(document, "bench-route 1");

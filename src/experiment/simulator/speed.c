@@ -56,15 +56,20 @@ static int measure(uint32_t port_count, bool is_json)
 {
     struct bench_result pair = {0}, crowd = {0}, network = {0}, processor = {0};
     struct bench_tree *tree = NULL;
+    cli_progress("1 of 4: two controllers");
     int result = bench_tree_open(&tree, port_count);
     if (result == 0)
         result = bench_ping_pong(&pair);
+    cli_progress("2 of 4: all controllers");
     if (result >= 0)
         result = bench_controllers(tree, &crowd);
+    cli_progress("3 of 4: the network alone");
     if (result >= 0)
         result = bench_network(tree, &network);
+    cli_progress("4 of 4: the on-chip processor");
     if (result >= 0)
         result = bench_processor(&processor);
+    cli_progress("%s", "");
     const struct figure figures[FIGURES] = {
         {"two controllers, messages of 8 bytes", "/s", pair.messages, 500000, false},
         {"two controllers, events", "/s", pair.events, 5000000, false},

@@ -197,7 +197,7 @@ class Loaded(Base):
                 self.fail(f"{path.name}: {line.strip()} has no result type")
 
 
-BLOCK = re.compile(r"```python\n(.*?)```\n\n```console\n"
+BLOCK = re.compile(r"```python\n(.*?)```\n\n(?:<!-- any order -->\n)?```console\n"
                    r"\$ rhinet (run -n \d+) python3 \S+\n(.*?)```", re.DOTALL)
 
 

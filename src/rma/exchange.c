@@ -128,21 +128,53 @@ static uint64_t landing_of_call(uint64_t first, size_t length, uint64_t number)
     return first + number % 2 * exchange_room(length);
 }
 
-static int send_side(struct rh_exchange *exchange, struct exchange_side *side, const char *memory)
+/* A push that the network may have no room for just now, as it may while a neighbour goes. */
+struct sending {
+    struct rh_exchange *exchange;
+    struct exchange_side *side;
+    const char *source;
+    int result;
+};
+
+static bool is_started(void *context)
 {
-    const struct rh_side *given = &side->given;
-    const char *source = memory + given->out;
+    struct sending *sending = context;
+    const struct rh_exchange *exchange = sending->exchange;
+    struct exchange_side *side = sending->side;
+    int rank = side->given.rank;
     uint64_t landing = landing_of_call(side->peer_landing, side->length, exchange->number);
     uint64_t word = side->peer_place + offsetof(struct exchange_place, arrived);
-    struct rh_notice notice = {rh_at(given->rank, exchange->sid, word), exchange->number};
+    struct rh_notice notice = {rh_at(rank, exchange->sid, word), exchange->number};
+    sending->result = rma_push_notify_start(exchange->job, rh_at(rank, exchange->sid, landing),
+                                            sending->source, side->length, &notice, &side->done);
+    side->is_under_way = sending->result == 0;
+    return sending->result != RH_EAGAIN;
+}
+
+static int start_later(struct sending *sending, int64_t deadline_ns)
+{
+    struct rh_exchange *exchange = sending->exchange;
+    int rank = sending->side->given.rank;
+    struct rh_until until = {.is_met = is_started, .context = sending, .from = rank};
+    until.timeout_ns = rma_left_ns(exchange->job, deadline_ns);
+    int result = rma_wait_until(exchange->job, &until, NULL);
+    if (result == RH_ETIMEOUT || result == RH_EAGAIN)
+        return error_set(RH_ETIMEOUT, rank, "exchange %u, call %llu: rank %d takes nothing in time",
+                         exchange->sid, (unsigned long long)exchange->number, rank);
+    return result < 0 ? result : sending->result;
+}
+
+static int send_side(struct rh_exchange *exchange, struct exchange_side *side, const char *memory,
+                     int64_t deadline_ns)
+{
+    const struct rh_side *given = &side->given;
+    struct sending sending = {exchange, side, memory + given->out, 0};
     if (given->count > 1) {
-        copy_blocks(exchange->stage + side->stage, given->length, source, given->stride, given);
-        source = exchange->stage + side->stage;
+        copy_blocks(exchange->stage + side->stage, given->length, sending.source, given->stride,
+                    given);
+        sending.source = exchange->stage + side->stage;
     }
-    int result = rma_push_notify_start(exchange->job, rh_at(given->rank, exchange->sid, landing),
-                                       source, side->length, &notice, &side->done);
-    side->is_under_way = result == 0;
-    return result;
+    return likely(is_started(&sending)) ? sending.result : start_later(&sending, deadline_ns);
 }
 
 struct awaited {
@@ -228,7 +260,7 @@ static int exchange_all(struct rh_exchange *exchange, const char *memory)
     for (unsigned i = 0; i < exchange->side_count; i++) {
         int sent = 0;
         if (exchange_has(&exchange->sides[i]))
-            sent = send_side(exchange, &exchange->sides[i], memory);
+            sent = send_side(exchange, &exchange->sides[i], memory, deadline_ns);
         if (sent == RH_ESTALE)
             sent = told_closed(exchange, i);
         result = result < 0 ? result : sent;

@@ -275,6 +275,11 @@ static int exchange_all(struct rh_exchange *exchange, const char *memory)
         if (!side->is_under_way)
             continue;
         result = rh_wait_done(exchange->job, &side->done, rma_left_ns(exchange->job, deadline_ns));
+        if (result == RH_EDEAD) {
+            /* It has sent its bytes of this call, and needs ours no more: the next call says so. */
+            rh_withdraw(exchange->job, &side->done);
+            result = 0;
+        }
         side->is_under_way = result < 0;
     }
     return result == RH_EAGAIN ? RH_ETIMEOUT : result;

@@ -185,8 +185,11 @@ void chip_destroy(struct chip *chip)
     LIST_FREE(chip->free_packets);
     LIST_FREE(chip->free_requests);
     LIST_FREE(chip->free_arrivals);
-    for (uint32_t i = 0; i < chip->dma_count; i++)
+    for (uint32_t i = 0; i < chip->dma_count; i++) {
+        if (chip->dmas[i]->request.kind == PCI_READ) /* until it ends, the packet is its own */
+            free(chip->dmas[i]->packet);
         free(chip->dmas[i]);
+    }
     free(chip->dmas);
     free(chip->replier.jobs);
     cpu_close(chip);

@@ -34,6 +34,7 @@ struct dma *dma_make(struct chip *chip, enum pci_kind kind)
 static void dma_give(struct chip *chip, struct dma *dma)
 {
     dma->length = 0; /* see chip_touches() */
+    dma->packet = NULL;
     dma->next = chip->free_dmas;
     chip->free_dmas = dma;
 }

@@ -36,7 +36,7 @@ enum subject {
 };
 
 #define LABEL_HAS_DATA   16u /* the envelope's `data` means something */
-#define LABEL_ASKS       32u /* for SUBJECT_TAKEN, unless it is long: then its sender knows */
+#define LABEL_ASKS       32u /* for SUBJECT_TAKEN */
 #define LABEL_FETCHES    64u /* is answered by SUBJECT_ANSWER */
 #define LABEL_TO_SHIFT   8
 #define LABEL_FROM_SHIFT (LABEL_TO_SHIFT + PORT_BITS)

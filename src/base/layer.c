@@ -6,7 +6,7 @@
 
 #include "base/settings.h"
 
-enum { SETTING_LOG = LAYER_FIRST(LAYER_BASE), SETTING_LIBRARY };
+enum { SETTING_LOG = LAYER_SETTING_FIRST(LAYER_BASE), SETTING_LIBRARY };
 
 static const struct setting_spec settings[] = {
     CHOICE_SETTING(SETTING_LOG, "RHINET_LOG", "warning", "error|warning|info|debug",

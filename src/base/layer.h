@@ -29,11 +29,16 @@ enum layer_number {
     LAYER_COUNT
 };
 
-/* Numbers that a layer has for its settings; the same for counters and waits. */
+/* Numbers that a layer has for its counters; the same for waits. Both are on boards; settings are
+ * not, and have more. */
 #define LAYER_NUMBERS       16
 #define LAYER_FIRST(layer)  ((layer)*LAYER_NUMBERS)
 #define LAYER_AT(number)    ((number) % LAYER_NUMBERS) /* in the layer's list */
 #define LAYER_NUMBERS_COUNT (LAYER_COUNT * LAYER_NUMBERS)
+
+#define LAYER_SETTINGS             32
+#define LAYER_SETTING_FIRST(layer) ((layer)*LAYER_SETTINGS)
+#define LAYER_SETTING_AT(number)   ((number) % LAYER_SETTINGS)
 
 struct counter_spec; /* base/counters.h */
 struct setting_spec; /* base/settings.h */

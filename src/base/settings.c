@@ -29,8 +29,8 @@ const struct setting_spec *setting_at(size_t place)
 
 static size_t place_of(unsigned which)
 {
-    size_t place = LAYER_AT(which);
-    for (unsigned i = 0; i < which / LAYER_NUMBERS; i++)
+    size_t place = LAYER_SETTING_AT(which);
+    for (unsigned i = 0; i < which / LAYER_SETTINGS; i++)
         place += layers[i]->setting_count;
     return place;
 }

@@ -27,15 +27,15 @@ struct setting_spec {
 
 /* Entries of a layer's list. */
 #define TEXT_SETTING(which, name, initial, help)                                                   \
-    [LAYER_AT(which)] = {name, SETTING_TEXT, initial, NULL, 0, 0, help, NULL}
+    [LAYER_SETTING_AT(which)] = {name, SETTING_TEXT, initial, NULL, 0, 0, help, NULL}
 #define CHOICE_SETTING(which, name, initial, choices, help)                                        \
-    [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, NULL}
+    [LAYER_SETTING_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, NULL}
 #define RENAMED_SETTING(which, name, initial, choices, was, help)                                  \
-    [LAYER_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, was}
+    [LAYER_SETTING_AT(which)] = {name, SETTING_CHOICE, initial, choices, 0, 0, help, was}
 #define NUMBER_SETTING(which, name, initial, least, most, help)                                    \
-    [LAYER_AT(which)] = {name, SETTING_NUMBER, initial, NULL, least, most, help, NULL}
+    [LAYER_SETTING_AT(which)] = {name, SETTING_NUMBER, initial, NULL, least, most, help, NULL}
 #define DURATION_SETTING(which, name, initial, least, most, help)                                  \
-    [LAYER_AT(which)] = {name, SETTING_DURATION, initial, NULL, least, most, help, NULL}
+    [LAYER_SETTING_AT(which)] = {name, SETTING_DURATION, initial, NULL, least, most, help, NULL}
 
 #define SETTINGS_MAX 64 /* of all layers together */
 

@@ -56,6 +56,9 @@ static const struct setting_spec settings[] = {
         "file cache: where on each host a service has its socket: a folder of yours, and "
         "the service's name, with %u for the user's number and %h for the host's name; auto: "
         "/tmp/rhinet-cache-%u/default"),
+    TEXT_SETTING(SETTING_CACHE_IMMUTABLE, "RHINET_CACHE_IMMUTABLE", "",
+                 "file cache: folders in which nothing changes, with a colon between them: names "
+                 "and status of their files come from the cache as well"),
 };
 
 const struct layer cache_layer = {

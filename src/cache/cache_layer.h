@@ -9,7 +9,7 @@
 #include <rhinet/rma.h>
 
 enum cache_settings {
-    SETTING_CACHE_SIZE = LAYER_FIRST(LAYER_CACHE),
+    SETTING_CACHE_SIZE = LAYER_SETTING_FIRST(LAYER_CACHE),
     SETTING_CACHE_PATH,
     SETTING_CACHE_BLOCK,
     SETTING_CACHE_GROUPS,
@@ -24,7 +24,8 @@ enum cache_settings {
     SETTING_CACHE_PRETEND,
     SETTING_CACHE_PRELOAD,
     SETTING_CACHE_SOCKET,
-    SETTING_CACHE_SERVICE
+    SETTING_CACHE_SERVICE,
+    SETTING_CACHE_IMMUTABLE
 };
 
 /* ---- Reserved SIDs -------------------------------------------------------------------------- */

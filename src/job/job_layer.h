@@ -8,7 +8,7 @@
 #include "base/layer.h"
 
 enum job_settings {
-    SETTING_NIC = LAYER_FIRST(LAYER_JOB),
+    SETTING_NIC = LAYER_SETTING_FIRST(LAYER_JOB),
     SETTING_MANAGER_FD,
     SETTING_STARTER,
     SETTING_GRACE,

@@ -8,7 +8,7 @@
 
 #include <rhinet/rma.h>
 
-enum msg_settings { SETTING_LOCKS = LAYER_FIRST(LAYER_MSG), SETTING_MSG_WAY };
+enum msg_settings { SETTING_LOCKS = LAYER_SETTING_FIRST(LAYER_MSG), SETTING_MSG_WAY };
 
 enum msg_counters {
     COUNTER_MSG_INLINE = LAYER_FIRST(LAYER_MSG),

@@ -13,7 +13,7 @@
 struct diagnosis;
 struct roster;
 
-enum watch_settings { SETTING_STUCK = LAYER_FIRST(LAYER_WATCH) };
+enum watch_settings { SETTING_STUCK = LAYER_SETTING_FIRST(LAYER_WATCH) };
 
 /* What the watch knows of its job. Filled by src/job, once; outlives every wait. */
 struct watch_job {

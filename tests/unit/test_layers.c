@@ -19,7 +19,7 @@ static void test_lists(void **state)
     (void)state;
     for (int i = 0; i < LAYER_COUNT; i++) {
         const struct layer *layer = layers[i];
-        assert_in_range(layer->setting_count, 0, LAYER_NUMBERS);
+        assert_in_range(layer->setting_count, 0, LAYER_SETTINGS);
         assert_in_range(layer->counter_count, 0, LAYER_NUMBERS);
         assert_in_range(layer->wait_count, 0, LAYER_NUMBERS);
     }

@@ -31,6 +31,10 @@ const char *cache_counter_name(enum cache_counter which)
         [CACHE_BYPASS_WRITTEN] = "bypassed_written",
         [CACHE_BYPASS_MAPPED] = "bypassed_mapped",
         [CACHE_BYPASS_MAPPED_BYTES] = "bypassed_mapped_bytes",
+        [CACHE_NAMES] = "names",
+        [CACHE_NAMES_PAST] = "names_past",
+        [CACHE_NAMES_OPENED] = "names_opened",
+        [CACHE_LISTINGS] = "listings",
     };
     return names[which];
 }

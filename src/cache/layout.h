@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #define CACHE_MAGIC     0x6f636e6174656e31u
-#define CACHE_VERSION   7u
+#define CACHE_VERSION   8u
 #define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
 #define CACHE_BLOCK_MIN (64u << 10)
 #define CACHE_BLOCK_MAX (64u << 20)
@@ -128,6 +128,13 @@ struct cache_path {
     char text[CACHE_PATH_LENGTH];
 };
 
+/* A folder that the user has declared unchanging; see listing.h. */
+struct cache_declared {
+    struct cache_path path;
+    uint64_t device, file_system; /* device 0: it cannot be cached */
+    uint64_t inode;
+};
+
 struct cache_card {
     uint64_t magic;
     int64_t settle_ns;   /* a file that changed less than that ago is not cached */
@@ -143,6 +150,8 @@ struct cache_card {
     _Atomic int32_t agent_pid;
     _Atomic uint32_t stop; /* enum cache_stop */
     _Atomic uint64_t beat; /* changes while the agent is at work */
+    uint32_t declared_count;
+    struct cache_declared declared[CACHE_PATHS_MAX];
 };
 
 /* ---- Control -------------------------------------------------------------------------------- */
@@ -195,9 +204,9 @@ struct cache_file_stat {
 _Static_assert(sizeof(struct cache_file_stat) == 256, "four lines each");
 
 struct cache_counters {
-    _Alignas(64) _Atomic uint64_t value[24];
+    _Alignas(64) _Atomic uint64_t value[40];
 };
-_Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
+_Static_assert(CACHE_COUNTER_COUNT <= 40, "the layout has room for all counters");
 
 /* What all nodes did together, for one line at the end. */
 enum cache_total {
@@ -270,14 +279,27 @@ enum cache_call_kind {
     CACHE_CALL_FILE,       /* with a descriptor of a file that the agent is to read */
     CACHE_CALL_LAST,       /* CACHE_WRITE_LAST of a client in another pid namespace */
     CACHE_CALL_STOP,       /* to a service: end, on all nodes */
-    CACHE_CALL_LOOK        /* as CACHE_CALL_ATTACH, by people: that is no use of it */
+    CACHE_CALL_LOOK,       /* as CACHE_CALL_ATTACH, by people: that is no use of it */
+    CACHE_CALL_NAME        /* a file or folder that the agent is to read, by name */
+};
+
+#define CACHE_BELOW_MAX 1024 /* a longer path below a declared folder is the kernel's */
+
+/* A file in a declared folder, as its listing has it, or such a folder (the key is not looked at).
+ * The agent opens it when it has to read it, and believes what it finds then. */
+struct cache_named {
+    uint32_t declared; /* which of the card's */
+    uint32_t is_folder;
+    struct cache_key key;
+    char below[CACHE_BELOW_MAX]; /* its path from there on */
 };
 
 struct cache_call {
     uint64_t magic;
     uint32_t version;
     uint32_t kind;
-    uint64_t watch; /* CACHE_CALL_LAST: the word */
+    uint64_t watch;           /* CACHE_CALL_LAST: the word */
+    struct cache_named named; /* CACHE_CALL_NAME */
 };
 
 struct cache_reply {

@@ -98,8 +98,8 @@ int main(int argc, char **argv)
     if (argc != 3 || !name)
         return 2;
     struct prng prng = {.state = strtoull(argv[1], NULL, 10)};
-    struct cache_dialogue first = {CACHE_CALL_ATTACH, -1, fds, 2, &shape, 0};
-    struct cache_dialogue second = {CACHE_CALL_WATCH, -1, fds + WATCH, 2, NULL, 0};
+    struct cache_dialogue first = {CACHE_CALL_ATTACH, -1, fds, 2, &shape, 0, NULL};
+    struct cache_dialogue second = {CACHE_CALL_WATCH, -1, fds + WATCH, 2, NULL, 0, NULL};
     int line = cache_dial(name);
     if (line < 0 || cache_talk(line, &first) < 0 || cache_talk(line, &second) < 0)
         return 1;

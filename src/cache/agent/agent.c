@@ -68,6 +68,7 @@ int agent_start(struct agent *agent, struct rh_job *job, const struct agent_opti
     agent->arena_fd = for_reading(agent->node.arena_fd);
     agent->watch_fd = for_reading(agent->node.watch_fd);
     mounts_refresh(&agent->mounts, agent->card);
+    agent_declared_look(agent);
     result = agent_socket_open(agent, options->socket_name);
     if (result < 0)
         return result;

@@ -6,6 +6,7 @@
  *   agent.c    life cycle
  *   pool.c     threads that serve requests and read ahead
  *   socket.c   clients that attach, and files that they introduce
+ *   named.c    files and folders that clients know by name only
  *   endings.c  writers that have ended
  *   lifetime.c when it ends
  *   setup.h    what the settings mean for it
@@ -107,6 +108,21 @@ void agent_pool_stop(struct agent *agent);
 
 /* Free places of clients that are gone. */
 void agent_pool_reap(struct agent *agent);
+
+/* ---- named.c -------------------------------------------------------------------------------- */
+
+/* What is declared unchanging, resolved, and shown to the clients. RH_EINVALID. */
+int agent_declare(struct cache_card *card, const char *list);
+
+/* Once the file systems are known: those of the declared folders. */
+void agent_declared_look(struct agent *agent);
+
+/* A client names a file or a folder. As loader_name(). */
+int agent_name(struct agent *agent, const struct cache_named *named);
+
+/* A part of a folder's listing is wanted: find out how long such parts are. 0 or a negative errno.
+ * Waits. */
+int agent_listing_prepare(struct agent *agent, struct loader_file *file);
 
 /* ---- endings.c ------------------------------------------------------------------------------ */
 

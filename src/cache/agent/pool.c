@@ -53,7 +53,9 @@ static int fetch_block(struct agent *agent, const uint64_t file_id[2], uint64_t 
     struct loader_file *file = loader_hold(&agent->node.loader, file_id);
     if (!file)
         return -ENOENT;
-    int result = node_bring(&agent->node, file, block, arrival);
+    int result = file->is_folder && block > 0 ? agent_listing_prepare(agent, file) : 0;
+    if (result == 0)
+        result = node_bring(&agent->node, file, block, arrival);
     loader_release(&agent->node.loader, file);
     return result == -ENOENT ? -EIO : result; /* that one means: introduce the file */
 }

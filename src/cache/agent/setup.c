@@ -161,6 +161,8 @@ static int make_card(struct agent_options *options, const struct settings *setti
     int result = add_paths(&options->mounts, setting_text(settings, SETTING_CACHE_PATH));
     card->path_count = options->mounts.path_count;
     memcpy(card->path, options->mounts.path, sizeof(card->path));
+    if (result == 0)
+        result = agent_declare(card, setting_text(settings, SETTING_CACHE_IMMUTABLE));
     return result;
 }
 

@@ -101,6 +101,8 @@ static bool answer_call(struct agent *agent, int line)
         out.fd_count = 2;
     } else if (call.kind == CACHE_CALL_FILE && in.fd_count == 1) {
         reply.result = loader_introduce(&agent->node.loader, in.fd[--in.fd_count]);
+    } else if (call.kind == CACHE_CALL_NAME) {
+        reply.result = agent_name(agent, &call.named);
     } else if (call.kind == CACHE_CALL_LAST) {
         reply.result = answer_last(agent, &call, peer_pid(line));
     } else if (call.kind == CACHE_CALL_STOP) {

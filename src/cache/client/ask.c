@@ -162,7 +162,7 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
         request_send(client, wish, &ticket);
 }
 
-int cache_introduce(struct cache_client *client, int fd)
+static int introduce(struct cache_client *client, const struct cache_dialogue *dialogue)
 {
     struct cache_control *control = client->control;
     uint64_t beat = atomic_load_explicit(&client->card->beat, memory_order_relaxed);
@@ -171,10 +171,21 @@ int cache_introduce(struct cache_client *client, int fd)
     int socket = cache_dial(client->name);
     if (socket < 0)
         return socket;
-    struct cache_dialogue dialogue = {.kind = CACHE_CALL_FILE, .send_fd = fd};
-    int result = cache_talk(socket, &dialogue);
+    int result = cache_talk(socket, dialogue);
     raw_close(socket);
     if (result == -ETIMEDOUT) /* if it has not beaten since, nobody asks until it does */
         atomic_store_explicit(&control->silent_beat, beat + 1, memory_order_relaxed);
     return result;
+}
+
+int cache_introduce(struct cache_client *client, int fd)
+{
+    struct cache_dialogue dialogue = {.kind = CACHE_CALL_FILE, .send_fd = fd};
+    return introduce(client, &dialogue);
+}
+
+int cache_introduce_named(struct cache_client *client, const struct cache_named *named)
+{
+    struct cache_dialogue dialogue = {.kind = CACHE_CALL_NAME, .send_fd = -1, .named = named};
+    return introduce(client, &dialogue);
 }

@@ -57,6 +57,8 @@ int cache_talk(int socket, const struct cache_dialogue *dialogue)
                               .version = CACHE_VERSION,
                               .kind = (uint32_t)dialogue->kind,
                               .watch = dialogue->watch};
+    if (dialogue->named)
+        call.named = *dialogue->named;
     struct cache_reply reply = {0};
     struct descriptor_message out = {.data = &call, .length = sizeof(call)};
     struct descriptor_message in = {.data = &reply, .length = sizeof(reply)};

@@ -106,10 +106,10 @@ uint32_t cache_find_stat(const struct cache_client *client, const uint64_t id[2]
     return 0;
 }
 
-static void fill(struct cache_client *client, struct cache_file *file, const struct stat *status,
-                 uint64_t file_system)
+void cache_file_fill(struct cache_client *client, struct cache_file *file,
+                     const struct stat *status, const struct cache_watched *watched)
 {
-    struct cache_key key = cache_key_of(file_system, status);
+    struct cache_key key = cache_key_of(watched->file_system, status);
     file->client = client;
     cache_key_id(&key, file->id);
     file->size = key.size;
@@ -120,6 +120,8 @@ static void fill(struct cache_client *client, struct cache_file *file, const str
     file->block_length = client->shape.block_length;
     file->stat_index = cache_find_stat(client, file->id);
     file->window = 1;
+    file->watch = watched->watch;
+    file->seen = watched->word;
 }
 
 int cache_file_open(struct cache_client *client, struct cache_file *file, int fd)
@@ -151,9 +153,8 @@ int cache_file_open(struct cache_client *client, struct cache_file *file, int fd
                     is_written ? CACHE_BYPASS_WRITTEN : CACHE_BYPASS_NEW, 1);
         return -EAGAIN;
     }
-    fill(client, file, &status, file_system);
-    file->watch = watch;
-    file->seen = word;
+    struct cache_watched watched = {.file_system = file_system, .watch = watch, .word = word};
+    cache_file_fill(client, file, &status, &watched);
     return 0;
 }
 

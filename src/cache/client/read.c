@@ -3,6 +3,7 @@
  * See client.h: reading. The way of a hit is cache_file_read() -> cache_file_check(), then
  * read_inside() -> copy_part(), without a lock and with one system call.
  */
+#include "cache/client/named.h"
 #include "cache/client/state.h"
 #include "cache/raw.h"
 
@@ -122,25 +123,39 @@ static bool copy_part(struct cache_file *file, const struct part *part, void *bu
     return true;
 }
 
+/* By which the agent is told of a file that it does not know: a descriptor, or, of a file in a
+ * declared folder that has none, its path. */
+struct handle {
+    int fd;
+    const char *path;
+};
+
+static int introduce(struct cache_file *file, const struct handle *handle)
+{
+    return handle->path ? cache_introduce_path(file, handle->path)
+                        : cache_introduce(file->client, handle->fd);
+}
+
 /* Have the agent get the block. */
-static int ask_for(struct cache_file *file, int fd, uint64_t block)
+static int ask_for(struct cache_file *file, const struct handle *handle, uint64_t block)
 {
     struct cache_wish wish = {.kind = CACHE_FETCH, .file_id = file->id, .block = block, .count = 1};
     int result = file->stat_index == 0 ? -ENOENT : cache_ask(file->client, &wish);
     if (result != -ENOENT)
         return result; /* else the agent does not know the file, or not any more */
-    result = cache_introduce(file->client, fd);
+    result = introduce(file, handle);
     if (result < 0)
         return result;
     file->stat_index = cache_find_stat(file->client, file->id);
     return cache_ask(file->client, &wish);
 }
 
-static bool read_part_slow(struct cache_file *file, int fd, const struct part *part, void *buffer)
+static bool read_part_slow(struct cache_file *file, const struct handle *handle,
+                           const struct part *part, void *buffer)
 {
     cache_count(file->client->control, cache_stripe(), CACHE_MISSES, 1);
     for (unsigned i = 0; i < TRIES_MAX; i++) {
-        if (ask_for(file, fd, part->block) < 0)
+        if (ask_for(file, handle, part->block) < 0)
             return false;
         if (copy_part(file, part, buffer))
             return true;
@@ -173,19 +188,27 @@ static size_t length_inside(const struct cache_file *file, size_t length, off_t 
     return length < left ? length : (size_t)left;
 }
 
-/* Part by part, each from one block; from where the cache cannot go on, the kernel does. */
-static ssize_t read_inside(struct cache_file *file, int fd, char *buffer, size_t length,
-                           off_t offset)
+/* Part by part, each from one block, as far as the cache can. */
+static size_t read_parts(struct cache_file *file, const struct handle *handle, char *buffer,
+                         size_t length, off_t offset)
 {
     size_t done = 0;
     while (done < length) {
         struct part part = part_at(file, (uint64_t)offset + done, length - done);
         if (unlikely(!copy_part(file, &part, buffer + done)) &&
-            !read_part_slow(file, fd, &part, buffer + done))
+            !read_part_slow(file, handle, &part, buffer + done))
             break;
         count_hit(file, part.length);
         done += part.length;
     }
+    return done;
+}
+
+/* From where the cache cannot go on, the kernel does. */
+static ssize_t read_inside(struct cache_file *file, int fd, char *buffer, size_t length,
+                           off_t offset)
+{
+    size_t done = read_parts(file, &(struct handle){.fd = fd}, buffer, length, offset);
     if (unlikely(done < length)) {
         cache_count(file->client->control, cache_stripe(), CACHE_FALLBACKS, 1);
         ssize_t rest = fall_back(file, fd, buffer + done, length - done, offset + (off_t)done);
@@ -254,6 +277,66 @@ ssize_t cache_file_readv(struct cache_file *file, int fd, const struct iovec *pa
     if (state != CACHE_FILE_SAME)
         return cache_file_read_past(file, raw_preadv(fd, parts, part_count, offset));
     return cache_file_readv_checked(file, fd, parts, part_count, offset);
+}
+
+/* ---- Files of declared folders --------------------------------------------------------------- */
+
+static struct timespec time_of(int64_t seconds, int64_t nanoseconds)
+{
+    return (struct timespec){.tv_sec = seconds, .tv_nsec = nanoseconds};
+}
+
+int cache_named_open(struct cache_client *client, struct cache_file *file,
+                     const struct cache_name *name)
+{
+    const struct listing_status *status = &name->status;
+    uint64_t file_system = client->card->declared[name->declared].file_system;
+    struct cache_watched watched = {.file_system = file_system};
+    watched.watch = cache_watch_index(&client->shape, file_system, status->inode);
+    watched.word = cache_watch_word(client, watched.watch);
+    memset(file, 0, sizeof(*file));
+    if (!S_ISREG(status->mode) || cache_watch_writers(watched.word) > 0)
+        return -EAGAIN;
+    struct stat known = {.st_dev = name->device,
+                         .st_ino = status->inode,
+                         .st_mode = status->mode,
+                         .st_size = (off_t)status->size,
+                         .st_mtim = time_of(status->written.seconds, status->written.nanoseconds),
+                         .st_ctim = time_of(status->changed.seconds, status->changed.nanoseconds)};
+    cache_file_fill(client, file, &known, &watched);
+    return 0;
+}
+
+int cache_introduce_path(const struct cache_file *file, const char *path)
+{
+    struct cache_client *client = file->client;
+    struct cache_name name;
+    /* Once more, as it takes a listing to know it: the path is that of a file without links. */
+    int result = cache_name_find(client, path, false, &name);
+    if (result < 0)
+        return -EAGAIN;
+    struct cache_named named = {.declared = name.declared,
+                                .key = {.inode = file->inode,
+                                        .mtime_ns = file->mtime_ns,
+                                        .ctime_ns = file->ctime_ns,
+                                        .size = file->size}};
+    memcpy(named.below, name.path + name.below, strlen(name.path + name.below) + 1);
+    return cache_introduce_named(client, &named);
+}
+
+ssize_t cache_named_read(struct cache_file *file, const char *path, void *buffer, size_t length,
+                         off_t offset)
+{
+    if (is_off(file) || !cache_agent_is_ready(file->client) ||
+        cache_watch_word(file->client, file->watch) != file->seen)
+        return -EAGAIN;
+    size_t inside = length_inside(file, length, offset);
+    struct handle handle = {.fd = -1, .path = path};
+    if (read_parts(file, &handle, buffer, inside, offset) < inside)
+        return -EAGAIN;
+    if (inside > 0)
+        cache_ahead(file, (uint64_t)offset, inside);
+    return (ssize_t)inside;
 }
 
 bool cache_file_is_near(const struct cache_file *file, off_t offset, size_t length)

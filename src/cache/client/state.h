@@ -7,6 +7,7 @@
  *   read.c    reading: hits, and what to do without
  *   ask.c     requests to the agent
  *   ahead.c   read-ahead
+ *   named.c   names in declared folders
  */
 #pragma once
 
@@ -61,11 +62,21 @@ struct cache_dialogue {
     int fd_count; /* exactly so many are expected */
     struct cache_shape *shape;
     uint64_t watch; /* of CACHE_CALL_LAST */
+    const struct cache_named *named; /* of CACHE_CALL_NAME */
 };
 int cache_dial(const char *name);
 int cache_talk(int socket, const struct cache_dialogue *dialogue);
 
 /* ---- open.c --------------------------------------------------------------------------------- */
+
+/* The file of a status, of which the word that says who writes it is known. */
+struct cache_watched {
+    uint64_t file_system;
+    uint32_t watch;
+    uint64_t word;
+};
+void cache_file_fill(struct cache_client *client, struct cache_file *file,
+                     const struct stat *status, const struct cache_watched *watched);
 
 /* Where a file's hits are counted: its index + 1, or 0. */
 uint32_t cache_find_stat(const struct cache_client *client, const uint64_t id[2]);
@@ -89,8 +100,12 @@ void cache_ask_ahead(struct cache_client *client, const struct cache_wish *wish)
 /* This process, whatever its number is, is the last to write at that word. */
 int cache_ask_last(struct cache_client *client, uint64_t watch);
 
-/* Give the agent a descriptor of the file to read from. */
+/* Give the agent a descriptor of the file to read from, or its name. */
 int cache_introduce(struct cache_client *client, int fd);
+int cache_introduce_named(struct cache_client *client, const struct cache_named *named);
+
+/* A file of a declared folder, by its path without links. */
+int cache_introduce_path(const struct cache_file *file, const char *path);
 
 /* ---- ahead.c -------------------------------------------------------------------------------- */
 

@@ -28,7 +28,11 @@ int loader_open(struct loader *loader, struct cache_control *control,
 
 static void free_file(struct loader_file *file)
 {
-    close(file->fd);
+    if (file->fd >= 0)
+        close(file->fd);
+    listing_free(&file->listing);
+    pthread_mutex_destroy(&file->lock);
+    free(file->path);
     if (file->direct_fd >= 0)
         close(file->direct_fd);
     free(file);
@@ -46,11 +50,12 @@ void loader_close(struct loader *loader)
 /* ---- The table ------------------------------------------------------------------------------ */
 
 /* Keep the end of the path: that tells files apart. */
-static void note_path(struct cache_file_stat *stat, int fd)
+static void note_path(struct cache_file_stat *stat, const struct loader_file *file)
 {
     char link[48], path[4096];
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+    ssize_t length = file->path ? snprintf(path, sizeof(path), "%s", file->path)
+                                : readlink(link, path, sizeof(path) - 1);
     if (length < 0)
         length = 0;
     path[length] = '\0';
@@ -77,7 +82,7 @@ static uint32_t find_stat(struct loader *loader, const struct loader_file *file)
     }
     struct cache_file_stat *stat = &stats[best];
     memset(stat, 0, sizeof(*stat));
-    note_path(stat, file->fd);
+    note_path(stat, file);
     stat->size = file->key.size;
     stat->id[1] = file->id[1];
     atomic_store_explicit(&stat->id[0], file->id[0], memory_order_release);
@@ -125,6 +130,13 @@ static int open_direct(int fd)
     return open(link, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }
 
+static void prepare(const struct loader *loader, struct loader_file *file)
+{
+    bool may_be_direct = loader->use_direct && file->key.size > SMALL_FILE;
+    file->direct_fd = may_be_direct ? LOADER_DIRECT_NOT_YET : LOADER_DIRECT_NO;
+    pthread_mutex_init(&file->lock, NULL);
+}
+
 static struct loader_file *make_file(struct loader *loader, int fd)
 {
     struct stat status;
@@ -139,9 +151,22 @@ static struct loader_file *make_file(struct loader *loader, int fd)
     cache_key_id(&file->key, file->id);
     file->watch = cache_watch_index(loader->shape, file_system, status.st_ino);
     file->fd = fd;
-    bool may_be_direct = loader->use_direct && file->key.size > SMALL_FILE;
-    file->direct_fd = may_be_direct ? LOADER_DIRECT_NOT_YET : LOADER_DIRECT_NO;
+    prepare(loader, file);
     return file;
+}
+
+static void put_in(struct loader *loader, struct loader_file *file)
+{
+    pthread_mutex_lock(&loader->lock);
+    if (find_index(loader, file->id) >= 0) {
+        free_file(file); /* somebody was quicker */
+    } else {
+        file->used = ++loader->clock;
+        file->stat_index = file->is_folder ? 0 : find_stat(loader, file);
+        int place = make_place(loader);
+        loader->files[place] = file;
+    }
+    pthread_mutex_unlock(&loader->lock);
 }
 
 int loader_introduce(struct loader *loader, int fd)
@@ -151,16 +176,65 @@ int loader_introduce(struct loader *loader, int fd)
         close(fd);
         return -EOPNOTSUPP;
     }
-    pthread_mutex_lock(&loader->lock);
-    if (find_index(loader, file->id) >= 0) {
-        free_file(file); /* somebody was quicker */
-    } else {
-        file->used = ++loader->clock;
-        file->stat_index = find_stat(loader, file);
-        int place = make_place(loader);
-        loader->files[place] = file;
+    put_in(loader, file);
+    return 0;
+}
+
+/* Only down: what is below a declared folder is named without ways out of it. */
+static bool leads_down(const char *below)
+{
+    for (const char *part = below; *part;) {
+        size_t length = strcspn(part, "/");
+        bool is_up = length == 0 || (length == 1 && part[0] == '.') ||
+                     (length == 2 && part[0] == '.' && part[1] == '.');
+        if (is_up)
+            return false;
+        part += length;
+        if (*part == '/' && *++part == '\0')
+            return false;
     }
-    pthread_mutex_unlock(&loader->lock);
+    return true;
+}
+
+static struct loader_file *make_named(struct loader *loader, const struct cache_declared *declared,
+                                      const struct cache_named *named)
+{
+    struct loader_file *file = calloc(1, sizeof(*file));
+    size_t room = declared->path.length + sizeof(named->below) + 2;
+    if (!file || !(file->path = malloc(room))) {
+        free(file);
+        return NULL;
+    }
+    snprintf(file->path, room, "%s/%s", declared->path.length > 1 ? declared->path.text : "",
+             named->below);
+    file->fd = -1;
+    file->device = declared->device;
+    file->is_folder = named->is_folder != 0;
+    if (file->is_folder) {
+        listing_id(declared->file_system, declared->inode, named->below, strlen(named->below),
+                   file->id);
+        file->watch = UINT32_MAX;
+    } else {
+        file->key = named->key;
+        file->key.file_system = declared->file_system;
+        cache_key_id(&file->key, file->id);
+        file->watch = cache_watch_index(loader->shape, file->key.file_system, file->key.inode);
+    }
+    prepare(loader, file);
+    return file;
+}
+
+int loader_name(struct loader *loader, const struct cache_declared *declared,
+                const struct cache_named *named)
+{
+    if (declared->device == 0)
+        return -EOPNOTSUPP;
+    if (!memchr(named->below, '\0', sizeof(named->below)) || !leads_down(named->below))
+        return -EINVAL;
+    struct loader_file *file = make_named(loader, declared, named);
+    if (!file)
+        return -ENOMEM;
+    put_in(loader, file);
     return 0;
 }
 
@@ -201,6 +275,8 @@ void loader_forget(struct loader *loader, uint32_t watch)
 uint64_t loader_length(const struct loader *loader, const struct loader_file *file, uint64_t block)
 {
     uint64_t length = loader->shape->block_length;
+    if (file->is_folder)
+        return block == 0 ? LISTING_HEAD : atomic_load(&file->part_length);
     if (block > UINT64_MAX / length || block * length >= file->key.size)
         return 0;
     uint64_t left = file->key.size - block * length;
@@ -213,6 +289,8 @@ static bool is_unchanged(const struct loader_file *file)
     if (raw_fstat(file->fd, &status) < 0)
         return false;
     struct cache_key now = cache_key_of(file->key.file_system, &status);
+    if (file->path && (status.st_dev != file->device || !S_ISREG(status.st_mode)))
+        return false;
     return memcmp(&now, &file->key, sizeof(now)) == 0;
 }
 
@@ -251,12 +329,49 @@ static int direct_fd_of(struct loader_file *file)
     return before;
 }
 
+/* Kept as long as the file is known, for its other blocks. */
+static int read_listing(struct loader *loader, struct loader_file *file, uint64_t block,
+                        void *target, uint64_t length)
+{
+    int result = 0;
+    pthread_mutex_lock(&file->lock);
+    if (!file->is_listed) {
+        result = listing_make(&file->listing, file->path, file->device);
+        file->is_listed = result == 0;
+        cache_count(loader->control, 0, CACHE_LISTINGS, 1);
+    }
+    if (result == 0) {
+        atomic_store(&file->part_length, file->listing.part_length);
+        result = listing_block(&file->listing, block, target, length);
+    }
+    pthread_mutex_unlock(&file->lock);
+    return result;
+}
+
+/* What was introduced by name is opened now. */
+static int open_named(struct loader_file *file)
+{
+    int result = 0;
+    pthread_mutex_lock(&file->lock);
+    if (file->fd < 0) {
+        file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        result = file->fd < 0 ? -errno : 0;
+    }
+    pthread_mutex_unlock(&file->lock);
+    return result;
+}
+
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target)
 {
     uint64_t length = loader_length(loader, file, block);
     uint64_t offset = block * loader->shape->block_length;
     if (loader->source)
         return loader->source->read(loader->source, file, block, target, length);
+    if (file->is_folder)
+        return read_listing(loader, file, block, target, length);
+    int opened = file->path ? open_named(file) : 0;
+    if (opened < 0)
+        return opened;
     if (!is_unchanged(file))
         return -ESTALE;
     int direct_fd = direct_fd_of(file);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "cache/files/listing_make.h"
 #include "cache/files/mounts.h"
 
 #include <pthread.h>
@@ -25,6 +26,14 @@ struct loader_file {
     uint32_t users;
     uint64_t used;     /* when, for leaving in order */
     bool is_forgotten; /* closed when the last user is done */
+    /* Of one that was introduced by its name: */
+    char *path;   /* and then fd is -1 until it is read */
+    bool is_folder;
+    uint64_t device;
+    _Atomic uint32_t part_length; /* of a folder; 0: not known yet */
+    pthread_mutex_t lock;         /* for the two below */
+    struct listing listing;       /* what was found; none: it has not been listed by this node */
+    bool is_listed;
 };
 
 /* What is read instead of the kernel's files: for experiments. */
@@ -53,6 +62,11 @@ void loader_close(struct loader *loader);
  * -EOPNOTSUPP (not a cached file). */
 int loader_introduce(struct loader *loader, int fd);
 
+/* A file of a declared folder, or the folder, which is read by its name when it has to be. 0, or a
+ * negative errno: -EINVAL (a path that leads elsewhere), -EOPNOTSUPP (not cached). */
+int loader_name(struct loader *loader, const struct cache_declared *declared,
+                const struct cache_named *named);
+
 /* The file with this content, held until loader_release(); NULL: never introduced, or forgotten. */
 struct loader_file *loader_hold(struct loader *loader, const uint64_t id[2]);
 void loader_release(struct loader *loader, struct loader_file *file);
@@ -60,7 +74,8 @@ void loader_release(struct loader *loader, struct loader_file *file);
 /* Files at this word of the watch are being changed: let go of them. */
 void loader_forget(struct loader *loader, uint32_t watch);
 
-/* Bytes of a block of the file; 0: beyond its end. */
+/* Bytes of a block of the file; 0: beyond its end, or of a folder's part while its head is not
+ * known (loader_file.part_length). */
 uint64_t loader_length(const struct loader *loader, const struct loader_file *file, uint64_t block);
 
 /* Read a block to page-aligned memory with room for whole pages. 0; -ESTALE: the file is not what

@@ -10,6 +10,9 @@
 
 /* ---- open.c --------------------------------------------------------------------------------- */
 
+/* As openat(2), from the cache where it can be. */
+int open_at(int folder, const char *path, int flags, mode_t mode);
+
 /* fd was just opened by this path and these flags: is it the cache's? */
 void open_noticed(int fd, int folder, const char *path, int flags);
 
@@ -25,6 +28,12 @@ ssize_t read_there(int fd, void *buffer, size_t length, off_t offset);
 
 int descriptor_close(int fd);
 off_t descriptor_seek(int fd, off_t offset, int whence);
+
+/* ---- process.c ------------------------------------------------------------------------------ */
+
+/* Before a fork; and in the child. The parent goes on with writers_fork_ends(). */
+void process_fork_begins(void);
+void process_forked(void);
 
 /* ---- stream.c ------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
  */
 #include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 
 #include <errno.h>
@@ -84,6 +85,7 @@ static ssize_t run_with_room(struct copy *copy)
 
 ENTRY ssize_t sendfile(int out, int in, off_t *offset, size_t length)
 {
+    standin_realise_at(in);
     int flags = table_is_reader(in) && length > 0 ? real.fcntl(out, F_GETFL) : O_APPEND;
     if (flags < 0 || (flags & (O_APPEND | O_ACCMODE)) == O_RDONLY || (flags & O_APPEND) ||
         (offset && *offset < 0))
@@ -105,6 +107,7 @@ static bool are_far(int in, int out)
 ENTRY ssize_t copy_file_range(int in, off_t *in_offset, int out, off_t *out_offset, size_t length,
                               unsigned flags)
 {
+    standin_realise_at(in);
     int out_flags = flags == 0 && length > 0 && table_is_reader(in) ? real.fcntl(out, F_GETFL)
                                                                     : O_APPEND;
     if (out_flags < 0 || (out_flags & O_APPEND) || (out_flags & O_ACCMODE) == O_RDONLY ||
@@ -124,6 +127,7 @@ static size_t pipe_room(int fd)
 ENTRY ssize_t splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t length,
                      unsigned flags)
 {
+    standin_realise_at(in);
     int error = errno;
     size_t room = !out_offset && length > 0 && (!in_offset || *in_offset >= 0) &&
                           table_is_reader(in)

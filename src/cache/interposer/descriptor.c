@@ -5,10 +5,11 @@
 #include "cache/interposer/calls.h"
 
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
@@ -16,6 +17,9 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* The kernel's name for it; the C library's is 0 where all files are large. */
+#define LARGE_FILE 0100000
 
 /* ---- Closing --------------------------------------------------------------------------------- */
 
@@ -59,26 +63,6 @@ ENTRY void closefrom(int first)
     real_ensure();
     close_known(first > 0 ? (unsigned)first : 0, ~0u);
     real.closefrom(first);
-}
-
-/* ---- Folders --------------------------------------------------------------------------------- */
-
-/* These open and close inside the C library. */
-ENTRY DIR *opendir(const char *path)
-{
-    real_ensure();
-    DIR *folder = real.opendir(path);
-    if (folder)
-        table_forget(dirfd(folder));
-    return folder;
-}
-
-ENTRY int closedir(DIR *folder)
-{
-    real_ensure();
-    if (folder)
-        table_forget(dirfd(folder));
-    return real.closedir(folder);
 }
 
 /* ---- Duplicating ----------------------------------------------------------------------------- */
@@ -129,12 +113,31 @@ static bool is_lock(int command)
            command == F_OFD_SETLKW;
 }
 
+/* The flags of a stand-in, which are not the kernel's; -1: let it say. */
+static int ask_standin(int fd, int command)
+{
+    struct description *description = standin_find(fd);
+    if (!description)
+        return -1;
+    int result = -1;
+    if (command == F_GETFL)
+        result = (description->open_flags & (O_NOATIME | O_NONBLOCK)) | LARGE_FILE;
+    else if (command != F_GETFD && command != F_SETFD && command != F_DUPFD &&
+             command != F_DUPFD_CLOEXEC)
+        standin_realise(description);
+    table_unpin();
+    return result;
+}
+
 ENTRY int fcntl(int fd, int command, ...)
 {
     va_list list;
     va_start(list, command);
     long argument = va_arg(list, long); /* where there is none, the kernel does not look */
     va_end(list);
+    int known = ask_standin(fd, command);
+    if (known >= 0)
+        return known;
     int result = real.fcntl(fd, command, argument);
     if (result < 0)
         return result;
@@ -154,6 +157,7 @@ int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl"), visibility(
 
 ENTRY int flock(int fd, int operation)
 {
+    standin_realise_at(fd);
     int result = real.flock(fd, operation);
     if (result == 0 && !(operation & LOCK_UN))
         table_renew(fd);
@@ -164,6 +168,17 @@ ENTRY int flock(int fd, int operation)
 
 off_t descriptor_seek(int fd, off_t offset, int whence)
 {
+    struct description *standin = standin_find(fd);
+    if (standin) {
+        off_t moved = standin_seek(standin, offset, whence);
+        table_unpin();
+        if (moved >= 0)
+            return moved;
+        if (moved != -EAGAIN) {
+            errno = (int)-moved;
+            return -1;
+        }
+    }
     off_t result = real.lseek(fd, offset, whence);
     struct description *description = result >= 0 ? table_reader(fd) : NULL;
     if (description) {
@@ -194,6 +209,17 @@ static bool is_fork(long number, const long *arguments)
            (number == SYS_clone && !(arguments[0] & (CLONE_FILES | CLONE_VM)));
 }
 
+/* Any argument may be a descriptor; one too many made real does no harm. */
+static void realise_for(long number, const long *arguments)
+{
+    if (number == SYS_io_uring_setup || number == SYS_io_setup)
+        standin_end();
+    for (int i = 0; standin_any() && i < 6; i++) {
+        if (arguments[i] >= 0 && arguments[i] < TABLE_SIZE)
+            standin_realise_at((int)arguments[i]);
+    }
+}
+
 ENTRY long syscall(long number, ...)
 {
     long a[6];
@@ -214,13 +240,14 @@ ENTRY long syscall(long number, ...)
     default:
         break;
     }
+    realise_for(number, a);
     real_ensure();
     if (!is_fork(number, a))
         return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    writers_fork_begins();
+    process_fork_begins();
     long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (result == 0)
-        writers_forked();
+        process_forked();
     else
         writers_fork_ends();
     return result;

@@ -5,6 +5,7 @@
  */
 #include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 
 #include <aio.h>
@@ -14,6 +15,8 @@
 
 ENTRY int posix_fadvise(int fd, off_t offset, off_t length, int advice)
 {
+    if (advice == POSIX_FADV_WILLNEED)
+        standin_realise_at(fd);
     struct description *description = advice >= POSIX_FADV_NORMAL && advice <= POSIX_FADV_NOREUSE &&
                                               length >= 0
                                           ? table_reader(fd)
@@ -32,6 +35,7 @@ int posix_fadvise64(int fd, off_t offset, off_t length, int advice)
 
 ENTRY ssize_t readahead(int fd, off_t offset, size_t length)
 {
+    standin_realise_at(fd);
     struct description *description = offset >= 0 ? table_reader(fd) : NULL;
     if (!description)
         return real.readahead(fd, offset, length);
@@ -45,6 +49,7 @@ ENTRY ssize_t readahead(int fd, off_t offset, size_t length)
 ENTRY int aio_read(struct aiocb *request)
 {
     if (!table_has(request->aio_fildes) || request->aio_sigevent.sigev_notify != SIGEV_NONE) {
+        standin_realise_at(request->aio_fildes);
         real_ensure();
         return real.aio_read(request);
     }

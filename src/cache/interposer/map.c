@@ -9,6 +9,7 @@
  * data and not zeros.
  */
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
@@ -78,6 +79,7 @@ static void count_past(int fd, size_t length, off_t offset)
 
 ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
+    standin_realise_at(fd);
     struct description *description = fd >= 0 && is_for_us(length, protection, flags, offset)
                                           ? table_reader(fd)
                                           : NULL;

@@ -7,7 +7,9 @@
 
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
+#include "cache/raw.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -40,7 +42,7 @@ static void look_at_inherited(int fd)
         return;
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    ssize_t length = raw_readlink(link, path, sizeof(path) - 1);
     int flags = real.fcntl(fd, F_GETFL);
     if (length <= 0 || flags < 0)
         return;
@@ -67,8 +69,19 @@ void open_inherited(void)
     errno = error;
 }
 
-static int open_at(int folder, const char *path, int flags, mode_t mode)
+/* What has the descriptors of this process in it. */
+static bool shows_descriptors(const char *path)
 {
+    return path && (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0);
+}
+
+int open_at(int folder, const char *path, int flags, mode_t mode)
+{
+    int known;
+    if (standin_any() && shows_descriptors(path))
+        standin_realise_all(false);
+    if (standin_open(folder, path, flags, &known))
+        return known;
     int fd = real.openat(folder, path, flags, mode);
     if (fd >= 0)
         open_noticed(fd, folder, path, flags);

@@ -10,6 +10,7 @@
 #include "cache/interposer/calls.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
@@ -27,7 +28,7 @@ __attribute__((constructor(101))) static void begin(void)
     scope_begin();
     if (!atomic_load(&scope_is_on))
         return;
-    pthread_atfork(writers_fork_begins, writers_fork_ends, writers_forked);
+    pthread_atfork(process_fork_begins, writers_fork_ends, process_forked);
     open_inherited();
 }
 
@@ -45,15 +46,28 @@ ENTRY void _exit(int status)
 
 void _Exit(int status) __attribute__((alias("_exit"), visibility("default")));
 
+/* Parent and child share an offset that only the kernel can keep for both. */
+void process_fork_begins(void)
+{
+    standin_realise_all(false);
+    writers_fork_begins();
+}
+
+void process_forked(void)
+{
+    writers_forked();
+    standin_forked();
+}
+
 /* ---- Children -------------------------------------------------------------------------------- */
 
 ENTRY pid_t _Fork(void)
 {
     real_ensure();
-    writers_fork_begins();
+    process_fork_begins();
     pid_t pid = real.fork_only();
     if (pid == 0)
-        writers_forked();
+        process_forked();
     else
         writers_fork_ends();
     return pid;
@@ -68,6 +82,9 @@ __asm__(".text\n"
         ".type vfork, @function\n"
         "vfork:\n"
         "    endbr64\n"
+        "    subq $8, %rsp\n"
+        "    call vfork_begins\n"
+        "    addq $8, %rsp\n"
         "    popq %rdi\n"
         "    movl $58, %eax\n"
         "    syscall\n"
@@ -84,7 +101,14 @@ __asm__(".text\n"
         "    jmp vfork_failed\n"
         ".size vfork, .-vfork\n");
 
+void vfork_begins(void);
 pid_t vfork_failed(int result);
+
+/* The child may pass on any of them. */
+__attribute__((used)) void vfork_begins(void)
+{
+    standin_realise_all(false);
+}
 
 __attribute__((used)) pid_t vfork_failed(int result)
 {
@@ -113,6 +137,8 @@ ENTRY int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
     va_end(list);
     if (splits_table(flags))
         table_abandon();
+    else if (!(flags & CLONE_FILES))
+        standin_realise_all(false);
     real_ensure();
     return real.clone(run, stack, flags, argument, more[0], more[1], more[2]);
 }
@@ -139,6 +165,7 @@ ENTRY int daemon(int keep_folder, int keep_output)
 /* The new program finds the descriptors it inherits by itself (open_inherited). */
 ENTRY int execve(const char *path, char *const *arguments, char *const *environment)
 {
+    standin_realise_all(true);
     writers_end();
     int result = real.execve(path, arguments, environment);
     writers_resume();
@@ -152,6 +179,7 @@ ENTRY int execv(const char *path, char *const *arguments)
 
 ENTRY int execvpe(const char *file, char *const *arguments, char *const *environment)
 {
+    standin_realise_all(true);
     writers_end();
     real_ensure();
     int result = real.execvpe(file, arguments, environment);
@@ -166,6 +194,8 @@ ENTRY int execvp(const char *file, char *const *arguments)
 
 ENTRY int fexecve(int fd, char *const *arguments, char *const *environment)
 {
+    standin_realise_at(fd);
+    standin_realise_all(true);
     writers_end();
     real_ensure();
     int result = real.fexecve(fd, arguments, environment);

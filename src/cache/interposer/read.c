@@ -7,6 +7,7 @@
 
 #include "cache/interposer/position.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,8 +36,33 @@ static bool are_plain(const struct iovec *parts, int part_count)
     return length > 0 && length != SIZE_MAX;
 }
 
+#define OWN_OFFSET (-1)
+
+/* Of a file without the kernel's descriptor; -EAGAIN: it has one. What is odd gets one. */
+static ssize_t ask_standin(int fd, const struct iovec *parts, int part_count, off_t offset)
+{
+    struct description *description = standin_find(fd);
+    if (!description)
+        return -EAGAIN;
+    ssize_t result = -EAGAIN;
+    if (!parts || offset < OWN_OFFSET)
+        standin_realise(description);
+    else if (offset == OWN_OFFSET)
+        result = standin_read(description, fd, parts, part_count);
+    else
+        result = standin_pread(description, parts, part_count, offset);
+    table_unpin();
+    return result;
+}
+
 ssize_t read_here(int fd, void *buffer, size_t length)
 {
+    struct iovec whole = {buffer, length};
+    ssize_t known = standin_any()
+                        ? ask_standin(fd, is_plain(buffer, length) ? &whole : NULL, 1, OWN_OFFSET)
+                        : -EAGAIN;
+    if (known != -EAGAIN)
+        return as_the_kernel(known);
     struct description *description = is_plain(buffer, length) ? table_reader(fd) : NULL;
     if (!description)
         return real.read(fd, buffer, length);
@@ -48,6 +74,11 @@ ssize_t read_here(int fd, void *buffer, size_t length)
 
 ssize_t read_there(int fd, void *buffer, size_t length, off_t offset)
 {
+    struct iovec whole = {buffer, length};
+    bool is_good = is_plain(buffer, length) && offset >= 0;
+    ssize_t known = standin_any() ? ask_standin(fd, is_good ? &whole : NULL, 1, offset) : -EAGAIN;
+    if (known != -EAGAIN)
+        return as_the_kernel(known);
     struct description *description = is_plain(buffer, length) && offset >= 0 ? table_reader(fd)
                                                                               : NULL;
     if (!description)
@@ -75,9 +106,12 @@ ENTRY ssize_t pread(int fd, void *buffer, size_t length, off_t offset)
 
 ENTRY ssize_t readv(int fd, const struct iovec *parts, int part_count)
 {
-    struct description *description = table_has(fd) && are_plain(parts, part_count)
-                                          ? table_reader(fd)
-                                          : NULL;
+    bool is_good = table_has(fd) && are_plain(parts, part_count);
+    ssize_t known = standin_any() ? ask_standin(fd, is_good ? parts : NULL, part_count, OWN_OFFSET)
+                                  : -EAGAIN;
+    if (known != -EAGAIN)
+        return as_the_kernel(known);
+    struct description *description = is_good ? table_reader(fd) : NULL;
     if (!description)
         return real.readv(fd, parts, part_count);
     ssize_t result = position_read(description, fd, parts, part_count);
@@ -87,9 +121,12 @@ ENTRY ssize_t readv(int fd, const struct iovec *parts, int part_count)
 
 ENTRY ssize_t preadv(int fd, const struct iovec *parts, int part_count, off_t offset)
 {
-    struct description *description = table_has(fd) && offset >= 0 && are_plain(parts, part_count)
-                                          ? table_reader(fd)
-                                          : NULL;
+    bool is_good = table_has(fd) && offset >= 0 && are_plain(parts, part_count);
+    ssize_t known = standin_any() ? ask_standin(fd, is_good ? parts : NULL, part_count, offset)
+                                  : -EAGAIN;
+    if (known != -EAGAIN)
+        return as_the_kernel(known);
+    struct description *description = is_good ? table_reader(fd) : NULL;
     if (!description)
         return real.preadv(fd, parts, part_count, offset);
     ssize_t result = cache_file_readv(&description->file, fd, parts, part_count, offset);
@@ -99,6 +136,8 @@ ENTRY ssize_t preadv(int fd, const struct iovec *parts, int part_count, off_t of
 
 ENTRY ssize_t preadv2(int fd, const struct iovec *parts, int part_count, off_t offset, int flags)
 {
+    if (flags != 0 || offset < -1)
+        standin_realise_at(fd);
     if (flags != 0 || !table_has(fd) || offset < -1)
         return real.preadv2(fd, parts, part_count, offset, flags);
     return offset == -1 ? readv(fd, parts, part_count) : preadv(fd, parts, part_count, offset);

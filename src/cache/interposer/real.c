@@ -188,6 +188,16 @@ static void look_up_others(void)
     LOOK_UP(remove, "remove");
     LOOK_UP(opendir, "opendir");
     LOOK_UP(closedir, "closedir");
+    LOOK_UP(dirfd, "dirfd");
+    LOOK_UP(readdir, "readdir");
+    LOOK_UP(readdir_r, "readdir_r");
+    LOOK_UP(seekdir, "seekdir");
+    LOOK_UP(telldir, "telldir");
+    LOOK_UP(rewinddir, "rewinddir");
+    LOOK_UP(scandirat, "scandirat");
+    LOOK_UP(faccessat, "faccessat");
+    LOOK_UP(readlink_checked, "__readlink_chk");
+    LOOK_UP(readlinkat_checked, "__readlinkat_chk");
     LOOK_UP(read_checked, "__read_chk");
     LOOK_UP(pread_checked, "__pread_chk");
     LOOK_UP(open_checked, "__open_2");

@@ -67,6 +67,19 @@ struct real {
     int (*remove)(const char *path);
     DIR *(*opendir)(const char *path);
     int (*closedir)(DIR *folder);
+    int (*dirfd)(DIR *folder);
+    struct dirent *(*readdir)(DIR *folder);
+    int (*readdir_r)(DIR *folder, struct dirent *room, struct dirent **found);
+    void (*seekdir)(DIR *folder, long place);
+    long (*telldir)(DIR *folder);
+    void (*rewinddir)(DIR *folder);
+    int (*scandirat)(int at, const char *path, struct dirent ***list,
+                     int (*wants)(const struct dirent *),
+                     int (*compare)(const struct dirent **, const struct dirent **));
+    int (*faccessat)(int folder, const char *path, int access, int flags);
+    ssize_t (*readlink_checked)(const char *path, char *text, size_t length, size_t room);
+    ssize_t (*readlinkat_checked)(int folder, const char *path, char *text, size_t length,
+                                  size_t room);
     ssize_t (*read_checked)(int fd, void *buffer, size_t length, size_t room);
     ssize_t (*pread_checked)(int fd, void *buffer, size_t length, off_t offset, size_t room);
     int (*open_checked)(const char *path, int flags);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/likely.h"
 #include "cache/interposer/table.h"
+#include "cache/raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 
 /* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
 #define PATH_VARIABLE "RHINET_CACHE_PATH"
+#define DECLARED_VARIABLE "RHINET_CACHE_IMMUTABLE"
 #define ATTACH_NAP_NS (2 * NS_PER_MS)
 #define ATTACH_NAPS   2500
 
@@ -33,6 +35,7 @@ static struct {
     _Atomic int folder; /* the current one; enum table_folder */
     _Atomic(struct cache_client *) client;
     char paths[PATH_MAX];  /* as the variable has it */
+    bool declares_nothing; /* as the other variable has it */
     char socket[PATH_MAX]; /* programs change their environment */
 } scope;
 
@@ -49,6 +52,8 @@ void scope_begin(void)
         return;
     copy_variable(scope.socket, CACHE_SOCKET_VARIABLE);
     copy_variable(scope.paths, PATH_VARIABLE);
+    const char *declared = getenv(DECLARED_VARIABLE);
+    scope.declares_nothing = scope.paths[0] && (!declared || !declared[0]);
     atomic_store(&scope_is_on, scope.socket[0] != '\0');
 }
 
@@ -164,7 +169,7 @@ static enum table_folder look_at_folder(int fd)
     char link[64], path[PATH_MAX];
     int error = errno;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    ssize_t length = raw_readlink(link, path, sizeof(path) - 1);
     errno = error;
     if (length <= 0)
         return TABLE_FOLDER_UNKNOWN;
@@ -201,6 +206,30 @@ bool scope_may_cover(int folder, const char *path)
     if (strstr(path, ".."))
         return true;
     return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
+}
+
+bool scope_may_declare(int folder, const char *path)
+{
+    return !scope.declares_nothing && scope_may_cover(folder, path);
+}
+
+bool scope_absolute(int folder, const char *path, char *text)
+{
+    size_t length = strlen(path), used = 0;
+    if (path[0] != '/') {
+        char link[64];
+        snprintf(link, sizeof(link), folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d",
+                 folder);
+        ssize_t got = raw_readlink(link, text, PATH_MAX - 1);
+        if (got <= 0 || text[0] != '/')
+            return false;
+        used = (size_t)got;
+        text[used++] = '/';
+    }
+    if (used + length + 1 > PATH_MAX)
+        return false;
+    memcpy(text + used, path, length + 1);
+    return true;
 }
 
 /* Only its device, its type and how many names it has, which opening it has just brought: no server

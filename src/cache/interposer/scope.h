@@ -21,6 +21,13 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
+/* Whether it may be in a folder that is declared unchanging. */
+bool scope_may_declare(int folder, const char *path);
+
+/* A path seen from a folder, absolute, in room for PATH_MAX; false: it does not fit, or cannot be
+ * told. Costs a system call that asks no server if it is relative. */
+bool scope_absolute(int folder, const char *path, char *text);
+
 /* In a child, whose one thread may not be the one that was attaching. */
 void scope_forked(void);
 

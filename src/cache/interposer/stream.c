@@ -8,6 +8,7 @@
 
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 
 #include <errno.h>
@@ -135,16 +136,17 @@ static bool only_reads(const char *mode)
 static FILE *stream_on(int fd, const char *mode)
 {
     FILE *stream = table_is_reader(fd) ? stream_make(fd) : NULL;
+    if (!stream)
+        standin_realise_at(fd);
     return stream ? stream : real.fdopen(fd, mode);
 }
 
 static FILE *open_to_read(const char *path, const char *mode)
 {
     int flags = O_RDONLY | (strchr(mode, 'e') ? O_CLOEXEC : 0);
-    int fd = real.openat(AT_FDCWD, path, flags);
+    int fd = open_at(AT_FDCWD, path, flags, 0);
     if (fd < 0)
         return NULL;
-    open_noticed(fd, AT_FDCWD, path, flags);
     FILE *stream = stream_on(fd, mode);
     if (!stream) {
         int error = errno;
@@ -183,8 +185,10 @@ FILE *fopen64(const char *path, const char *mode)
 ENTRY FILE *fdopen(int fd, const char *mode)
 {
     real_ensure();
-    if (!only_reads(mode) || !table_is_reader(fd))
+    if (!only_reads(mode) || !table_is_reader(fd)) {
+        standin_realise_at(fd);
         return real.fdopen(fd, mode);
+    }
     if (strchr(mode, 'e'))
         real.fcntl(fd, F_SETFD, FD_CLOEXEC);
     return stream_on(fd, mode);
@@ -285,6 +289,8 @@ static bool replace_below(FILE *stream, const char *path, int flags)
     int fd = fileno(stream);
     char link[64];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (!path)
+        standin_realise_at(fd);
     int other = flags < 0 ? -1 : real.openat(AT_FDCWD, path ? path : link, flags, 0666);
     if (other < 0)
         return false;

@@ -6,10 +6,12 @@
 
 #include "cache/interposer/pool.h"
 #include "cache/interposer/scope.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/writers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 _Atomic(struct description *) table_slots[TABLE_SIZE];
@@ -44,7 +46,12 @@ void table_unpin(void)
 
 bool table_is_reader(int fd)
 {
-    struct description *description = table_reader(fd);
+    struct description *description = standin_find(fd);
+    if (description) {
+        table_unpin();
+        return true;
+    }
+    description = table_reader(fd);
     if (!description)
         return false;
     enum cache_file_state state = cache_file_check(&description->file, fd);
@@ -60,6 +67,8 @@ static void release(struct description *description)
 {
     if (atomic_fetch_sub(&description->references, 1) != 1)
         return;
+    if (atomic_exchange(&description->standin, STANDIN_NOT) != STANDIN_NOT)
+        atomic_fetch_sub(&standin_count, 1);
     if (description->kind == DESCRIPTION_READS || writer_ends(description))
         pool_retire(description);
 }
@@ -69,6 +78,8 @@ static struct description *take_out(int fd)
     struct description *description = atomic_exchange(&table_slots[fd], NULL);
     if (description && description->kind == DESCRIPTION_WRITES)
         writers_count(-1);
+    if (description)
+        standin_await(description);
     return description;
 }
 
@@ -154,12 +165,35 @@ void table_adopt(struct cache_client *client, int fd, int flags)
     if (description) {
         atomic_store(&description->references, 1);
         atomic_store(&description->guess, 0);
+        atomic_store(&description->standin, STANDIN_NOT);
         if (look_at(client, description, fd, flags))
             put_in(fd, description);
         else
             pool_give_back(description);
     }
     errno = error;
+}
+
+bool table_adopt_standin(int fd, const struct description *like)
+{
+    if ((unsigned)fd >= TABLE_SIZE || atomic_load(&table.is_abandoned))
+        return false;
+    table_forget(fd); /* if it was closed behind our back */
+    struct description *description = pool_take();
+    if (!description)
+        return false;
+    atomic_store(&description->references, 1);
+    atomic_store(&description->guess, 0);
+    atomic_store(&description->position, 0);
+    description->kind = DESCRIPTION_READS;
+    description->file = like->file;
+    description->open_flags = like->open_flags;
+    description->status = like->status;
+    memcpy(description->path, like->path, sizeof(description->path));
+    atomic_fetch_add(&standin_count, 1);
+    atomic_store(&description->standin, STANDIN_YES);
+    put_in(fd, description);
+    return true;
 }
 
 /* Whether fd still is the file; another thread may have closed or replaced it meanwhile. */
@@ -189,8 +223,10 @@ void table_duplicate(int fd, int copy)
            !atomic_compare_exchange_weak(&description->references, &references, references + 1))
         ;
     if (references > 0) {
+        bool was_standin = standin_is(description);
         put_in(copy, description);
-        if (!is_same_file(copy, description))
+        if (was_standin ? !standin_duplicated(description, fd, copy)
+                        : !is_same_file(copy, description))
             table_forget(copy);
     }
     pool_leave();
@@ -199,6 +235,7 @@ void table_duplicate(int fd, int copy)
 
 void table_renew(int fd)
 {
+    standin_realise_at(fd);
     if (!table_reader(fd))
         return;
     table_unpin();
@@ -210,6 +247,7 @@ void table_abandon(void)
 {
     if (table_is_vfork_child)
         return;
+    standin_end();
     atomic_store(&table.is_abandoned, true);
     writers_end(); /* they go on, unseen */
     for (unsigned fd = 0; fd < table_end(); fd++)

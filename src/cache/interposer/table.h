@@ -18,6 +18,7 @@
 #pragma once
 
 #include "cache/client/client.h"
+#include "cache/client/named.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,6 +40,12 @@ struct description {
     _Atomic bool is_ending;  /* the agent knows: it ends with this process */
     _Atomic bool is_mapped;  /* what is mapped can be written after it is closed */
     _Atomic bool is_for_two; /* a fork is under way, and it has been begun for the child, too */
+    /* Of a reader without the kernel's descriptor; see standin.h: */
+    _Atomic uint32_t standin;  /* enum standin_state */
+    _Atomic uint64_t position; /* its offset */
+    int open_flags;
+    struct listing_status status; /* as its folder's listing has it */
+    char path[CACHE_NAME_PATH_MAX];
 };
 
 extern _Atomic(struct description *) table_slots[TABLE_SIZE];
@@ -73,6 +80,9 @@ static inline bool table_has(int fd)
 
 /* fd has just been opened; look whether it concerns the cache. flags: as for open. */
 void table_adopt(struct cache_client *client, int fd, int flags);
+
+/* fd stands for a file of a declared folder, which the caller has described. */
+bool table_adopt_standin(int fd, const struct description *like);
 
 /* What scope.c has found out; see table_folders. */
 void table_folder_note(int fd, enum table_folder folder);

@@ -35,17 +35,30 @@ int cache_take_size(char *text)
     return set(SETTING_CACHE_SIZE, text);
 }
 
-/* Several --path add up. */
+/* Several of an option add up. */
+static int add_folder(unsigned which, const char *option, const char *path, int *count)
+{
+    char resolved[PATH_MAX], list[PATH_MAX * 2];
+    if (!realpath(path, resolved))
+        return cli_usage_error("%s %s: there is no such folder", option, path);
+    const char *before = (*count)++ > 0 ? getenv(setting_spec(which)->name) : NULL;
+    snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
+    return set(which, list);
+}
+
+static int path_count; /* of both options */
+
 int cache_take_path(char *path)
 {
-    const char *name = setting_spec(SETTING_CACHE_PATH)->name;
-    char resolved[PATH_MAX], list[PATH_MAX * 2];
-    static int path_count;
-    if (!realpath(path, resolved))
-        return cli_usage_error("--path %s: there is no such folder", path);
-    const char *before = path_count++ > 0 ? getenv(name) : NULL;
-    snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
-    return set(SETTING_CACHE_PATH, list);
+    return add_folder(SETTING_CACHE_PATH, "--path", path, &path_count);
+}
+
+int cache_take_immutable(char *path)
+{
+    static int count;
+    int status = add_folder(SETTING_CACHE_IMMUTABLE, "--immutable", path, &count);
+    return status != 0 ? status
+                       : add_folder(SETTING_CACHE_PATH, "--immutable", path, &path_count);
 }
 
 /* Checked here, as a mistake of usage, and not by the first rank. */

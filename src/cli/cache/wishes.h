@@ -17,6 +17,7 @@ extern struct cache_wishes cache_wishes;
 
 int cache_take_size(char *text);
 int cache_take_path(char *path);
+int cache_take_immutable(char *path);
 int cache_take_groups(char *text);
 int cache_take_singlets(char *text);
 int cache_take_idle(char *text);
@@ -27,6 +28,9 @@ int cache_take_idle(char *text);
              "memory for it on each node: 8G, or 20% of what is free",                             \
              .allowed = "a size such as 8G, or a part such as 20%"),                               \
         CLI_CALL("path", "FOLDER", cache_take_path, "what to cache; several are possible",         \
+                 .takes_file = true),                                                              \
+        CLI_CALL("immutable", "FOLDER", cache_take_immutable,                                      \
+                 "the same, and nothing changes in it: the file system is not asked",              \
                  .takes_file = true),                                                              \
         CLI_SIZE("block", "SIZE", &cache_wishes.block_bytes, "length of a block, 1M unless given", \
                  .least = 1),                                                                      \

@@ -4,7 +4,7 @@
  * when it is opened and served from there until its status changes. Bytes served are counted in the
  * file that FAKE_COUNT names, so that a test can tell that the cache was used at all.
  */
-#include "cache/client/client.h"
+#include "cache/client/named.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -252,4 +252,45 @@ int cache_changed(struct cache_client *client, const struct stat *status)
 {
     (void)client, (void)status;
     return 0;
+}
+
+/* ---- Declared folders: there are none ------------------------------------------------------- */
+
+bool cache_name_is_declared(const struct cache_client *client, const char *path)
+{
+    (void)client, (void)path;
+    return false;
+}
+
+int cache_name_find(struct cache_client *client, const char *path, bool follows,
+                    struct cache_name *name)
+{
+    (void)client, (void)path, (void)follows, (void)name;
+    return -EAGAIN;
+}
+
+int cache_named_open(struct cache_client *client, struct cache_file *file,
+                     const struct cache_name *name)
+{
+    (void)client, (void)file, (void)name;
+    return -EAGAIN;
+}
+
+ssize_t cache_named_read(struct cache_file *file, const char *path, void *buffer, size_t length,
+                         off_t offset)
+{
+    (void)file, (void)path, (void)buffer, (void)length, (void)offset;
+    return -EAGAIN;
+}
+
+int cache_names_list(struct cache_client *client, const struct cache_name *folder,
+                     struct cache_names *names)
+{
+    (void)client, (void)folder, (void)names;
+    return -EAGAIN;
+}
+
+void cache_name_count(struct cache_client *client, enum cache_counter which)
+{
+    (void)client, (void)which;
 }

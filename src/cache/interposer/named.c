@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See named.h.
+ */
+#include "cache/interposer/named.h"
+
+#include "cache/interposer/scope.h"
+#include "cache/raw.h"
+
+#include <limits.h>
+
+bool named_may_be(int folder, const char *path)
+{
+    return path && path[0] && scope_may_declare(folder, path);
+}
+
+int named_find(int folder, const char *path, bool follows, struct cache_name *name)
+{
+    char text[PATH_MAX];
+    struct cache_client *client = scope_client();
+    if (!client || !scope_absolute(folder, path, text) || !cache_name_is_declared(client, text))
+        return -EXDEV;
+    return cache_name_find(client, text, follows, name);
+}
+
+static bool is_in_group(uint32_t group)
+{
+    enum { GROUPS_MAX = 256 };
+    gid_t groups[GROUPS_MAX];
+    if ((gid_t)RAW(SYS_getegid) == group)
+        return true;
+    long count = RAW(SYS_getgroups, (long)GROUPS_MAX, groups);
+    for (long i = 0; i < count; i++) {
+        if (groups[i] == group)
+            return true;
+    }
+    return count < 0;
+}
+
+bool named_permits(const struct listing_status *status, int access)
+{
+    uint32_t wanted = (uint32_t)access & 7;
+    if ((uid_t)RAW(SYS_geteuid) == status->user)
+        return (status->mode >> 6 & wanted) == wanted;
+    bool by_others = (status->mode & wanted) == wanted;
+    bool by_group = (status->mode >> 3 & wanted) == wanted;
+    return by_others && (by_group || !is_in_group(status->group));
+}
+
+bool named_is_left(int result)
+{
+    struct cache_client *client = scope_client();
+    bool is_left = result == -EAGAIN || result == -EXDEV;
+    if (client && result != -EXDEV)
+        cache_name_count(client, is_left ? CACHE_NAMES_PAST : CACHE_NAMES);
+    return is_left;
+}

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""--immutable: names, status and contents of declared folders come from the cache; what programs
+see is the same, and the file system is not asked again."""
+
+import json
+import os
+import signal
+import subprocess
+import unittest
+import zlib
+
+import cache_harness as harness
+from writers_test import agents_of
+
+CALLS = harness.PROGRAMS / "declared-calls"
+COUNTING = harness.PROGRAMS / "counting-fs"
+EPOCHS = harness.HERE / "epochs.py"
+SHOWS = [harness.RHINET, "cache", "stat", "--json"]
+
+
+class Declared(harness.CacheTest):
+    def setUp(self):
+        super().setUp()
+        self.data.mkdir()
+
+    def run_declared(self, *command, **more):
+        process = self.start_cached(*command, options=("--immutable", self.data), **more)
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        return out
+
+
+class Calls(Declared):
+    """Each call, with the cache and without."""
+
+    def fill(self):
+        (self.data / "sub").mkdir()
+        for name, length in (("a", 10000), ("sub/b", 70000), ("closed", 10), ("empty", 0)):
+            (self.data / name).write_bytes(os.urandom(length))
+        (self.scratch / "x").write_bytes(b"outside")
+        for name, target in (("link", "a"), ("far", self.data / "sub" / "b"), ("sub/up", ".."),
+                             ("loop", "loop"), ("dangling", "nobody"), ("out", "../x")):
+            (self.data / name).symlink_to(target)
+        (self.data / "closed").chmod(0)
+
+    def test_same(self):
+        self.fill()
+        status, plain, err = self.finish(self.start_plain(CALLS, self.data))
+        self.assertEqual(status, 0, err)
+        cached = self.run_declared("sh", "-c", '"$0" "$1" && shift && "$@"', CALLS, self.data,
+                                   *SHOWS)
+        lines = cached.splitlines()
+        self.assertEqual(lines[:-1], plain.splitlines())
+        counted = json.loads(lines[-1])
+        self.assertGreater(counted["names"], 100)
+        self.assertEqual(counted["listings"], 2)
+
+    def test_many_names(self):
+        """A listing of several parts; and every name of it is found."""
+        for number in range(1500):
+            (self.data / f"a rather long name of a file {number}").write_bytes(b"%d" % number)
+        program = ("import os, sys; os.chdir(sys.argv[1]); names = os.listdir('.'); "
+                   "print(len(names), sum(int(open(k).read()) == int(k.split()[-1]) and "
+                   "os.stat(k).st_size == len(k.split()[-1]) for k in names))")
+        out = self.run_declared(harness.PYTHON, "-c", program, self.data)
+        self.assertEqual(out.split(), ["1500", "1500"])
+
+    def test_not_there(self):
+        process = self.start_cached("true", options=("--immutable", self.data / "nobody"))
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 2)
+        self.assertIn("--immutable", err)
+        self.assertIn("there is no such folder", err)
+
+
+@unittest.skipUnless(COUNTING.exists(), "built without libfuse 3")
+@unittest.skipUnless(os.access("/dev/fuse", os.W_OK), "no /dev/fuse to write to")
+class Epochs(Declared):
+    """What the file system is asked for, counted by the file system."""
+
+    FOLDERS, FILES = 4, 250
+
+    def setUp(self):
+        super().setUp()
+        self.sum = 0
+        folder = self.scratch / "folder"
+        for k in range(self.FOLDERS):
+            (folder / f"f{k}").mkdir(parents=True)
+            for number in range(self.FILES):
+                content = os.urandom(1000 + number)
+                (folder / f"f{k}" / f"{number}.data").write_bytes(content)
+                self.sum = (self.sum + zlib.crc32(content, len(content))) % 2**32
+        self.log = self.scratch / "log"
+        run = subprocess.run([COUNTING, folder, self.log, self.data, "-o",
+                              "fsname=server:/volume,subtype=glusterfs"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.data], check=False)
+        self.settle()
+
+    def epochs(self, nodes, options):
+        meet = self.scratch / "meet"
+        meet.mkdir()
+        process = self.start_cached(harness.PYTHON, EPOCHS, self.data, meet, self.log, nodes,
+                                    nodes=nodes, options=options)
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        found = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([node["sums"] for node in found], [[self.sum] * 2] * nodes)
+        return found
+
+    def test_declared(self):
+        for node in self.epochs(2, ("--immutable", self.data, "--cache", "256M")):
+            self.assertEqual(node["second"], {})
+            self.assertEqual(node["first"]["open"], self.FOLDERS * self.FILES)
+
+    def test_not_declared(self):
+        """Or nothing of the above would mean anything."""
+        for node in self.epochs(1, ()):
+            self.assertGreater(node["second"]["open"], self.FOLDERS * self.FILES - 1)
+
+
+class Changes(harness.ActorsTest):
+    """What was declared, and is not so."""
+
+    def setUp(self):
+        super().setUp()
+        self.data.mkdir()
+        self.file = self.data / "x"
+        self.file.write_bytes(b"o" * 8192)
+        self.settle()
+
+    def begin_declared(self):
+        job = self.begin(options=("--immutable", self.data))
+        self.assertEqual(self.tell(1, "open", "r", str(self.file), "read"), "opened")
+        self.assertEqual(self.tell(1, "pread", "r", 4, 0), "oooo")
+        return job
+
+    def test_written_under_the_cache(self):
+        job = self.begin_declared()
+        self.assertEqual(self.tell(0, "open", "w", str(self.file), "write"), "opened")
+        self.tell(0, "pwrite", "w", "new!", 0)
+        self.assertEqual(self.tell(1, "pread", "r", 4, 0), "new!")
+        self.end(job)
+
+    def test_agent_killed(self):
+        job = self.begin_declared()
+        for pid in agents_of(job):
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(self.tell(1, "pread", "r", 4, 100), "oooo")
+        self.assertEqual(self.tell(1, "open", "s", str(self.file), "read"), "opened")
+        self.assertEqual(self.tell(1, "pread", "s", 4, 8190), "oo")
+        for connection in self.connections:
+            connection.close()
+        self.finish(job)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -74,7 +74,10 @@ static bool take_length(struct agent *agent, struct loader_file *file)
     uint32_t slot = cache_index_find(arena, id, &token);
     if (slot == CACHE_NO_SLOT)
         return false;
-    memcpy(&head, store_data(&agent->node.store, slot), sizeof(head));
+    const char *bytes = cache_slot_bytes(arena, slot, 0, sizeof(head));
+    if (!bytes)
+        return false;
+    memcpy(&head, bytes, sizeof(head));
     if (!cache_slot_stands(&arena->slots[slot], token) || head.magic != LISTING_MAGIC ||
         head.part_length > LISTING_PART_MAX)
         return false;

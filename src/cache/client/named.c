@@ -77,8 +77,8 @@ static bool look(const struct folder *folder, uint32_t block, struct seen *seen)
         return false;
     seen->slot = &client->arena.slots[slot];
     seen->length = atomic_load_explicit(&seen->slot->length, memory_order_relaxed);
-    seen->data = client->arena.data + cache_slot_data(&client->shape, slot);
-    if (seen->length > LISTING_PART_MAX)
+    seen->data = cache_slot_bytes(&client->arena, slot, 0, seen->length);
+    if (!seen->data || seen->length > LISTING_PART_MAX)
         return false;
     _Atomic uint8_t *touched = &cache_touched(client->control, &client->shape)[slot];
     if (!atomic_load_explicit(touched, memory_order_relaxed))

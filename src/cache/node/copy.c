@@ -5,6 +5,8 @@
  */
 #include "cache/node/node.h"
 
+#include <stddef.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -14,17 +16,24 @@ static struct rh_remote header_at(const struct cache_shape *shape, const struct 
                  shape->slots_offset + (uint64_t)place->slot * sizeof(struct cache_slot));
 }
 
-/* Whether the header, read after the data, proves what the directory promised before it. */
-static bool header_proves(struct node *node, const struct cell_place *place,
-                          const struct cache_shape *shape, const uint64_t id[2],
-                          struct cache_slot *header)
+/* A slot as it was read, word by word: only what was there all the time fits together. */
+struct header {
+    uint64_t token, id[2], length, checksum, offset;
+};
+_Static_assert(offsetof(struct cache_slot, offset) == offsetof(struct header, offset), "alike");
+
+static bool header_pull(struct node *node, const struct cell_place *place,
+                        const struct cache_shape *shape, struct header *header)
 {
-    uint64_t words[5];
-    if (rh_pull(node->job, header_at(shape, place), words, sizeof(words)) < 0)
-        return false;
-    header->length = words[3];
-    header->checksum = words[4];
-    return (words[0] & CELL_TOKEN_MASK) == place->token && words[1] == id[0] && words[2] == id[1];
+    return rh_pull(node->job, header_at(shape, place), header, sizeof(*header)) == 0;
+}
+
+/* Whether the header, read after the data, proves what the directory promised before it. */
+static bool header_proves(const struct header *header, const struct cell_place *place,
+                          const uint64_t id[2])
+{
+    return (header->token & CELL_TOKEN_MASK) == place->token && header->id[0] == id[0] &&
+           header->id[1] == id[1];
 }
 
 static bool place_makes_sense(struct node *node, const struct cell_place *place,
@@ -33,30 +42,49 @@ static bool place_makes_sense(struct node *node, const struct cell_place *place,
     return place->rank < node->directory.size && place->rank != node->directory.rank &&
            directory_is_alive(&node->directory, place->rank) &&
            directory_shape(&node->directory, place->rank, shape) == 0 &&
-           place->slot < cache_slot_count(shape);
+           place->slot < shape->slot_count;
 }
 
 bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2])
 {
     struct cell_place place = cell_place(cell);
     struct cache_shape shape;
-    struct cache_slot header;
+    struct header header;
     return cell_is_loaded(cell) && place_makes_sense(node, &place, &shape) &&
-           header_proves(node, &place, &shape, id, &header);
+           header_pull(node, &place, &shape, &header) && header_proves(&header, &place, id);
+}
+
+/* Where the data should be: a whole block's slot says it; of others the header is asked. */
+static bool guess_offset(struct node *node, const struct cell_place *place,
+                         const struct cache_shape *shape, const struct node_copy *copy,
+                         uint64_t *offset)
+{
+    struct header header;
+    *offset = shape->data_offset + (uint64_t)place->slot * shape->block_length;
+    if (place->slot < shape->chunk_count)
+        return true;
+    if (!header_pull(node, place, shape, &header) || !header_proves(&header, place, copy->id))
+        return false;
+    *offset = header.offset;
+    return header.offset <= shape->arena_length &&
+           copy->length <= shape->arena_length - header.offset;
 }
 
 /* The token stood in the directory before, and in the slot after: so it stood there all the time,
- * and the data is the block's. */
+ * also when the slot said where the data is, and the data is the block's. */
 bool node_copy_pull(struct node *node, uint64_t cell, struct node_copy *copy)
 {
     struct cell_place place = cell_place(cell);
     struct cache_shape shape;
-    struct cache_slot header;
-    if (!place_makes_sense(node, &place, &shape))
+    struct header header;
+    uint64_t offset;
+    if (!place_makes_sense(node, &place, &shape) ||
+        !guess_offset(node, &place, &shape, copy, &offset))
         return false;
-    if (rh_pull(node->job, rh_at(place.rank, CACHE_SID_ARENA, cache_slot_data(&shape, place.slot)),
-                copy->data, copy->length) < 0 ||
-        !header_proves(node, &place, &shape, copy->id, &header) || header.length != copy->length)
+    if (rh_pull(node->job, rh_at(place.rank, CACHE_SID_ARENA, offset), copy->data, copy->length) <
+            0 ||
+        !header_pull(node, &place, &shape, &header) || !header_proves(&header, &place, copy->id) ||
+        header.length != copy->length)
         return false;
     copy->checksum = header.checksum;
     if (header.checksum != 0 && node->use_checksum &&

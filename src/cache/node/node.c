@@ -94,7 +94,7 @@ static uint64_t size_to_announce(const struct node_options *options,
     struct cache_shape wished;
     if (cache_shape_make(&wished, options->bytes, options->block_length))
         return options->bytes;
-    return (uint64_t)shape->chunk_count * shape->block_length;
+    return cache_data_length(shape);
 }
 
 static int agree_on_size(struct node *node, const struct node_options *options, uint64_t *bytes)
@@ -148,8 +148,11 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
     if (result < 0)
         return result;
     loader_open(&node->loader, node->control, &node->store.shape);
-    result = policy_open(&node->policy, options->singlet_ratio, cache_slot_count(shape),
-                         (uint32_t)size);
+    struct policy_options policy = {.ratio = options->singlet_ratio,
+                                    .bytes = cache_data_length(shape),
+                                    .slot_count = shape->slot_count,
+                                    .node_count = (uint32_t)size};
+    result = policy_open(&node->policy, &policy);
     if (result == 0)
         result = directory_open(&node->directory, &wishes);
     node->loader.use_direct = options->use_direct;

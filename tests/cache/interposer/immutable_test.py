@@ -5,6 +5,7 @@ see is the same, and the file system is not asked again."""
 import json
 import os
 import signal
+import socket
 import subprocess
 import unittest
 import zlib
@@ -110,7 +111,7 @@ class Epochs(Declared):
         return found
 
     def test_declared(self):
-        for node in self.epochs(2, ("--immutable", self.data, "--cache", "256M")):
+        for node in self.epochs(2, ("--immutable", self.data)):
             self.assertEqual(node["second"], {})
             self.assertEqual(node["first"]["open"], self.FOLDERS * self.FILES)
 
@@ -151,7 +152,7 @@ class Changes(harness.ActorsTest):
         self.assertEqual(self.tell(1, "open", "s", str(self.file), "read"), "opened")
         self.assertEqual(self.tell(1, "pread", "s", 4, 8190), "oo")
         for connection in self.connections:
-            connection.close()
+            connection.shutdown(socket.SHUT_RDWR)
         self.finish(job)
 
 

@@ -59,10 +59,10 @@ enum cache_counter {
     CACHE_BYPASS_WRITTEN, /* the same: somebody has them open for writing */
     CACHE_BYPASS_MAPPED,  /* mappings of cached files that are the kernel's: too long, programs */
     CACHE_BYPASS_MAPPED_BYTES,
-    CACHE_NAMES,         /* opens, stats and listings in declared folders that asked no kernel */
-    CACHE_NAMES_PAST,    /* those that did, though the folder is declared */
-    CACHE_NAMES_OPENED,  /* files opened without the kernel that had to be opened after all */
-    CACHE_LISTINGS,      /* folders that this node has listed, for all */
+    CACHE_NAMES,        /* opens, stats and listings in declared folders that asked no kernel */
+    CACHE_NAMES_PAST,   /* those that did, though the folder is declared */
+    CACHE_NAMES_OPENED, /* files opened without the kernel that had to be opened after all */
+    CACHE_LISTINGS,     /* folders that this node has listed, for all */
     CACHE_COUNTER_COUNT
 };
 

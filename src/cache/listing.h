@@ -39,7 +39,8 @@ _Static_assert(sizeof(struct listing_status) == 120, "the same for client and ag
 struct listing_entry {
     struct listing_status status;
     uint16_t name_length, target_length;
-    uint16_t is_elsewhere; /* another file system is mounted there, or it does not fit: the kernel's */
+    uint16_t
+        is_elsewhere; /* another file system is mounted there, or it does not fit: the kernel's */
     uint16_t unused;
     char text[]; /* name and target, each with its zero */
 };

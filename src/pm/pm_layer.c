@@ -8,7 +8,8 @@
 #include "base/settings.h"
 
 static const struct setting_spec settings[] = {
-    CHOICE_SETTING(LAYER_SETTING_FIRST(LAYER_PM), "RHINET_PM", "pm-auto", "pm-auto|pm-ring|pm-queue",
+    CHOICE_SETTING(LAYER_SETTING_FIRST(LAYER_PM), "RHINET_PM", "pm-auto",
+                   "pm-auto|pm-ring|pm-queue",
                    "how PM messages travel: one queue and a few lanes, one ring per sender, or one "
                    "queue"),
 };

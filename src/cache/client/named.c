@@ -197,8 +197,8 @@ static int take_name(void *context, const struct seen *seen)
     if (table->magic != LISTING_MAGIC || table->stamp != search->stamp ||
         count > (length - sizeof(*table)) / sizeof(table->place[0]))
         return -EAGAIN;
-    for (uint32_t i = first_place(table, count, hash);
-         i < count && table->place[i].hash == hash; i++) {
+    for (uint32_t i = first_place(table, count, hash); i < count && table->place[i].hash == hash;
+         i++) {
         const struct listing_entry *entry = entry_at(base, length, table->place[i].offset);
         if (!entry)
             return -EAGAIN;

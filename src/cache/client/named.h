@@ -18,10 +18,10 @@
 /* What a path leads to. */
 struct cache_name {
     struct listing_status status;
-    uint32_t declared;                  /* in which declared folder */
-    uint32_t below;                     /* where in the path it goes on from there */
-    uint64_t device;                    /* on this host */
-    char path[CACHE_NAME_PATH_MAX];     /* without links; what is there is this file */
+    uint32_t declared;                   /* in which declared folder */
+    uint32_t below;                      /* where in the path it goes on from there */
+    uint64_t device;                     /* on this host */
+    char path[CACHE_NAME_PATH_MAX];      /* without links; what is there is this file */
     char target[LISTING_TARGET_MAX + 1]; /* of a link that was not followed */
 };
 

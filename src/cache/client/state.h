@@ -61,7 +61,7 @@ struct cache_dialogue {
     int *fds;
     int fd_count; /* exactly so many are expected */
     struct cache_shape *shape;
-    uint64_t watch; /* of CACHE_CALL_LAST */
+    uint64_t watch;                  /* of CACHE_CALL_LAST */
     const struct cache_named *named; /* of CACHE_CALL_NAME */
 };
 int cache_dial(const char *name);

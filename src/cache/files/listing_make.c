@@ -183,8 +183,7 @@ static void write_table(const struct gathering *gathering, const struct listing_
     uint32_t count = 0;
     for (size_t i = 0; i < gathering->count; i++)
         count += listing_part(gathering->found[i].hash, head->part_count) == part;
-    *table = (struct listing_table){
-        .magic = LISTING_MAGIC, .count = count, .stamp = head->stamp};
+    *table = (struct listing_table){.magic = LISTING_MAGIC, .count = count, .stamp = head->stamp};
     uint64_t offset = sizeof(*table) + count * sizeof(table->place[0]);
     count = 0;
     for (size_t i = 0; i < gathering->count; i++) {
@@ -234,9 +233,9 @@ static int write_all(const struct gathering *gathering, struct listing_head *hea
     if (head->part_count == 0)
         write_table(gathering, head, 0, (void *)(listing->data + LISTING_TABLE));
     for (uint32_t part = 1; part <= head->part_count; part++)
-        write_table(gathering, head, part,
-                    (void *)(listing->data + LISTING_HEAD +
-                             (uint64_t)(part - 1) * head->part_length));
+        write_table(
+            gathering, head, part,
+            (void *)(listing->data + LISTING_HEAD + (uint64_t)(part - 1) * head->part_length));
     return 0;
 }
 
@@ -284,8 +283,8 @@ int listing_block(const struct listing *listing, uint64_t block, void *target, u
 {
     uint64_t offset = block == 0 ? 0 : LISTING_HEAD + (block - 1) * listing->part_length;
     if (block > LISTING_COUNT_MAX || offset > listing->length ||
-        length > listing->length - offset || length != (block == 0 ? LISTING_HEAD
-                                                                   : listing->part_length))
+        length > listing->length - offset ||
+        length != (block == 0 ? LISTING_HEAD : listing->part_length))
         return -ESTALE;
     memcpy(target, listing->data + offset, length);
     return 0;

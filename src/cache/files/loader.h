@@ -27,7 +27,7 @@ struct loader_file {
     uint64_t used;     /* when, for leaving in order */
     bool is_forgotten; /* closed when the last user is done */
     /* Of one that was introduced by its name: */
-    char *path;   /* and then fd is -1 until it is read */
+    char *path; /* and then fd is -1 until it is read */
     bool is_folder;
     uint64_t device;
     _Atomic uint32_t part_length; /* of a folder; 0: not known yet */

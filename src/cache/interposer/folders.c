@@ -71,9 +71,8 @@ static bool add(struct stream *stream, const char *name, size_t length, uint64_t
 static bool add_entry(void *context, const struct listing_entry *entry)
 {
     bool is_known = !entry->is_elsewhere;
-    return add(context, entry->text, entry->name_length,
-               is_known ? entry->status.inode : 1, is_known ? kind_of(entry->status.mode)
-                                                            : DT_UNKNOWN);
+    return add(context, entry->text, entry->name_length, is_known ? entry->status.inode : 1,
+               is_known ? kind_of(entry->status.mode) : DT_UNKNOWN);
 }
 
 static void discard(struct stream *stream)
@@ -279,7 +278,8 @@ static int gather(struct stream *stream, struct dirent ***list, filter *wants)
         if (wants && !wants(entry))
             continue;
         if (count == room) {
-            struct dirent **more = realloc(found, (room = room > 0 ? room * 2 : 16) * sizeof(*more));
+            struct dirent **more = realloc(found,
+                                           (room = room > 0 ? room * 2 : 16) * sizeof(*more));
             if (!more)
                 goto fail;
             found = more;

@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 /* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
-#define PATH_VARIABLE "RHINET_CACHE_PATH"
+#define PATH_VARIABLE     "RHINET_CACHE_PATH"
 #define DECLARED_VARIABLE "RHINET_CACHE_IMMUTABLE"
-#define ATTACH_NAP_NS (2 * NS_PER_MS)
-#define ATTACH_NAPS   2500
+#define ATTACH_NAP_NS     (2 * NS_PER_MS)
+#define ATTACH_NAPS       2500
 
 enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
 

@@ -30,7 +30,8 @@ static bool is_empty(const char *path, int flags)
 /* What has the descriptors of this process in it sees them as they are. */
 static void realise_for(const char *path)
 {
-    if (standin_any() && path && (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0))
+    if (standin_any() && path &&
+        (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0))
         standin_realise_all(false);
 }
 
@@ -236,8 +237,7 @@ ENTRY int statx(int folder, const char *path, int flags, unsigned mask, struct s
 static bool may_access(int folder, const char *path, int access, int flags, int *result)
 {
     struct cache_name name;
-    bool is_effective = (flags & AT_EACCESS) ||
-                        RAW(SYS_getuid) == RAW(SYS_geteuid);
+    bool is_effective = (flags & AT_EACCESS) || RAW(SYS_getuid) == RAW(SYS_geteuid);
     if ((access & ~(R_OK | X_OK)) || (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW)) ||
         !named_may_be(folder, path))
         return false;

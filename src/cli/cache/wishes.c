@@ -57,8 +57,7 @@ int cache_take_immutable(char *path)
 {
     static int count;
     int status = add_folder(SETTING_CACHE_IMMUTABLE, "--immutable", path, &count);
-    return status != 0 ? status
-                       : add_folder(SETTING_CACHE_PATH, "--immutable", path, &path_count);
+    return status != 0 ? status : add_folder(SETTING_CACHE_PATH, "--immutable", path, &path_count);
 }
 
 /* Checked here, as a mistake of usage, and not by the first rank. */

@@ -64,10 +64,10 @@ static void skip(int fd, size_t length)
 static void names(void)
 {
     static const char *const paths[] = {
-        ".",          "a",           "a/",      "./a",     "sub",       "sub/",   "sub/b",
-        "sub/../a",   "sub/./b",     "nobody",  "a/b",     "link",      "link/",  "far",
-        "sub/up",     "loop",        "sub//b",  "nobody/x", "dangling", "out",    "empty",
-        "sub/up/sub", "closed",      "..",      "sub/../../x"};
+        ".",          "a",       "a/",     "./a",        "sub",      "sub/",  "sub/b",
+        "sub/../a",   "sub/./b", "nobody", "a/b",        "link",     "link/", "far",
+        "sub/up",     "loop",    "sub//b", "nobody/x",   "dangling", "out",   "empty",
+        "sub/up/sub", "closed",  "..",     "sub/../../x"};
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct stat status;
         struct statx more;
@@ -260,7 +260,8 @@ static void processes(char *self)
     say("no stream", fopen("nobody", "r") ? 0 : -1);
 }
 
-/* ---- Numbers that others want at the same time ------------------------------------------------ */
+/* ---- Numbers that others want at the same time
+ * ------------------------------------------------ */
 
 static atomic_bool is_over;
 

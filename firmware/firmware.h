@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the firmware share. It runs on the simulated chip's processor (MIPS-I, 128 KB
- * of instructions and of data, no library); docs/firmware.md explains the registers.
+ * What the parts of the firmware share. It runs on the simulated chip's processor (MIPS-I, 128 KB of
+ * instructions and of data, no library); docs/firmware.md explains the registers.
  */
 #pragma once
 

@@ -106,8 +106,7 @@ void rfend_serve(void)
         go_on(MODULE_RFEND);
     else if (cause == CAUSE_RVATLB_MISS && vpush_rfend())
         return;
-    else if (cause == CAUSE_RVATLB_MISS &&
-             segment_refill(module_get(MODULE_RFEND, MODULE_JOB), sid))
+    else if (cause == CAUSE_RVATLB_MISS && segment_refill(module_get(MODULE_RFEND, MODULE_JOB), sid))
         module_put(MODULE_RFEND, MODULE_STATE, RFEND_RVACHK2);
     else if (cause == CAUSE_SPECIAL_PACKET && special_packet && special_packet())
         return;

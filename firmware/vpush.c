@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * VPUSH by take-over (7.5.3): RFend has stopped at RVA because the SID misses. It gets the ring's
- * tail as its offset and goes on without a look-up; the Replier, which begins when the payload is
- * in memory, is stopped by a breakpoint; then the host is told, by the receive pointer.
+ * tail as its offset and goes on without a look-up; the Replier, which begins when the payload is in
+ * memory, is stopped by a breakpoint; then the host is told, by the receive pointer.
  */
 #include "firmware.h"
 

@@ -34,7 +34,9 @@ static int declare(struct cache_card *card, const char *path)
 int agent_declare(struct cache_card *card, const char *list)
 {
     char *text = strdup(list), *rest = text;
-    int result = text ? 0 : error_fail(RH_ENOSPACE, "no memory for the folders' names");
+    int result = 0;
+    if (!text)
+        return error_fail(RH_ENOSPACE, "no memory");
     for (char *path; result == 0 && (path = strsep(&rest, ":"));)
         result = path[0] ? declare(card, path) : 0;
     free(text);

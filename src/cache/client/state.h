@@ -7,7 +7,7 @@
  *   read.c    reading: hits, and what to do without
  *   ask.c     requests to the agent
  *   ahead.c   read-ahead
- *   named.c   names in declared folders
+ *   named.c   names in declared folders; listed.c one folder of them
  */
 #pragma once
 

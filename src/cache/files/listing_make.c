@@ -4,6 +4,7 @@
  */
 #include "cache/files/listing_make.h"
 
+#include "base/array.h"
 #include "cache/raw.h"
 
 #include <dirent.h>
@@ -98,14 +99,8 @@ static struct listing_entry *describe(const struct gathering *gathering, const c
 
 static int add(struct gathering *gathering, const struct dirent *name)
 {
-    if (gathering->count == gathering->room) {
-        size_t room = gathering->room > 0 ? gathering->room * 2 : 64;
-        struct found *more = realloc(gathering->found, room * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        gathering->found = more;
-        gathering->room = room;
-    }
+    if (!array_grow(&gathering->found, &gathering->room, gathering->count + 1))
+        return -ENOMEM;
     struct found found = {.hash = listing_name_hash(name->d_name, strlen(name->d_name))};
     found.entry = describe(gathering, name->d_name, &found.length);
     if (found.entry)

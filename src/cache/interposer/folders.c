@@ -5,6 +5,8 @@
  * library's.
  */
 #include "cache/interposer/calls.h"
+
+#include "base/array.h"
 #include "cache/interposer/named.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/scope.h"
@@ -48,14 +50,8 @@ static bool add(struct stream *stream, const char *name, size_t length, uint64_t
                 unsigned char kind)
 {
     size_t used = cache_round_up(offsetof(struct dirent, d_name) + length + 1, 8);
-    if (stream->length + used > stream->room) {
-        size_t room = stream->room > 0 ? stream->room * 2 : 4096;
-        char *more = realloc(stream->entries, room);
-        if (!more)
-            return false;
-        stream->entries = more;
-        stream->room = room;
-    }
+    if (!array_grow(&stream->entries, &stream->room, stream->length + used))
+        return false;
     struct dirent *entry = (struct dirent *)(stream->entries + stream->length);
     memset(entry, 0, used);
     entry->d_ino = inode;
@@ -277,13 +273,8 @@ static int gather(struct stream *stream, struct dirent ***list, filter *wants)
     while ((entry = next_entry(stream))) {
         if (wants && !wants(entry))
             continue;
-        if (count == room) {
-            struct dirent **more = realloc(found,
-                                           (room = room > 0 ? room * 2 : 16) * sizeof(*more));
-            if (!more)
-                goto fail;
-            found = more;
-        }
+        if (!array_grow(&found, &room, count + 1))
+            goto fail;
         if (!(found[count] = malloc(entry->d_reclen)))
             goto fail;
         memcpy(found[count++], entry, entry->d_reclen);

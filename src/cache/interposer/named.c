@@ -5,9 +5,10 @@
 #include "cache/interposer/named.h"
 
 #include "cache/interposer/scope.h"
-#include "cache/raw.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <unistd.h>
 
 bool named_may_be(int folder, const char *path)
 {
@@ -27,20 +28,22 @@ static bool is_in_group(uint32_t group)
 {
     enum { GROUPS_MAX = 256 };
     gid_t groups[GROUPS_MAX];
-    if ((gid_t)RAW(SYS_getegid) == group)
+    int error = errno;
+    if (getegid() == group)
         return true;
-    long count = RAW(SYS_getgroups, (long)GROUPS_MAX, groups);
-    for (long i = 0; i < count; i++) {
+    int count = getgroups(GROUPS_MAX, groups);
+    for (int i = 0; i < count; i++) {
         if (groups[i] == group)
             return true;
     }
+    errno = error;
     return count < 0;
 }
 
 bool named_permits(const struct listing_status *status, int access)
 {
     uint32_t wanted = (uint32_t)access & 7;
-    if ((uid_t)RAW(SYS_geteuid) == status->user)
+    if (geteuid() == status->user)
         return (status->mode >> 6 & wanted) == wanted;
     bool by_others = (status->mode & wanted) == wanted;
     bool by_group = (status->mode >> 3 & wanted) == wanted;

@@ -9,7 +9,6 @@
 #include "cache/interposer/scope.h"
 #include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
-#include "cache/raw.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +41,7 @@ static void look_at_inherited(int fd)
         return;
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t length = raw_readlink(link, path, sizeof(path) - 1);
+    ssize_t length = real.readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
     int flags = real.fcntl(fd, F_GETFL);
     if (length <= 0 || flags < 0)
         return;

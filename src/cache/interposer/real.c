@@ -111,6 +111,14 @@ EARLY(int, fchdir, (int fd), fchdir, fd)
 EARLY(int, execve, (const char *path, char *const *arguments, char *const *environment), execve,
       path, arguments, environment)
 EARLY(int, unshare, (int flags), unshare, flags)
+EARLY(int, fstat, (int fd, void *status), fstat, fd, status)
+EARLY(int, fstatat, (int folder, const char *path, void *status, int flags), newfstatat, folder,
+      path, status, flags)
+EARLY(int, statx, (int folder, const char *path, int flags, unsigned mask, void *status), statx,
+      folder, path, flags, mask, status)
+EARLY(int, access, (const char *path, int access), access, path, access)
+EARLY(ssize_t, readlinkat, (int folder, const char *path, char *text, size_t room), readlinkat,
+      folder, path, text, room)
 
 struct real real = {
     .openat = early_openat,
@@ -139,6 +147,11 @@ struct real real = {
     .fchdir = early_fchdir,
     .execve = early_execve,
     .unshare = early_unshare,
+    .fstat = early_fstat,
+    .fstatat = early_fstatat,
+    .statx = early_statx,
+    .access = early_access,
+    .readlinkat = early_readlinkat,
 };
 
 /* ---- Looking up ------------------------------------------------------------------------------ */

@@ -46,6 +46,11 @@ struct real {
     int (*fchdir)(int fd);
     int (*execve)(const char *path, char *const *arguments, char *const *environment);
     int (*unshare)(int flags);
+    int (*fstat)(int fd, void *status);
+    int (*fstatat)(int folder, const char *path, void *status, int flags);
+    int (*statx)(int folder, const char *path, int flags, unsigned mask, void *status);
+    int (*access)(const char *path, int access);
+    ssize_t (*readlinkat)(int folder, const char *path, char *text, size_t room);
 
     /* These only after real_ensure(). */
     long (*syscall)(long number, ...);

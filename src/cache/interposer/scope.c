@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/likely.h"
+#include "cache/interposer/real.h"
 #include "cache/interposer/table.h"
-#include "cache/raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static enum table_folder look_at_folder(int fd)
     char link[64], path[PATH_MAX];
     int error = errno;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t length = raw_readlink(link, path, sizeof(path) - 1);
+    ssize_t length = real.readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
     errno = error;
     if (length <= 0)
         return TABLE_FOLDER_UNKNOWN;
@@ -220,7 +220,9 @@ bool scope_absolute(int folder, const char *path, char *text)
         char link[64];
         snprintf(link, sizeof(link), folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d",
                  folder);
-        ssize_t got = raw_readlink(link, text, PATH_MAX - 1);
+        int error = errno;
+        ssize_t got = real.readlinkat(AT_FDCWD, link, text, PATH_MAX - 1);
+        errno = error;
         if (got <= 0 || text[0] != '/')
             return false;
         used = (size_t)got;

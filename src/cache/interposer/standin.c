@@ -117,7 +117,8 @@ static int make_real(struct description *description)
     int opened = real.openat(AT_FDCWD, description->path, flags | O_CLOEXEC);
     if (opened < 0) {
         int error = -errno;
-        atomic_store(&description->standin, STANDIN_YES);
+        uint32_t busy = STANDIN_BUSY;
+        atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
         return error;
     }
     uint64_t position = atomic_exchange(&description->position, STANDIN_MOVED);
@@ -125,8 +126,9 @@ static int make_real(struct description *description)
     atomic_store(&description->guess, position);
     replace(description, opened);
     real.close(opened);
-    atomic_store(&description->standin, STANDIN_NOT);
-    atomic_fetch_sub(&standin_count, 1);
+    uint32_t busy = STANDIN_BUSY; /* unless it has lost its last number meanwhile */
+    if (atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_NOT))
+        atomic_fetch_sub(&standin_count, 1);
     cache_name_count(description->file.client, CACHE_NAMES_OPENED);
     return 0;
 }

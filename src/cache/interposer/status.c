@@ -7,11 +7,12 @@
 #include "cache/interposer/named.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/standin.h"
-#include "cache/raw.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static int as_the_kernel(long result)
@@ -98,7 +99,7 @@ static int status_at(int folder, const char *path, void *status, int flags)
     struct known known;
     int result = status ? find(folder, path, flags, &known) : 0;
     if (result == 0)
-        return as_the_kernel(RAW(SYS_newfstatat, folder, path, status, (long)flags));
+        return real.fstatat(folder, path, status, flags);
     if (result == 1)
         fill(status, &known);
     return as_the_kernel(result < 0 ? result : 0);
@@ -123,7 +124,7 @@ ENTRY int fstat(int fd, struct stat *status)
 {
     struct known known;
     if (!standin_any() || !status || !find_open(fd, &known))
-        return as_the_kernel(RAW(SYS_fstat, fd, status));
+        return real.fstat(fd, status);
     fill(status, &known);
     return 0;
 }
@@ -225,7 +226,7 @@ ENTRY int statx(int folder, const char *path, int flags, unsigned mask, struct s
         standin_realise_at(folder);
     int result = is_plain ? find(folder, path, flags, &known) : 0;
     if (result == 0)
-        return as_the_kernel(RAW(SYS_statx, folder, path, (long)flags, (long)mask, status));
+        return real.statx(folder, path, flags, mask, status);
     if (result == 1)
         fill_statx(status, &known);
     return as_the_kernel(result < 0 ? result : 0);
@@ -237,7 +238,7 @@ ENTRY int statx(int folder, const char *path, int flags, unsigned mask, struct s
 static bool may_access(int folder, const char *path, int access, int flags, int *result)
 {
     struct cache_name name;
-    bool is_effective = (flags & AT_EACCESS) || RAW(SYS_getuid) == RAW(SYS_geteuid);
+    bool is_effective = (flags & AT_EACCESS) || getuid() == geteuid();
     if ((access & ~(R_OK | X_OK)) || (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW)) ||
         !named_may_be(folder, path))
         return false;
@@ -266,7 +267,7 @@ ENTRY int access(const char *path, int access)
     realise_for(path);
     if (may_access(AT_FDCWD, path, access, 0, &result))
         return result;
-    return as_the_kernel(RAW(SYS_access, path, (long)access));
+    return real.access(path, access);
 }
 
 ENTRY int euidaccess(const char *path, int access)
@@ -286,10 +287,8 @@ ENTRY ssize_t readlinkat(int folder, const char *path, char *text, size_t room)
     int result = text && room > 0 && named_may_be(folder, path)
                      ? named_find(folder, path, false, &name)
                      : -EXDEV;
-    if (named_is_left(result)) {
-        long got = RAW(SYS_readlinkat, folder, path, text, room);
-        return as_the_kernel(got);
-    }
+    if (named_is_left(result))
+        return real.readlinkat(folder, path, text, room);
     if (result == 0 && !S_ISLNK(name.status.mode))
         result = -EINVAL;
     if (result < 0)

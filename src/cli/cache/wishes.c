@@ -36,11 +36,9 @@ int cache_take_size(char *text)
 }
 
 /* Several of an option add up. */
-static int add_folder(unsigned which, const char *option, const char *path, int *count)
+static int add_folder(unsigned which, const char *resolved, int *count)
 {
-    char resolved[PATH_MAX], list[PATH_MAX * 2];
-    if (!realpath(path, resolved))
-        return cli_usage_error("%s %s: there is no such folder", option, path);
+    char list[PATH_MAX * 2];
     const char *before = (*count)++ > 0 ? getenv(setting_spec(which)->name) : NULL;
     snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
     return set(which, list);
@@ -50,14 +48,20 @@ static int path_count; /* of both options */
 
 int cache_take_path(char *path)
 {
-    return add_folder(SETTING_CACHE_PATH, "--path", path, &path_count);
+    char resolved[PATH_MAX];
+    if (!realpath(path, resolved))
+        return cli_usage_error("--path %s: there is no such folder", path);
+    return add_folder(SETTING_CACHE_PATH, resolved, &path_count);
 }
 
 int cache_take_immutable(char *path)
 {
     static int count;
-    int status = add_folder(SETTING_CACHE_IMMUTABLE, "--immutable", path, &count);
-    return status != 0 ? status : add_folder(SETTING_CACHE_PATH, "--immutable", path, &path_count);
+    char resolved[PATH_MAX];
+    if (!realpath(path, resolved))
+        return cli_usage_error("--immutable %s: there is no such folder", path);
+    int status = add_folder(SETTING_CACHE_IMMUTABLE, resolved, &count);
+    return status != 0 ? status : add_folder(SETTING_CACHE_PATH, resolved, &path_count);
 }
 
 /* Checked here, as a mistake of usage, and not by the first rank. */

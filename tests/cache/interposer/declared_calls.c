@@ -323,6 +323,6 @@ int main(int argc, char **argv)
     realised();
     char self[] = "/proc/self/exe";
     processes(self);
-    race(argc > 2 ? atoi(argv[2]) : 200);
+    race(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 200);
     return 0;
 }

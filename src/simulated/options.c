@@ -16,7 +16,8 @@ static int refuse(const char *item)
     return error_fail(
         RH_EINVALID,
         "RHINET_MARTINI: \"%s\"; allowed are seed, network=rhinet2 or rhinet3, metres, "
-        "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
+        "compute=none, measured, scaled:F, record:FILE or replay:FILE, report=FILE, "
+        "topology=FILE, routing=ALGORITHM or FILE, "
         "lanes=one, hop or branch, and the constants that `rhinet sim "
         "constants` lists, each as NAME=VALUE",
         item);
@@ -72,11 +73,8 @@ static int item_read(struct martini_settings *settings, const char *item)
         settings->metres = (uint32_t)number;
         return result;
     }
-    if (strncmp(item, "compute=", length + 1) == 0) {
-        result = number_read(item, value, 1000000, &number);
-        settings->compute_per_mille = (uint32_t)number;
-        return result;
-    }
+    if (strncmp(item, "compute=", length + 1) == 0)
+        return compute_model_read(&settings->compute, value) < 0 ? refuse(item) : 0;
     return sim_constants_set(&settings->constants, item) < 0 ? RH_EINVALID : 0;
 }
 

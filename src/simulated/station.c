@@ -71,6 +71,20 @@ static int pause(struct station *station, const struct martini_call *call)
     return result == -ETIMEDOUT && station_now(station) >= deadline ? RH_ETIMEOUT : 0;
 }
 
+static int look(struct station *station, const struct martini_call *call)
+{
+    struct martini_call pausing = {.timeout_ns = call->timeout_ns};
+    return pause(station, &pausing);
+}
+
+static int park(struct station *station)
+{
+    sim_time look = transfers_deadline(station);
+    (void)station_wait(station, look);
+    transfers_look(station);
+    return 0;
+}
+
 static int leave(struct station *station)
 {
     struct martini_world *world = station->world;
@@ -109,6 +123,13 @@ static int carry_out(struct station *station, struct martini_call *call)
         return 0;
     case MARTINI_PAUSE:
         return pause(station, call);
+    case MARTINI_LOOK:
+        return look(station, call);
+    case MARTINI_SLEEP:
+        station_sleep(station, station_deadline(station, call->timeout_ns) - station_now(station));
+        return 0;
+    case MARTINI_PARK:
+        return park(station);
     case MARTINI_SEGMENT_ADD:
         return segment_add(station, call);
     case MARTINI_SEGMENT_REMOVE:

@@ -11,7 +11,9 @@
  *   queue.c      append
  *   small.c      stores, inline pushes, atomics, fences
  *   flag.c       places for answers
- *   server.c     the other end of ports that are sockets
+ *   server.h     the other end of ports that are sockets, in files that it names
+ *   compute.c    what computing costs
+ *   door.c       where ranks of other launchers find the server
  *   options.c    what RHINET_MARTINI says
  *   network.c    networks from files
  *   simulated.c  a job whose ranks are fibers

@@ -18,6 +18,7 @@
 #include "nic/martini/martini.h"
 #include "sim/constants.h"
 #include "sim/switch/switch.h"
+#include "simulated/compute.h"
 
 struct cluster; /* of sim/cluster */
 struct trace;
@@ -72,8 +73,7 @@ void martini_plan_free(struct network_plan *plan);
 struct martini_serve_options {
     struct martini_spec spec;
     const int *fds; /* the server's end of each rank's socket; become the server's */
-    /* Virtual time that a process's computing costs: 0: none; 1000: as much as it takes here. */
-    uint32_t compute_per_mille;
+    struct compute_model compute;
     const char *report; /* file for the counts at the end, "-": stderr; NULL: none */
 };
 
@@ -81,7 +81,8 @@ struct martini_serve_options {
 struct martini_settings {
     uint64_t seed;
     enum network_kind kind;
-    uint32_t metres, compute_per_mille;
+    uint32_t metres;
+    struct compute_model compute;
     char report[256];   /* "": none */
     char topology[256]; /* file; "": martini_plan_make() */
     char routing[256];  /* algorithm or file with tables; "": the usual one */

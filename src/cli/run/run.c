@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
+#include "cli/run/simulation.h"
 #include "job/job_layer.h"
 #include "nic/nic.h"
 #include "simulated/world.h"
@@ -157,7 +158,13 @@ int run_job(const struct run_kind *kind, char **argv)
 static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_AUTO};
-    return run_job(&kind, words);
+    char preload[PATH_MAX * 2];
+    const char *nic = getenv("RHINET_NIC");
+    bool is_martini = nic && strstr(nic, "martini");
+    int status = simulation_prepare(is_martini, false, preload, sizeof(preload));
+    if (status == 0 && preload[0])
+        status = run_variable_set("LD_PRELOAD", preload);
+    return status == 0 ? run_job(&kind, words) : status;
 }
 
 const struct cli_command cli_run = {
@@ -165,6 +172,7 @@ const struct cli_command cli_run = {
     .help = "start a job of N processes, on this machine or on several hosts",
     .operands = "PROGRAM [ARGUMENT...]",
     .options = run_options,
+    .shared = simulation_options,
     .takes_files = true,
     .stops = true,
     .run = run};

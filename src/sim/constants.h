@@ -97,16 +97,12 @@
     X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \
     X(cpu_percent, 100, "%", "8.7.1", "switch",                                                    \
       "what if: speed of the on-chip CPU, of what it is")                                          \
-    X(cpu_discard_cycles, 243, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
-    X(cpu_atomic_cycles, 343, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
     X(miss_loops, 0, "", "7.5.2", "switch", "what if: 1, a refused miss goes to IDLE, not CONT")   \
     X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \
-    X(cpu_vpush_soft_cycles, 1419, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
     X(soft_vpush, 0, "", "7.5.3", "switch", "what if: 1, firmware does all of a VPUSH")            \
     X(silent_vpush, 0, "", "8.5", "switch", "what if: 1, no acks of VPUSH, as PM/RHiNET-VP")       \
     X(ring_check_cycles, 4, "clk", "8.7.1", "C M16", "hardware VPUSH: is there room in the ring")  \
     X(hardware_vpush, 0, "", "8.7.1", "switch", "what if: 1, RFend knows the ring itself")         \
-    X(cpu_lock_cycles, 193, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \
     X(timeout_cycles, 0, "clk", "7.4.1", "assumed", "time-out of a waiting module; 0: none")       \
     /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
     X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \

@@ -67,5 +67,5 @@ const struct cli_command cli_sim = {.name = "sim",
                                     .help = "simulate RHiNET switches and the Martini controller",
                                     .commands = (const struct cli_command *const[]){
                                         &cli_sim_run, CLI_ALIAS("thesis", cli_bench_thesis),
-                                        &cli_sim_constants, &cli_sim_platform,
+                                        &cli_sim_constants, &cli_sim_platform, &cli_sim_sensitivity,
                                         CLI_ALIAS("bench", cli_bench_sim), NULL}};

@@ -32,6 +32,15 @@ static const struct cli_option options[] = {
              "mpirun to use; mpirun.openmpi or mpirun in PATH unless given"),
     CLI_OPTIONS_END};
 
+/* ---- The provider --------------------------------------------------------------------------- */
+
+bool run_provider_find(char *folder, size_t room)
+{
+    static const struct simulation_places places = {PROVIDER, "src/provider",
+                                                    "../" RHINET_LIBDIR "/libfabric"};
+    return simulation_library_find(&places, folder, room);
+}
+
 /* ---- The MPI -------------------------------------------------------------------------------- */
 
 /* Whether a command's output has this text; it is not run by a shell that anybody could fool, since
@@ -123,13 +132,13 @@ static int add_simulated(struct words *words, const char *preload, uint64_t *siz
 
 static int run(int count, char **users)
 {
-    static const struct simulation_places places = {PROVIDER, "src/provider",
-                                                    "../" RHINET_LIBDIR "/libfabric"};
     char folder[PATH_MAX + 64], preload[PATH_MAX * 2];
     const char *nic = getenv("RHINET_NIC");
     bool is_martini = nic && strcmp(nic, "martini") == 0;
-    if (!simulation_library_find(&places, folder, sizeof(folder)))
+    if (!run_provider_find(folder, sizeof(folder))) {
+        cli_say("there is no " PROVIDER " where this program is installed");
         return 1;
+    }
     const char *mpirun = wishes.mpirun;
     if (!mpirun)
         mpirun = says("", "command -v mpirun.openmpi", "mpirun") ? "mpirun.openmpi" : "mpirun";

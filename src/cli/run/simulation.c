@@ -33,14 +33,10 @@ static struct {
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* What it says is read where RHINET_MARTINI is; here, that it can be said there. */
 static int compute_take(char *text)
 {
-    struct martini_settings settings;
-    char item[PATH_MAX + 32];
-    int length = snprintf(item, sizeof(item), "compute=%s", text);
-    if (strchr(text, ',') || (size_t)length >= sizeof(item) ||
-        martini_settings_read(&settings, item) < 0)
+    struct compute_model model;
+    if (compute_model_read(&model, text) < 0 || run_martini_add("compute", text) < 0)
         return -1;
     wishes.compute = text;
     return 0;
@@ -74,21 +70,7 @@ bool simulation_library_find(const struct simulation_places *places, char *folde
         if (access(path, R_OK) == 0)
             return true;
     }
-    cli_say("there is no %s where this program is installed", places->name);
     return false;
-}
-
-/* RHINET_MARTINI as it is, and what the options say. */
-static int tell_settings(void)
-{
-    const char *before = getenv("RHINET_MARTINI");
-    char all[2 * PATH_MAX];
-    int length = snprintf(all, sizeof(all), "%s%scompute=%s", before ? before : "",
-                          before && before[0] ? "," : "", wishes.compute);
-    if ((size_t)length < sizeof(all))
-        return run_variable_set("RHINET_MARTINI", all);
-    cli_say("RHINET_MARTINI is too long");
-    return 1;
 }
 
 int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t room)
@@ -109,11 +91,11 @@ int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t r
         return 0;
     bool is_metered = wishes.compute && strcmp(wishes.compute, "none") != 0 &&
                       strncmp(wishes.compute, "replay:", strlen("replay:")) != 0;
-    int result = wishes.compute ? tell_settings() : 0;
-    if (result == 0)
-        result = run_variable_set(VIRTUAL_VARIABLE, is_metered ? VIRTUAL_METER : "clock");
-    if (result == 0 && !simulation_library_find(&places, folder, sizeof(folder)))
+    int result = run_variable_set(VIRTUAL_VARIABLE, is_metered ? VIRTUAL_METER : "clock");
+    if (result == 0 && !simulation_library_find(&places, folder, sizeof(folder))) {
+        cli_say("there is no %s where this program is installed", places.name);
         result = 1;
+    }
     const char *others = getenv("LD_PRELOAD");
     snprintf(preload, room, "%s/%s%s%s", folder, places.name, others && others[0] ? ":" : "",
              others ? others : "");
@@ -186,6 +168,8 @@ static int server_start(struct beside *beside)
     struct settings settings;
     char name[MARTINI_DOOR_NAME];
     struct launch_options options = {.size = beside->size, .settings = &settings};
+    if (run_martini_apply() != 0)
+        return 1;
     if (settings_load(&settings, environ) < 0 ||
         martini_server.prepare(&beside->state, &options) < 0)
         return cli_fail();

@@ -17,8 +17,8 @@ struct simulation_places {
 };
 bool simulation_library_find(const struct simulation_places *places, char *folder, size_t room);
 
-/* Tells the simulation of the options, by RHINET_MARTINI, and finds the library for the ranks;
- * preload: "" if their clocks are the machine's. is_virtual: unless the user says otherwise. 0, or
+/* Checks the options, and finds the library that is to be loaded before the ranks; "" if their
+ * clocks are the machine's. is_virtual: unless the user says otherwise. 0, or
  * an exit status. */
 int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t room);
 

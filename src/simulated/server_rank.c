@@ -48,7 +48,8 @@ static int call_check(const struct server *server, const struct martini_call *ca
 }
 
 #define COMPUTING_NS 2000 /* more than MPI itself does between two looks */
-#define VAIN_MAX     10   /* then looks are a tenth of a millisecond apart, as one takes 100 ns */
+#define LOOK_MAX_NS  1000000
+#define VAIN_MAX     10 /* then looks are a tenth of a millisecond apart, as one takes 100 ns */
 
 /* A program that does nothing but look, as MPI does, may as well look less often: what comes ends
  * the pause. Who computes meanwhile has something else to do. */
@@ -57,7 +58,8 @@ static void look_prepare(struct channel *channel, uint64_t computed_ns)
     struct martini_call *call = &channel->call;
     if (computed_ns > COMPUTING_NS)
         channel->vain = 0;
-    call->timeout_ns <<= channel->vain;
+    if (call->timeout_ns <= LOOK_MAX_NS)
+        call->timeout_ns <<= channel->vain;
 }
 
 static void look_over(struct channel *channel)
@@ -78,6 +80,8 @@ static void call_serve(struct channel *channel)
     uint64_t cost = compute_cost_ns(server->compute, station->rank,
                                     (struct computed){call->computed_ns, call->computed_calls});
     station_sleep(station, (sim_time)cost * SIM_NS);
+    if (server->options->compute.kind != COMPUTE_NONE)
+        station_sleep(station, station_memory_cost(station, call));
     if (call->operation == MARTINI_LOOK && call->is_patient)
         look_prepare(channel, cost);
     call->text[0] = '\0';

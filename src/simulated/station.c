@@ -57,6 +57,18 @@ static sim_time scan_cost(struct station *station, const struct martini_call *ca
     return cost;
 }
 
+#define LINE 32
+
+sim_time station_memory_cost(struct station *station, const struct martini_call *call)
+{
+    struct host *host = process_host(station->process);
+    sim_time line_cost = (sim_time)station_constants(station)->memory_ps, cost = 0;
+    bool is_zeroed = call->operation == MARTINI_SEGMENT_ADD && call->kind != NIC_SEGMENT_ATTACHED;
+    for (uint64_t at = 0; at < call->copied; at += LINE)
+        cost += line_cost + host_read_cost(host, STATION_COPY_AT + at);
+    return cost + (is_zeroed ? (sim_time)(call->length / LINE) * line_cost : 0);
+}
+
 /* Until something changes. A transfer that has ended is a change. Whoever reads many places in turn
  * is, when one of them changes, anywhere on his round. */
 static int pause(struct station *station, const struct martini_call *call)

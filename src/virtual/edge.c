@@ -56,8 +56,11 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static void forget(void);
+
 __attribute__((constructor)) static void begin(void)
 {
+    pthread_atfork(NULL, NULL, forget);
     const char *wanted = getenv(VIRTUAL_VARIABLE);
     is_metered = wanted && strstr(wanted, VIRTUAL_METER);
     int64_t took_ns[LOOKS];
@@ -118,6 +121,12 @@ static const struct virtual_time *the_time;
 static void attach(const struct virtual_time *time)
 {
     __atomic_store_n(&the_time, time, __ATOMIC_RELEASE);
+}
+
+/* What a rank forks is no rank. */
+static void forget(void)
+{
+    attach(NULL);
 }
 
 void virtual_outside_end(void)

@@ -124,7 +124,7 @@ static _Noreturn void serve(const struct beside *beside)
         result = martini_server.serve(beside->state, fds);
     else if (result != RH_EAGAIN)
         cli_fail();
-    _exit(result < 0 ? 1 : 0);
+    _exit(result < 0 && result != RH_EAGAIN ? 1 : 0);
 }
 
 static _Noreturn void become_mpirun(const struct beside *beside, char *const *words,
@@ -152,15 +152,18 @@ static int wait_for_mpirun(const struct beside *beside, const sigset_t *signals)
     }
 }
 
-static void server_end(const struct beside *beside)
+/* Its exit status. */
+static int server_end(const struct beside *beside)
 {
+    int end = 0;
     int64_t deadline_ns = clock_deadline_ns(END_NS);
     close(beside->life[1]);
-    while (waitpid(beside->server, NULL, WNOHANG) == 0) {
+    while (waitpid(beside->server, &end, WNOHANG) == 0) {
         if (clock_now_ns() >= deadline_ns)
             kill(beside->server, SIGKILL);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
+    return WIFEXITED(end) ? WEXITSTATUS(end) : 0;
 }
 
 static int server_start(struct beside *beside)
@@ -206,6 +209,6 @@ int simulation_run(int size, char *const *words)
     if (beside.mpirun < 0)
         cli_say("cannot run %s: %s", words[0], strerror(errno));
     result = beside.mpirun < 0 ? 1 : wait_for_mpirun(&beside, &signals);
-    server_end(&beside);
-    return result;
+    int served = server_end(&beside);
+    return result ? result : served;
 }

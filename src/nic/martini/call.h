@@ -65,6 +65,7 @@ struct martini_call {
     /* What the rank has computed since its last call, and how many calls of the library it had
      * returned from then. Only the server minds. */
     uint64_t computed_ns, computed_calls;
+    uint64_t copied; /* bytes, by the library */
     /* Behind something that all ranks wait for outside of the world, such as MPI's start: begins
      * when all have come to it. Only the server minds. */
     uint32_t is_gathering;

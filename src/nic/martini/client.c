@@ -26,6 +26,7 @@ struct channel {
     int fd;
     int64_t seen_ns; /* of processor time, when the last answer came */
     uint64_t call_count;
+    uint64_t copied; /* bytes, since then */
     bool has_looked; /* the last call was a look */
     struct channel *next;
 };
@@ -137,6 +138,8 @@ static int client_call(void *context, struct martini_call *call)
     struct virtual_computed since = computed(client, channel);
     call->computed_ns = since.ns;
     call->computed_calls = since.calls;
+    call->copied = channel->copied;
+    channel->copied = 0;
     ssize_t length = send(channel->fd, call, sizeof(*call), MSG_NOSIGNAL);
     while (length == (ssize_t)sizeof(*call)) {
         length = recv(channel->fd, call, sizeof(*call), 0);
@@ -152,6 +155,13 @@ static int client_call(void *context, struct martini_call *call)
     channel->has_looked = is_look;
     channel->seen_ns = processor_ns();
     return 0;
+}
+
+void martini_client_copied(struct martini_client *client, uint64_t length)
+{
+    struct channel *channel = channel_find(client);
+    if (channel)
+        channel->copied += length;
 }
 
 /* ---- The program's time ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/run/run.h"
 #include "cli/run/simulation.h"
+#include "cli/sim/sim.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,6 +29,10 @@ static const struct cli_option options[] = {
              .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or mixed",
              .suggest = run_nic_name, .allowed = "a NIC: see `rhinet info`"),
+    CLI_CALL("platform", "NAME", run_platform_take,
+             "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
+             .suggest = sim_platform_name, .takes_file = true,
+             .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
     CLI_FILE("mpirun", "PROGRAM", &wishes.mpirun,
              "mpirun to use; mpirun.openmpi or mpirun in PATH unless given"),
     CLI_OPTIONS_END};

@@ -87,7 +87,7 @@ int run_martini_apply(void)
     return run_variable_set("RHINET_MARTINI", text);
 }
 
-static int take_platform(char *text)
+int run_platform_take(char *text)
 {
     return run_martini_add("platform", text);
 }
@@ -129,7 +129,7 @@ const struct cli_option run_options[] = {
                "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or fault(shm)",
              .suggest = run_nic_name, .allowed = "the name of a NIC (`rhinet info` lists them)"),
-    CLI_CALL("platform", "NAME", take_platform,
+    CLI_CALL("platform", "NAME", run_platform_take,
              "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
              .suggest = sim_platform_name, .takes_file = true,
              .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),

@@ -30,6 +30,7 @@
 #include "msg/mail.h"
 #include "msg/matching.h"
 #include "provider/wire.h"
+#include "virtual/virtual.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -103,6 +104,7 @@ struct engine {
     size_t awaiting_room, awaiting_count, awaiting_next;
     int signal_count; /* queues and counters that tell by a descriptor */
     struct watcher *watcher;
+    const struct virtual_program *program; /* it lives in virtual time; NULL: it does not */
 };
 
 /* The process's one, joined to its job by the first domain. */
@@ -114,14 +116,19 @@ bool engine_is_opening(void);
 /* With the turn. */
 void engine_progress(struct engine *engine);
 
+/* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
 static inline void engine_take(struct engine *engine)
 {
+    if (unlikely(engine->program != NULL))
+        engine->program->enter();
     mail_take(engine->mail);
 }
 
 static inline void engine_give(struct engine *engine)
 {
     mail_give(engine->mail);
+    if (unlikely(engine->program != NULL))
+        engine->program->leave();
 }
 
 /* Something that another thread of this process may wait for has happened. With the turn. */

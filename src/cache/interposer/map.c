@@ -37,7 +37,10 @@ static int copy_make(struct description *description, int fd, size_t length, off
     void *room = real.mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
     if (room == MAP_FAILED)
         goto fail;
-    ssize_t got = cache_file_read_checked(&description->file, fd, room, length, offset);
+    ssize_t got = standin_is(description)
+                      ? cache_named_read(&description->file, description->path, room, length,
+                                         offset)
+                      : cache_file_read_checked(&description->file, fd, room, length, offset);
     munmap(room, length);
     if (got == (ssize_t)length)
         return copy;
@@ -64,6 +67,30 @@ static void cover(struct description *description, int fd, void *place, size_t l
     real.close(copy);
 }
 
+/* Of a file that the kernel has not opened the copy alone is mapped; what lies beyond its end
+ * faults as it would there. MAP_FAILED: the kernel is to open and map it. */
+static void *map_standin(void *address, size_t length, int protection, int flags, int fd,
+                         off_t offset)
+{
+    struct description *description = standin_find(fd);
+    void *place = MAP_FAILED;
+    if (!description)
+        return place;
+    int error = errno;
+    uint64_t size = description->file.size;
+    uint64_t left = offset >= 0 && (uint64_t)offset < size ? size - (uint64_t)offset : 0;
+    int copy = left > 0 && offset % 4096 == 0 && is_for_us(length, protection, flags, offset)
+                   ? copy_make(description, fd, length < left ? length : left, offset)
+                   : -1;
+    if (copy >= 0) {
+        place = real.mmap(address, length, protection, flags & ~MAP_POPULATE, copy, 0);
+        real.close(copy);
+    }
+    table_unpin();
+    errno = error;
+    return place;
+}
+
 /* A mapping that the kernel serves is no secret. */
 static void count_past(int fd, size_t length, off_t offset)
 {
@@ -79,6 +106,10 @@ static void count_past(int fd, size_t length, off_t offset)
 
 ENTRY void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
+    void *mapped = standin_any() ? map_standin(address, length, protection, flags, fd, offset)
+                                 : MAP_FAILED;
+    if (mapped != MAP_FAILED)
+        return mapped;
     standin_realise_at(fd);
     struct description *description = fd >= 0 && is_for_us(length, protection, flags, offset)
                                           ? table_reader(fd)

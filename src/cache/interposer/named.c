@@ -4,16 +4,9 @@
  */
 #include "cache/interposer/named.h"
 
-#include "cache/interposer/scope.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
-
-bool named_may_be(int folder, const char *path)
-{
-    return path && path[0] && scope_may_declare(folder, path);
-}
 
 int named_find(int folder, const char *path, bool follows, struct cache_name *name)
 {

@@ -5,9 +5,13 @@
 #pragma once
 
 #include "cache/client/named.h"
+#include "cache/interposer/scope.h"
 
 /* A quick no for all others. */
-bool named_may_be(int folder, const char *path);
+static inline bool named_may_be(int folder, const char *path)
+{
+    return !scope_declares_nothing && path && path[0] && scope_may_cover(folder, path);
+}
 
 /* What it leads to: 0 or a negative errno as cache_name_find(); -EAGAIN: the kernel is to be asked;
  * -EXDEV: it is not in such a folder. errno stays. */

@@ -79,7 +79,7 @@ int open_at(int folder, const char *path, int flags, mode_t mode)
     int known;
     if (standin_any() && shows_descriptors(path))
         standin_realise_all(false);
-    if (standin_open(folder, path, flags, &known))
+    if (!scope_declares_nothing && standin_open(folder, path, flags, &known))
         return known;
     int fd = real.openat(folder, path, flags, mode);
     if (fd >= 0)

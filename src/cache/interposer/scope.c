@@ -29,13 +29,13 @@
 enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
 
 _Atomic bool scope_is_on;
+bool scope_declares_nothing = true; /* until the environment has been read */
 
 static struct {
     _Atomic int attached;
     _Atomic int folder; /* the current one; enum table_folder */
     _Atomic(struct cache_client *) client;
     char paths[PATH_MAX];  /* as the variable has it */
-    bool declares_nothing; /* as the other variable has it */
     char socket[PATH_MAX]; /* programs change their environment */
 } scope;
 
@@ -53,7 +53,8 @@ void scope_begin(void)
     copy_variable(scope.socket, CACHE_SOCKET_VARIABLE);
     copy_variable(scope.paths, PATH_VARIABLE);
     const char *declared = getenv(DECLARED_VARIABLE);
-    scope.declares_nothing = scope.paths[0] && (!declared || !declared[0]);
+    scope_declares_nothing = scope.socket[0] == '\0' ||
+                             (scope.paths[0] && (!declared || !declared[0]));
     atomic_store(&scope_is_on, scope.socket[0] != '\0');
 }
 
@@ -206,11 +207,6 @@ bool scope_may_cover(int folder, const char *path)
     if (strstr(path, ".."))
         return true;
     return folder == AT_FDCWD ? !is_current_far() : !is_far(folder);
-}
-
-bool scope_may_declare(int folder, const char *path)
-{
-    return !scope.declares_nothing && scope_may_cover(folder, path);
 }
 
 bool scope_absolute(int folder, const char *path, char *text)

@@ -21,8 +21,8 @@ void scope_begin(void);
  * cache's. Yes where it cannot be told without a system call: cache_file_open() decides. */
 bool scope_may_cover(int folder, const char *path);
 
-/* Whether it may be in a folder that is declared unchanging. */
-bool scope_may_declare(int folder, const char *path);
+/* True where it is known that no folder is declared unchanging: the quickest no. */
+extern bool scope_declares_nothing;
 
 /* A path seen from a folder, absolute, in room for PATH_MAX; false: it does not fit, or cannot be
  * told. Costs a system call that asks no server if it is relative. */

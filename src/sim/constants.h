@@ -46,6 +46,10 @@
     X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
     X(pci_write_cycles, 3, "clk", "-", "assumed", "PCI: address to first word of a write")         \
     X(pci_line_cycles, 0, "clk", "-", "switch", "what if: PCI waits at each 32 bytes of a read")   \
+    X(pci_snoop_cycles, 1, "clk", "-", "assumed",                                                  \
+      "PCI: each further line of a read that the CPU's cache has changed")                         \
+    X(hesl_bridge_cycles, 27, "clk", "8.7.1", "C R18",                                             \
+      "ServerSet III HE-SL (chapters 7, 8): more than LE, reading and writing")                    \
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
@@ -53,7 +57,7 @@
     X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
     X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
     X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
-    X(library_ps, 2033000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(library_ps, 1450000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
     X(look_ps, 20000, "ps", "-", "assumed", "some 20 instructions: looking at one of many places") \
     X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
@@ -91,7 +95,7 @@
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
-    X(cpu_sdram_cycles, 132, "clk", "7.5.2", "C T6", "CPU reads a word of the NIC's SDRAM")        \
+    X(cpu_sdram_cycles, 122, "clk", "7.5.2", "C T6", "CPU reads a word of the NIC's SDRAM")        \
     X(cpu_sram_cycles, 0, "clk", "4.6.2", "assumed", "CPU reads or writes its SRAM: beyond 1")     \
     X(cpu_multiply_cycles, 12, "clk", "4.6.2", "K R3000", "CPU: until a product can be read")      \
     X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \
@@ -132,6 +136,9 @@ struct sim_constant {
 extern const struct sim_constant sim_constant_list[];
 
 struct sim_constants sim_constants_default(void);
+
+/* The hosts of chapters 7 and 8: another bridge between PCI and memory than chapter 6's. */
+struct sim_constants sim_constants_hesl(const struct sim_constants *le);
 
 /* The same controller as DIMMnet-1: the constants named dimm_ take the place of PCI's. */
 struct sim_constants sim_constants_dimm(const struct sim_constants *pci);

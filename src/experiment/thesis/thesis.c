@@ -24,29 +24,31 @@ int thesis_run(struct thesis_report *report, const char *which,
     static const struct {
         const char *group;
         session_part *run;
-    } parts[] = {{"constants", architecture},
-                 {"table-6.2", table_62},
-                 {"table-6.3", table_63},
-                 {"fig-6.1", fig_61},
-                 {"fig-6.2", fig_62},
-                 {"fig-6.3", fig_63},
-                 {"fig-6.4", fig_64},
-                 {"fig-7.8", fig_78},
-                 {"fig-7.9", fig_79},
-                 {"fig-7.11", fig_711},
-                 {"fig-7.12", fig_712},
-                 {"fig-8.5", fig_85},
-                 {"dimm", dimm},
-                 {"constants", cluster_facts},
-                 {"pm", pm_rows},
-                 {"pm-facts", pm_facts},
-                 {"pm-nodes", pm_nodes},
-                 {"mpi", mpi_rows}};
-    struct session session = {.report = report, .which = which, .constants = *constants};
+        bool is_hesl; /* on the hosts of chapters 7 and 8 */
+    } parts[] = {{"constants", architecture, false},
+                 {"table-6.2", table_62, false},
+                 {"table-6.3", table_63, false},
+                 {"fig-6.1", fig_61, false},
+                 {"fig-6.2", fig_62, false},
+                 {"fig-6.3", fig_63, false},
+                 {"fig-6.4", fig_64, false},
+                 {"fig-7.8", fig_78, true},
+                 {"fig-7.9", fig_79, true},
+                 {"fig-7.11", fig_711, true},
+                 {"fig-7.12", fig_712, true},
+                 {"fig-8.5", fig_85, true},
+                 {"dimm", dimm, false},
+                 {"constants", cluster_facts, false},
+                 {"pm", pm_rows, true},
+                 {"pm-facts", pm_facts, true},
+                 {"pm-nodes", pm_nodes, true},
+                 {"mpi", mpi_rows, true}};
+    struct session session = {.report = report, .which = which};
     int result = 0;
     memset(report, 0, sizeof(*report));
     results_begin(&session);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
+        session.constants = parts[i].is_hesl ? sim_constants_hesl(constants) : *constants;
         if (session_wants_group(&session, parts[i].group))
             result = parts[i].run(&session);
     }
@@ -55,9 +57,12 @@ int thesis_run(struct thesis_report *report, const char *which,
 
 int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants)
 {
+    struct sim_constants hesl = sim_constants_hesl(constants);
     struct measure_setup setup = {.constants = constants, .trace = trace};
     double moments[MEASURE_MOMENTS];
-    if (strcmp(which, "fig-7.12") == 0)
+    if (strcmp(which, "fig-7.12") == 0) {
+        setup.constants = &hesl;
         return measure_vpush_sizes(&setup);
+    }
     return measure_moments(&setup, WAY_PULL, moments);
 }

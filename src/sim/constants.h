@@ -3,6 +3,9 @@
  * Every number that the simulated hardware is made of, in one table: its value, its unit, where the
  * thesis gives it, and which row of the specification's list of figures set it.
  *
+ * These are the numbers of the platform rhinet2-le, which share/platforms has as a file; a test
+ * compares the two. Other machines are platforms of their own (sim/platform).
+ *
  * Origin: "K …" is a constant of the architecture, "C …" was calibrated on that row, "assumed" is
  * what no source tells and is ours to choose, "switch" is off and there for what-if questions. Rows
  * that serve for validation (V) set nothing here; tests/sim checks that. All of it can be changed
@@ -10,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -145,3 +149,17 @@ struct sim_constants sim_constants_dimm(const struct sim_constants *pci);
 
 /* "name=value". -EINVAL, with the nearest name, if there is no such constant or no such value. */
 int sim_constants_set(struct sim_constants *constants, const char *text);
+
+/* -EINVAL: a value of which no machine can be made, such as a clock that stands still. */
+int sim_constants_check(const struct sim_constants *constants);
+
+/* Takes over what belongs to links and switches, which all nodes of a network share. */
+void sim_constants_share_network(struct sim_constants *constants,
+                                 const struct sim_constants *network);
+
+/* By number: the place in the list. */
+size_t sim_constant_count(void);
+bool sim_constant_find(const char *name, size_t *index);
+const char *sim_constant_nearest(const char *name); /* NULL: none comes near it */
+int64_t sim_constant_get(const struct sim_constants *constants, size_t index);
+void sim_constant_put(struct sim_constants *constants, size_t index, int64_t value);

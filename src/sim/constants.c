@@ -25,14 +25,6 @@ struct sim_constants sim_constants_default(void)
     return (struct sim_constants){SIM_CONSTANTS(CONSTANT_VALUE)};
 }
 
-struct sim_constants sim_constants_hesl(const struct sim_constants *le)
-{
-    struct sim_constants hesl = *le;
-    hesl.pci_read_cycles += le->hesl_bridge_cycles;
-    hesl.post_cycles += le->hesl_bridge_cycles;
-    return hesl;
-}
-
 struct sim_constants sim_constants_dimm(const struct sim_constants *pci)
 {
     struct sim_constants dimm = *pci;

@@ -52,8 +52,6 @@
     X(pci_line_cycles, 0, "clk", "-", "switch", "what if: PCI waits at each 32 bytes of a read")   \
     X(pci_snoop_cycles, 1, "clk", "-", "assumed",                                                  \
       "PCI: each further line of a read that the CPU's cache has changed")                         \
-    X(hesl_bridge_cycles, 27, "clk", "8.7.1", "C R18",                                             \
-      "ServerSet III HE-SL (chapters 7, 8): more than LE, reading and writing")                    \
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
@@ -68,6 +66,7 @@
     X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock: 66 MHz")                                 \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \
     X(patlb_sets, 1024, "", "4.6.2", "K M3", "PATLB: sets of two ways, 2048 entries")              \
+    X(patlb_ways, 2, "", "4.6.2", "K M3", "PATLB: ways; 1 with 64-bit hosts: 1024 entries")        \
     X(rvatlb_sets, 1024, "", "4.6.2", "K M4", "RVATLB: about the same")                            \
     X(window_cycles, 6, "clk", "4.6.2", "C T6.2 tx", "window to Send Controller")                  \
     X(idle_cycles, 1, "clk", "7.4", "C T6.2 tx", "Initiator IDLE: which request")                  \
@@ -140,9 +139,6 @@ struct sim_constant {
 extern const struct sim_constant sim_constant_list[];
 
 struct sim_constants sim_constants_default(void);
-
-/* The hosts of chapters 7 and 8: another bridge between PCI and memory than chapter 6's. */
-struct sim_constants sim_constants_hesl(const struct sim_constants *le);
 
 /* The same controller as DIMMnet-1: the constants named dimm_ take the place of PCI's. */
 struct sim_constants sim_constants_dimm(const struct sim_constants *pci);

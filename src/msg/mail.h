@@ -184,6 +184,9 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
 /* The same for a middle message, of INBOX_LENGTH at most where there is no lane. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
 
+/* The short way of a small message by a lane that the NIC must write. Whether it has gone. */
+bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length);
+
 /* The short way of a small message: a slot in a lane that is there and in reach and has room, or
  * NULL. The caller writes its data, then calls wire_slot_send(): plain stores, then the number, all
  * in one line. */
@@ -216,7 +219,7 @@ static inline bool wire_short(struct mail *mail, int rank, int32_t tag, const vo
 {
     struct slot *slot = wire_slot_take(mail, rank);
     if (unlikely(!slot))
-        return false;
+        return wire_short_far(mail, rank, tag, data, length);
     slot_copy(slot->data, data, length);
     wire_slot_send(mail, rank, slot, tag, length);
     return true;

@@ -4,6 +4,18 @@
  */
 #include "provider/op.h"
 
+/* By a lane that the NIC must write. */
+static rare_path bool send_short_far(const struct endpoint *endpoint, uint64_t place,
+                                     uint32_t label, const struct message_envelope *envelope,
+                                     const void *buffer, size_t length)
+{
+    char whole[SLOT_INLINE];
+    memcpy(whole, envelope, sizeof(*envelope));
+    slot_copy(whole + sizeof(*envelope), buffer, length);
+    return parcel_send_short(endpoint->engine->mail, place_rank(place), label, whole,
+                             sizeof(*envelope) + length);
+}
+
 /* Without an operation. Whether it has gone. */
 static inline bool send_short(const struct endpoint *endpoint, uint64_t place, uint32_t label,
                               const struct message_envelope *envelope, const void *buffer,
@@ -12,7 +24,7 @@ static inline bool send_short(const struct endpoint *endpoint, uint64_t place, u
     struct mail *mail = endpoint->engine->mail;
     struct slot *slot = wire_slot_take(mail, place_rank(place));
     if (unlikely(!slot))
-        return false;
+        return send_short_far(endpoint, place, label, envelope, buffer, length);
     memcpy(slot->data, envelope, sizeof(*envelope));
     slot_copy(slot->data + sizeof(*envelope), buffer, length);
     wire_slot_send(mail, place_rank(place), slot, (int32_t)label, sizeof(*envelope) + length);

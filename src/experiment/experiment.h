@@ -26,5 +26,8 @@ extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_sizes, c
     cli_bench_datagram, cli_bench_cache, cli_bench_route, cli_bench_sim, cli_bench_engine,
     cli_bench_thesis;
 
+/* Of `rhinet sim`: what it simulates, and what that does to the thesis's rows. */
+extern const struct cli_command cli_sim_platform, cli_sim_sensitivity;
+
 /* How experiments start this program again. */
 extern const struct cli_command cli_bench_rank, cli_bench_join, cli_bench_nothing, cli_bench_trial;

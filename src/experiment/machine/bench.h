@@ -21,6 +21,8 @@
  */
 #pragma once
 
+#include "experiment/scratch.h"
+
 #include <rhinet/msg.h>
 #include <rhinet/pm.h>
 #include <stdalign.h>
@@ -129,7 +131,7 @@ struct bench_wishes {
 struct bench_peer_way {
     bool is_there;
     _Atomic bool has_failed;
-    char path[64]; /* of its sheet, for MPI */
+    char path[SCRATCH_PATH_MAX + 16]; /* of its sheet, for MPI */
 };
 
 enum bench_companion { BENCH_COMPANION_IDLE, BENCH_COMPANION_BUSY, BENCH_COMPANION_ENOUGH };

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "experiment/machine/bench.h"
 #include "experiment/machine/peers/follow.h"
+#include "experiment/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static struct mpi mpis[MPI_COUNT] = {
 };
 _Static_assert(BENCH_UCX == MPI_COUNT, "the MPI jobs are the first of all peers");
 
-static char work[] = "/tmp/rhinet-bench-XXXXXX";
+static struct scratch work;
 
 const char *bench_peer_name(enum bench_peer peer)
 {
@@ -131,11 +132,12 @@ static int find_source(const char *name, char source[PATH_MAX])
 static void build(enum bench_peer peer)
 {
     struct mpi *mpi = &mpis[peer];
-    char program[sizeof(work) + 16], log[sizeof(work) + 16], source[PATH_MAX], more[PATH_MAX];
+    char program[SCRATCH_PATH_MAX + 16], log[SCRATCH_PATH_MAX + 16], source[PATH_MAX],
+        more[PATH_MAX];
     if (find_source("mpi_peer.c", source) < 0 || (mpi->more && find_source(mpi->more, more) < 0))
         return;
-    snprintf(program, sizeof(program), "%s/mpi-%d", work, peer);
-    snprintf(log, sizeof(log), "%s/log-%d", work, peer);
+    snprintf(program, sizeof(program), "%s/mpi-%d", work.folder, peer);
+    snprintf(log, sizeof(log), "%s/log-%d", work.folder, peer);
     const char *argv[] = {mpi->compiler, "-O2",       "-D_GNU_SOURCE",         source, "-o",
                           program,       "-rdynamic", mpi->more ? more : NULL, NULL};
     int status = await_end(start(argv, log));
@@ -171,8 +173,9 @@ static void leave_out_mpi(struct bench_sheet *sheet)
 
 int bench_peers_open(struct bench_sheet *sheet)
 {
-    if (!mkdtemp(work)) {
-        fprintf(stderr, "rhinet bench: %s: %s\n", work, strerror(errno));
+    int error = scratch_open(&work, NULL);
+    if (error != 0) {
+        fprintf(stderr, "rhinet bench: no folder for --peers in TMPDIR: %s\n", strerror(error));
         return -1;
     }
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
@@ -193,15 +196,7 @@ int bench_peers_open(struct bench_sheet *sheet)
 
 void bench_peers_close(struct bench_sheet *sheet)
 {
-    static const char *const kinds[] = {"mpi", "log", "sheet"};
-    char path[sizeof(work) + 16];
-    for (int peer = 0; peer < MPI_COUNT; peer++) {
-        for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-            snprintf(path, sizeof(path), "%s/%s-%d", work, kinds[i], peer);
-            unlink(path);
-        }
-    }
-    rmdir(work);
+    scratch_close(&work);
     for (int peer = 0; peer < BENCH_PEER_COUNT; peer++) {
         if (atomic_load(&sheet->peer[peer].has_failed))
             fprintf(stderr, "rhinet bench: %s failed; its figures are not complete\n",
@@ -268,11 +263,11 @@ static void begin_job(struct bench_sheet *sheet, enum bench_peer peer, int rank_
 {
     struct mpi *mpi = &mpis[peer];
     struct bench_peer_way *way = &sheet->peer[peer];
-    char log[sizeof(work) + 16], count[16];
+    char log[SCRATCH_PATH_MAX + 16], count[16];
     const char *argv[ARGUMENT_MAX + 8] = {NULL};
     int argc = 0;
-    snprintf(way->path, sizeof(way->path), "%s/sheet-%d", work, peer);
-    snprintf(log, sizeof(log), "%s/log-%d", work, peer);
+    snprintf(way->path, sizeof(way->path), "%s/sheet-%d", work.folder, peer);
+    snprintf(log, sizeof(log), "%s/log-%d", work.folder, peer);
     snprintf(count, sizeof(count), "%d", rank_count);
     mpi->sheet = make_sheet(way->path);
     if (!mpi->sheet)

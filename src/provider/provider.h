@@ -113,8 +113,9 @@ void engine_close(struct engine *engine);
 /* Whether this thread is opening the engine, whose NIC may ask libfabric for providers. */
 bool engine_is_opening(void);
 
-/* With the turn. */
+/* With the turn. The second is for who calls again and again: see parcels_look(). */
 void engine_progress(struct engine *engine);
+void engine_look(struct engine *engine);
 
 /* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
 static inline void engine_take(struct engine *engine)
@@ -237,8 +238,10 @@ struct queue {
 
 int queue_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
                void *context);
-/* With the turn. */
-void queue_put(struct queue *queue, const struct completion *completion);
+/* The next completion, to be filled in whole and then put; NULL: there is no memory, and reading
+ * says so. With the turn. */
+struct completion *queue_slot(struct queue *queue);
+void queue_put(struct queue *queue);
 
 /* ---- counter.c ------------------------------------------------------------------------------ */
 

@@ -42,6 +42,8 @@ static int close_domain(struct fid *fid)
     struct domain *domain = (struct domain *)fid;
     if (domain->users > 0)
         return -FI_EBUSY;
+    if (domain->is_automatic)
+        progress_end(domain->engine);
     engine_close(domain->engine);
     free(domain);
     return 0;
@@ -63,6 +65,15 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
         return -FI_ENOMEM;
     int result = engine_open(&domain->engine);
     if (result < 0) {
+        free(domain);
+        return result;
+    }
+    domain->is_automatic = info->domain_attr &&
+                           info->domain_attr->data_progress == FI_PROGRESS_AUTO;
+    if (domain->is_automatic)
+        result = progress_begin(domain->engine);
+    if (result < 0) {
+        engine_close(domain->engine);
         free(domain);
         return result;
     }

@@ -203,6 +203,7 @@ static int close_endpoint(struct fid *fid)
 {
     struct endpoint *endpoint = (struct endpoint *)fid;
     struct engine *engine = endpoint->engine;
+    endpoint_name_drop(endpoint);
     engine_take(engine);
     engine_progress(engine); /* what is over is told */
     engine->port[endpoint->port] = NULL;
@@ -272,6 +273,9 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **
     }
     endpoint->port = (uint32_t)port;
     domain->users++;
+    struct address wanted;
+    if (address_read(info->src_addr, info->src_addrlen, &wanted) && wanted.magic == ADDRESS_NAMED)
+        endpoint_name_take(endpoint, &wanted);
     *ep = &endpoint->fid;
     return 0;
 }

@@ -56,7 +56,8 @@ static int bind_endpoint(struct fid *fid, struct fid *other, uint64_t flags)
         endpoint->vector = (struct vector *)other;
         endpoint->vector->users++;
         return 0;
-    case FI_CLASS_EQ: /* where nothing will come */
+    case FI_CLASS_STX_CTX: /* has nothing that an endpoint could use */
+    case FI_CLASS_EQ:      /* where nothing will come */
         return 0;
     default:
         return -FI_EINVAL;

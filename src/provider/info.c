@@ -81,8 +81,8 @@ static bool endpoint_fits(const struct fi_ep_attr *hints)
         return refuse("another type of endpoint");
     if (hints->protocol != FI_PROTO_UNSPEC && hints->protocol != PROVIDER_PROTOCOL)
         return refuse("another protocol");
-    if (hints->tx_ctx_cnt > 1 || hints->rx_ctx_cnt > 1)
-        return refuse("several or shared contexts");
+    if ((hints->tx_ctx_cnt > 1 && hints->tx_ctx_cnt != FI_SHARED_CONTEXT) || hints->rx_ctx_cnt > 1)
+        return refuse("several contexts, or shared ones of receives");
     if (hints->max_msg_size > MESSAGE_MAX)
         return refuse("longer messages");
     if (hints->auth_key_size > 0)
@@ -159,7 +159,7 @@ static void fill_endpoint(struct fi_info *info, const struct fi_ep_attr *hints)
         .protocol_version = 1,
         .max_msg_size = MESSAGE_MAX,
         .mem_tag_format = hints && hints->mem_tag_format ? hints->mem_tag_format : UINT64_MAX,
-        .tx_ctx_cnt = 1,
+        .tx_ctx_cnt = hints && hints->tx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1,
         .rx_ctx_cnt = 1,
     };
 }
@@ -194,6 +194,7 @@ static void fill_domain(struct fi_info *info, uint32_t version, const struct fi_
     domain->rx_ctx_cnt = PORT_COUNT;
     domain->max_ep_tx_ctx = 1;
     domain->max_ep_rx_ctx = 1;
+    domain->max_ep_stx_ctx = PORT_COUNT;
     domain->cntr_cnt = 1024;
     domain->mr_iov_limit = 1;
     domain->caps = DOMAIN_CAPS;

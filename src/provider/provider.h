@@ -392,6 +392,10 @@ int no_send_context(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struc
                     void *context);
 int no_receive_context(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **made,
                        void *context);
+ssize_t no_cancel(fid_t fid, void *context);
+int no_get_option(fid_t fid, int level, int name, void *value, size_t *length);
+int no_set_option(fid_t fid, int level, int name, const void *value, size_t length);
+ssize_t no_size_left(struct fid_ep *ep);
 extern struct fi_ops_collective no_collective_calls;
 
 /* ---- Tables of calls ------------------------------------------------------------------------ */

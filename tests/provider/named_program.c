@@ -239,12 +239,58 @@ static void events(void)
     printf("ok events\n");
 }
 
+/* ---- Shared contexts ------------------------------------------------------------------------ */
+
+static void shared_sends(void)
+{
+    struct fi_info *hints = fi_allocinfo(), *none;
+    struct fid_stx *stx;
+    struct fid_ep *second, *refused;
+    struct fi_cq_msg_entry entry;
+    fi_addr_t to[2];
+    char name[256], word = 'w', got = 0;
+    size_t length = sizeof(name);
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+    hints->caps = FI_MSG;
+    hints->fabric_attr->prov_name = strdup("rhinet");
+    OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+    EXPECT(info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT);
+    hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+    EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
+    fi_freeinfo(hints);
+    open_all();
+    EXPECT(fi_srx_context(domain, NULL, &refused, NULL) == -FI_ENOSYS);
+    OK(fi_stx_context(domain, NULL, &stx, NULL));
+    OK(fi_endpoint(domain, info, &second, NULL));
+    OK(fi_ep_bind(second, &stx->fid, 0));
+    OK(fi_ep_bind(second, &av->fid, 0));
+    OK(fi_ep_bind(second, &cq->fid, FI_TRANSMIT | FI_RECV));
+    OK(fi_enable(second));
+    OK(fi_getname(&ep->fid, name, &length));
+    EXPECT(fi_av_insert(av, name, 1, to, 0, NULL) == 1);
+    OK(fi_recv(ep, &got, 1, NULL, FI_ADDR_UNSPEC, &got));
+    OK(fi_send(second, &word, 1, NULL, to[0], &word));
+    for (int i = 0; i < 2; i++) {
+        while (fi_cq_read(cq, &entry, 1) == -FI_EAGAIN)
+            EXPECT(time(NULL) < deadline);
+        EXPECT(entry.op_context == &word || entry.op_context == &got);
+    }
+    EXPECT(got == 'w');
+    OK(fi_close(&second->fid));
+    EXPECT(fi_close(&domain->fid) == -FI_EBUSY);
+    OK(fi_close(&stx->fid));
+    close_all();
+    printf("ok shared_sends\n");
+}
+
 int main(int count, char **words)
 {
     deadline = time(NULL) + LIMIT_S;
-    if (count == 1)
+    if (count == 1) {
         events();
-    else if (count == 2)
+        shared_sends();
+    } else if (count == 2)
         serve(words[1]);
     else
         look_for(words[1]);

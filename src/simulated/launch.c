@@ -46,6 +46,7 @@ static int serve(void *state, const int *fds)
                                                      .plan = wanted->network.plan,
                                                      .kind = settings->kind,
                                                      .metres = settings->metres,
+                                                     .bit_error_rate = settings->bit_error_rate,
                                                      .constants = &settings->constants,
                                                      .ranges = &settings->ranges,
                                                      .timeout_ns = wanted->timeout_ns},

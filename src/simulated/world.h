@@ -33,6 +33,7 @@ struct martini_spec {
     const struct network_plan *plan;       /* NULL: martini_plan_make() */
     enum network_kind kind;                /* of links and switches */
     uint32_t metres;                       /* length of links */
+    double bit_error_rate;                 /* on every link */
     const struct sim_constants *constants; /* NULL: the default ones */
     const struct platform_ranges *ranges;  /* nodes that are other machines; may be NULL */
     struct trace *trace;                   /* may be NULL */
@@ -84,6 +85,7 @@ struct martini_settings {
     enum network_kind kind;
     uint32_t metres;
     struct compute_model compute;
+    double bit_error_rate;
     char report[256];   /* "": none */
     char topology[256]; /* file; "": martini_plan_make() */
     char routing[256];  /* algorithm or file with tables; "": the usual one */

@@ -51,7 +51,7 @@ static int serve(void *state, const int *fds)
                                                      .ranges = &settings->ranges,
                                                      .timeout_ns = wanted->timeout_ns},
                                             .fds = fds,
-                                            .compute_per_mille = settings->compute_per_mille,
+                                            .compute = settings->compute,
                                             .report = settings->report[0] ? settings->report
                                                                           : NULL};
     return martini_serve(&options);

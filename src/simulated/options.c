@@ -18,7 +18,8 @@ static int refuse(const char *item)
     return error_fail(RH_EINVALID,
                       "RHINET_MARTINI: \"%s\"; allowed are platform=NAME or FIRST-LAST:NAME, seed, "
                       "network=rhinet2 or rhinet3, metres, errors (of bits, 0 to 0.01), "
-                      "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
+                      "compute=none, measured, scaled:F, record:FILE or replay:FILE, report=FILE, "
+                      "topology=FILE, routing=ALGORITHM or FILE, "
                       "lanes=one, hop or branch, and the constants that `rhinet sim "
                       "constants` lists, each as NAME=VALUE",
                       item);
@@ -88,11 +89,8 @@ static int item_read(struct martini_settings *settings, const char *item)
                        settings->bit_error_rate <= ERRORS_MAX
                    ? 0
                    : refuse(item);
-    if (strncmp(item, "compute=", length + 1) == 0) {
-        result = number_read(item, value, 1000000, &number);
-        settings->compute_per_mille = (uint32_t)number;
-        return result;
-    }
+    if (strncmp(item, "compute=", length + 1) == 0)
+        return compute_model_read(&settings->compute, value) < 0 ? refuse(item) : 0;
     return constant_read(settings, item);
 }
 

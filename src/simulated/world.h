@@ -18,6 +18,7 @@
 #include "nic/martini/martini.h"
 #include "sim/platform/platform.h"
 #include "sim/switch/switch.h"
+#include "simulated/compute.h"
 
 struct cluster; /* of sim/cluster */
 struct trace;
@@ -74,8 +75,7 @@ void martini_plan_free(struct network_plan *plan);
 struct martini_serve_options {
     struct martini_spec spec;
     const int *fds; /* the server's end of each rank's socket; become the server's */
-    /* Virtual time that a process's computing costs: 0: none; 1000: as much as it takes here. */
-    uint32_t compute_per_mille;
+    struct compute_model compute;
     const char *report; /* file for the counts at the end, "-": stderr; NULL: none */
 };
 
@@ -83,7 +83,8 @@ struct martini_serve_options {
 struct martini_settings {
     uint64_t seed;
     enum network_kind kind;
-    uint32_t metres, compute_per_mille;
+    uint32_t metres;
+    struct compute_model compute;
     double bit_error_rate;
     char report[256];   /* "": none */
     char topology[256]; /* file; "": martini_plan_make() */

@@ -185,8 +185,9 @@ enum chip_atomic {
     CHIP_SWAP,
     CHIP_COMPARE_SWAP,
     /* A queue's slot: the words are tail, head, and CHIP_CLAIM_TABLE bytes behind the first a table
-     * of `operand` words, a power of two. If less than so many are between head and tail, `expected` goes to the
-     * table at tail, which moves on; the value before is tail, or CHIP_CLAIM_NONE. */
+     * of `operand` words, a power of two. If less than so many are between head and tail,
+     * `expected` goes to the table at tail, which moves on; the value before is tail, or
+     * CHIP_CLAIM_NONE. */
     CHIP_CLAIM
 };
 struct chip_operands {

@@ -58,6 +58,8 @@ static void deliver(struct op *receive, const struct head *head, const char *byt
     struct engine *engine = receive->endpoint->engine;
     receive_describe(receive, head, length);
     size_t part = copy_in(receive, bytes, length);
+    if (unlikely(engine->is_polled))
+        rma_copied(engine->job, part);
     answer(engine, head, 0);
     op_complete(receive, part, unlikely(part < length) ? FI_ETRUNC : 0);
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "provider/op.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -174,7 +175,11 @@ int engine_wait(struct engine *engine, bool (*is_met)(void *context), void *cont
                              .from = engine->mail->rank,
                              .timeout_ns = timeout < 0 ? RH_TIMEOUT_LONGEST
                                                        : (int64_t)timeout * NS_PER_MS};
+    if (engine->program)
+        engine->program->enter();
     int result = rh_wait_until(engine->job, &until);
+    if (engine->program)
+        engine->program->leave();
     if (waiting.looks >= LOOKS_BEFORE_SLEEP) {
         engine_take(engine);
         engine->mail->waiters--;
@@ -192,6 +197,7 @@ static int open_mailbox(struct engine *engine)
         return result;
     engine->mail = engine->msg->mail;
     engine->is_polled = strcmp(rh_nic_name(engine->job), "shm") != 0;
+    engine->program = dlsym(RTLD_DEFAULT, VIRTUAL_NAME);
     result = parcels_open(engine->mail, arrive, engine);
     if (result < 0)
         rh_msg_close(engine->msg);

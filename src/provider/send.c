@@ -115,11 +115,11 @@ static uint32_t make_label(const struct endpoint *endpoint, const struct sending
     return label;
 }
 
-static ssize_t check(const struct endpoint *endpoint, const struct sending *sending, uint64_t place)
+static ssize_t check(const struct endpoint *endpoint, const struct sending *sending)
 {
     if (!endpoint->is_enabled)
         return -FI_EOPBADSTATE;
-    if (place == PLACE_NONE || sending->count > IOV_MAX_COUNT)
+    if (sending->count > IOV_MAX_COUNT)
         return -FI_EINVAL;
     if ((sending->flags & FI_INJECT) && iov_length(sending->iov, sending->count) > INJECT_MAX)
         return -FI_EMSGSIZE;
@@ -130,8 +130,10 @@ ssize_t send_post(struct endpoint *endpoint, const struct sending *sending)
 {
     bool has_gone = false;
     engine_take(endpoint->engine); /* also for the vector, which may grow meanwhile */
-    uint64_t place = endpoint->vector ? vector_place(endpoint->vector, sending->to) : PLACE_NONE;
-    ssize_t result = check(endpoint, sending, place);
+    uint64_t place;
+    ssize_t result = vector_reach(endpoint->vector, sending->to, &place);
+    if (likely(result == 0))
+        result = check(endpoint, sending);
     if (unlikely(result < 0)) {
         engine_give(endpoint->engine);
         return result;

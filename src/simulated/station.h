@@ -22,6 +22,7 @@
 #include "nic/martini/call.h"
 #include "sim/cluster/cluster.h"
 #include "sim/process/process.h"
+#include "sim/usage/histogram.h"
 #include "simulated/world.h"
 
 #define STATION_LIBRARY   0x8000u /* | rank: whose the library's own memory is, in name */
@@ -112,6 +113,7 @@ struct station {
 };
 
 struct martini_world {
+    struct histogram latency[MARTINI_OPERATIONS]; /* of calls, in virtual time */
     struct martini_spec spec;
     struct sim *sim;
     struct cluster *cluster;

@@ -6,6 +6,7 @@
 #include "cli/run/run.h"
 
 #include "base/settings.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
 #include "cli/sim/sim.h"
@@ -86,6 +87,32 @@ int run_martini_apply(void)
     return run_variable_set("RHINET_MARTINI", text);
 }
 
+static int take_trace(char *text)
+{
+    return run_martini_add("trace", text);
+}
+
+static int take_pcap(char *text)
+{
+    return run_martini_add("pcap", text);
+}
+
+static int take_packets(char *text)
+{
+    return run_martini_add("packets", text);
+}
+
+static int take_trace_limit(char *text)
+{
+    uint64_t bytes;
+    return text_to_size(text, &bytes) && bytes >= 4096 ? run_martini_add("trace_limit", text) : -1;
+}
+
+static int take_usage(char *text)
+{
+    return run_martini_add("usage", text);
+}
+
 static int take_platform(char *text)
 {
     return run_martini_add("platform", text);
@@ -132,6 +159,18 @@ const struct cli_option run_options[] = {
              "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
              .suggest = sim_platform_name, .takes_file = true,
              .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
+    CLI_CALL("trace", "FILE", take_trace, "NIC martini: what each module did when, for Perfetto",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("pcap", "FILE", take_pcap, "NIC martini: all packets, for Wireshark",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("packets", "FILE", take_packets, "NIC martini: all packets, a line each",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("trace-limit", "SIZE", take_trace_limit,
+             "NIC martini: where these files end, 64M unless given",
+             .allowed = "a size of at least 4K"),
+    CLI_CALL("usage", "FILE", take_usage,
+             "NIC martini: where the time went, as JSON; - prints it for people",
+             .takes_file = true, .allowed = "a file without commas in its name"),
     CLI_TIME("timeout", "S", 1, INT64_MAX, &launch.timeout_ns, "end the job after S seconds",
              .allowed = "a time such as 90, 1.5s or 2m"),
     CLI_CHOICE("bind", NULL, binds, &bind,

@@ -178,7 +178,7 @@ static int traces_write(const struct wish *wish)
         files[i] = wish->traces[i] ? route_output_open(wish->traces[i]) : NULL;
         status = wish->traces[i] && !files[i];
     }
-    struct trace_files traced = {files[0], files[1], files[2]};
+    struct trace_files traced = {.timeline = files[0], .packets = files[1], .pcap = files[2]};
     struct trace *trace = status == 0 ? trace_open(&traced) : NULL;
     if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->constants) < 0))
         status = cli_fail();

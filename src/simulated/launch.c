@@ -71,7 +71,8 @@ static int prepare(void **state, const struct launch_options *options)
     if (result == 0)
         result = traces_open(wanted);
     if (result < 0) {
-        martini_network_close(&wanted->network);
+        if (wanted->network.plan)
+            martini_network_close(&wanted->network);
         traces_close(wanted);
         free(wanted);
         return result;
@@ -89,11 +90,12 @@ static int serve(void *state, const int *fds)
                                                      .plan = wanted->network.plan,
                                                      .kind = settings->kind,
                                                      .metres = settings->metres,
+                                                     .bit_error_rate = settings->bit_error_rate,
                                                      .constants = &settings->constants,
                                                      .ranges = &settings->ranges,
                                                      .timeout_ns = wanted->timeout_ns},
                                             .fds = fds,
-                                            .compute_per_mille = settings->compute_per_mille,
+                                            .compute = settings->compute,
                                             .report = settings->report[0] ? settings->report : NULL,
                                             .usage = settings->usage[0] ? settings->usage : NULL};
     struct trace *trace = traces_are_wanted(wanted) ? trace_open(&wanted->traced) : NULL;

@@ -101,6 +101,7 @@ class Network(Case):
         self.assertAlmostEqual(float(row["least"]), min(values), places=7)
         self.assertAlmostEqual(float(row["most"]), max(values), places=7)
         self.assertEqual(row["seeds"], "3")
+        self.assertEqual(rows["50000", "0.2", "accepted"]["unit"], "") # and what follows is there
 
 
 class Sensitivity(Case):

@@ -6,9 +6,9 @@
 #include "cli/run/run.h"
 
 #include "base/settings.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
+#include "cli/run/simulation.h"
 #include "cli/sim/sim.h"
 #include "job/job_layer.h"
 #include "nic/nic.h"
@@ -87,33 +87,7 @@ int run_martini_apply(void)
     return run_variable_set("RHINET_MARTINI", text);
 }
 
-static int take_trace(char *text)
-{
-    return run_martini_add("trace", text);
-}
-
-static int take_pcap(char *text)
-{
-    return run_martini_add("pcap", text);
-}
-
-static int take_packets(char *text)
-{
-    return run_martini_add("packets", text);
-}
-
-static int take_trace_limit(char *text)
-{
-    uint64_t bytes;
-    return text_to_size(text, &bytes) && bytes >= 4096 ? run_martini_add("trace_limit", text) : -1;
-}
-
-static int take_usage(char *text)
-{
-    return run_martini_add("usage", text);
-}
-
-static int take_platform(char *text)
+int run_platform_take(char *text)
 {
     return run_martini_add("platform", text);
 }
@@ -155,22 +129,10 @@ const struct cli_option run_options[] = {
                "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or fault(shm)",
              .suggest = run_nic_name, .allowed = "the name of a NIC (`rhinet info` lists them)"),
-    CLI_CALL("platform", "NAME", take_platform,
+    CLI_CALL("platform", "NAME", run_platform_take,
              "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
              .suggest = sim_platform_name, .takes_file = true,
              .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
-    CLI_CALL("trace", "FILE", take_trace, "NIC martini: what each module did when, for Perfetto",
-             .takes_file = true, .allowed = "a file without commas in its name"),
-    CLI_CALL("pcap", "FILE", take_pcap, "NIC martini: all packets, for Wireshark",
-             .takes_file = true, .allowed = "a file without commas in its name"),
-    CLI_CALL("packets", "FILE", take_packets, "NIC martini: all packets, a line each",
-             .takes_file = true, .allowed = "a file without commas in its name"),
-    CLI_CALL("trace-limit", "SIZE", take_trace_limit,
-             "NIC martini: where these files end, 64M unless given",
-             .allowed = "a size of at least 4K"),
-    CLI_CALL("usage", "FILE", take_usage,
-             "NIC martini: where the time went, as JSON; - prints it for people",
-             .takes_file = true, .allowed = "a file without commas in its name"),
     CLI_TIME("timeout", "S", 1, INT64_MAX, &launch.timeout_ns, "end the job after S seconds",
              .allowed = "a time such as 90, 1.5s or 2m"),
     CLI_CHOICE("bind", NULL, binds, &bind,
@@ -234,7 +196,13 @@ int run_job(const struct run_kind *kind, char **argv)
 static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_AUTO};
-    return run_job(&kind, words);
+    char preload[PATH_MAX * 2];
+    const char *nic = getenv("RHINET_NIC");
+    bool is_martini = nic && strstr(nic, "martini");
+    int status = simulation_prepare(is_martini, false, preload, sizeof(preload));
+    if (status == 0 && preload[0])
+        status = run_variable_set("LD_PRELOAD", preload);
+    return status == 0 ? run_job(&kind, words) : status;
 }
 
 const struct cli_command cli_run = {
@@ -242,6 +210,7 @@ const struct cli_command cli_run = {
     .help = "start a job of N processes, on this machine or on several hosts",
     .operands = "PROGRAM [ARGUMENT...]",
     .options = run_options,
+    .shared = simulation_options,
     .takes_files = true,
     .stops = true,
     .run = run};

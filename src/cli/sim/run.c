@@ -151,8 +151,8 @@ static int sweep_measure(void *context, const struct sweep_point *at, FILE *out)
     const struct workload_report *report = &point.report;
     const struct workload_latency *latency = &report->latency;
     if (result == 0) {
-        sweep_put(out, "offered", "of a link", report->offered);
-        sweep_put(out, "accepted", "of a link", report->accepted);
+        sweep_put(out, "offered", "", report->offered);
+        sweep_put(out, "accepted", "", report->accepted);
         sweep_put(out, "latency_mean", "us", latency->mean / (double)SIM_US);
         sweep_put(out, "latency_median", "us", (double)latency->median / (double)SIM_US);
         sweep_put(out, "latency_p99", "us", (double)latency->p99 / (double)SIM_US);

@@ -200,17 +200,16 @@ static size_t metric_find(struct sweep *sweep, const char *name, const char *uni
     return at;
 }
 
-static int take(void *context, uint32_t part, const char *text)
+static int take(void *context, uint32_t part, char *text)
 {
     const struct running *running = context;
     struct sweep *sweep = running->sweep;
-    char name[64], unit[16], number[40];
-    int used = 0;
-    for (; sscanf(text, "%63[^\t]\t%15[^\t]\t%39[^\n]\n%n", name, unit, number, &used) == 3;
-         text += used) {
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const char *name = strsep(&line, "\t"), *unit = strsep(&line, "\t");
         double value;
-        size_t metric = metric_find(sweep, name, unit);
-        if (metric < SWEEP_METRICS_MAX && text_to_real(number, &value))
+        size_t metric = line ? metric_find(sweep, name, unit) : SWEEP_METRICS_MAX;
+        if (metric < SWEEP_METRICS_MAX && text_to_real(line, &value))
             sweep->found[part * SWEEP_METRICS_MAX + metric] = value;
     }
     return 0;

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-extern const struct cli_option simulation_options[]; /* --compute, --clock */
+extern const struct cli_option simulation_options[]; /* --compute, --clock, --trace … */
 
 /* Where a library of ours is: in a build, or where this program is installed. False: nowhere. */
 struct simulation_places {

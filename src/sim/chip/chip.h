@@ -242,6 +242,11 @@ enum chip_exception {
 };
 const char *chip_state_name(const struct chip *chip, enum chip_module module);
 const char *chip_last_state_name(const struct chip *chip, enum chip_module module);
+const char *chip_module_name(enum chip_module module);
+const char *chip_state_text(enum chip_module module, uint32_t state); /* NULL: it has no more */
+/* How long it was in a state, without the last time that has not ended. False: no such state. */
+bool chip_state_time(const struct chip *chip, enum chip_module module, uint32_t state,
+                     sim_time *time);
 bool chip_is_suspended(const struct chip *chip, enum chip_module module);
 /* Number of a state by its name; UINT32_MAX if the module has none such. */
 uint32_t chip_state_find(enum chip_module module, const char *name);

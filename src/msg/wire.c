@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define RETURN_EVERY (LANE_SLOTS / 2)
+#define RETURN_EVERY (LANE_SLOTS / 4)
 #define CREDIT_EVERY (INBOX_CREDIT / 4)
 /* For a message that is about to come, before anything else is done. */
 #define EAGER_LOOKS         1024
@@ -366,12 +366,17 @@ static void return_owed(struct mail *mail)
     }
 }
 
-void wire_poll(struct mail *mail)
+void wire_lanes_poll(struct mail *mail)
 {
     ASSERT(turn_is_taken(&mail->turn));
     uint64_t taken = __atomic_load_n(&mail->lanes->taken, __ATOMIC_RELAXED);
     for (int lane = 0; lane < LANE_COUNT && (uint64_t)lane < taken; lane++)
         poll_lane(mail, lane);
+}
+
+void wire_poll(struct mail *mail)
+{
+    wire_lanes_poll(mail);
     poll_inbox(mail);
     if (unlikely(mail->owes_credit))
         return_owed(mail);

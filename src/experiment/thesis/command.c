@@ -9,6 +9,7 @@
 #include "cli/plot.h"
 #include "cli/route/route.h"
 #include "cli/sim/sim.h"
+#include "cli/sim/sweep.h"
 #include "cli/table.h"
 #include "experiment/experiment.h"
 #include "experiment/thesis/what_if.h"
@@ -18,8 +19,9 @@
 #include <string.h>
 
 static const struct table_column columns[] = {
-    {"id", false, 0},   {"what", false, 2},  {"thesis", true, 0}, {"simulated", true, 0},
-    {"unit", false, 1}, {"class", false, 0}, {"error", true, 0},  {"holds", false, 0},
+    {"id", false, 0},       {"what", false, 2},  {"thesis", true, 0},
+    {"simulated", true, 0}, {"unit", false, 1},  {"class", false, 0},
+    {"error", true, 0},     {"holds", false, 0}, {"is", false, 1},
 };
 
 static void number_cell(struct table *table, double value)
@@ -37,10 +39,26 @@ static const char *verdict(const struct thesis_result *result)
     return !result->is_simulated ? "not yet" : result->holds ? "yes" : "NO";
 }
 
+/* What the figure is worth. */
+static const char *worth(const struct thesis_row *row, char *text, size_t size)
+{
+    if (thesis_follows(row))
+        snprintf(text, size, "from %s", thesis_follows(row));
+    else
+        snprintf(text, size, "%s",
+                 row->kind == THESIS_ABSENT  ? "-"
+                 : row->kind == THESIS_FOUND ? "unmeasured"
+                 : thesis_is_prediction(row) ? "predicted"
+                 : row->class == 'C'         ? "calibrated"
+                                             : "constant");
+    return text;
+}
+
 static void report_text(const struct thesis_report *report)
 {
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    uint32_t held = 0, simulated = 0, found = 0, absent = 0;
+    uint32_t held = 0, simulated = 0, found = 0, absent = 0, predicted = 0, right = 0;
+    char text[32];
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
         table_cell(table, "%s", result->row->id);
@@ -54,6 +72,9 @@ static void report_text(const struct thesis_report *report)
         else
             table_cell(table, "%+.2f %%", result->error_percent);
         table_cell(table, "%s", verdict(result));
+        table_cell(table, "%s", worth(result->row, text, sizeof(text)));
+        predicted += result->is_simulated && thesis_is_prediction(result->row);
+        right += result->is_simulated && thesis_is_prediction(result->row) && result->holds;
         simulated += result->is_simulated;
         held += result->is_simulated && result->holds;
         found += result->row->kind == THESIS_FOUND;
@@ -62,8 +83,10 @@ static void report_text(const struct thesis_report *report)
     table_print(table, stdout, terminal_width());
     table_destroy(table);
     printf("%u rows, %u simulated, %u of them hold", report->result_count, simulated, held);
+    if (predicted > 0)
+        printf("; %u are predicted by the model, of which %u hold", predicted, right);
     if (found > 0)
-        printf("; %u are predictions", found);
+        printf("; %u were never measured", found);
     if (absent > 0)
         printf("; %u cannot be simulated: the row says why", absent);
     printf("\n");
@@ -90,7 +113,7 @@ static int report_json(const struct thesis_report *report, const char *path)
         return 1;
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
-        char class[2] = {result->row->class, '\0'};
+        char text[32], class[2] = {result->row->class, '\0'};
         json_t *row = json_object();
         json_put_format(row, "thesis 1");
         json_put_text(row, "id", result->row->id);
@@ -106,6 +129,7 @@ static int report_json(const struct thesis_report *report, const char *path)
                                 ? json_boolean(result->holds)
                                 : json_null());
         json_put_text(row, "status", status_name(result));
+        json_put_text(row, "is", worth(result->row, text, sizeof(text)));
         json_dumpf(row, out, JSON_COMPACT);
         fputc('\n', out);
         json_decref(row);
@@ -125,7 +149,7 @@ static int figure_plot(const struct thesis_report *report, const char *group, co
         plot.x_label = strcmp(curve->x_unit, "B") == 0 ? "size, B" : curve->x_unit;
         plot.y_label = curve->y_unit;
         plot.lines[plot.line_count++] = (struct plot_line){curve->name, curve->x, curve->y,
-                                                           curve->count};
+                                                           curve->count, NULL};
     }
     snprintf(path, sizeof(path), "%s/%s.svg", folder, group);
     return plot_write(&plot, path);
@@ -151,13 +175,16 @@ struct wish {
     const char *which, *json, *plot;
     const char *traces[3]; /* time line, packets, pcap */
     struct cli_list platforms, set;
+    struct sweep sweep;
 };
 
 static struct wish wishes = {.which = "all"};
 static const struct cli_option options[] = {
     CLI_FILE("json", "FILE", &wishes.json, "one JSON object a row, - for stdout"),
-    CLI_FILE("plot", "FOLDER", &wishes.plot, "a picture of each figure, as SVG"),
+    CLI_FILE("plot", "FOLDER", &wishes.plot,
+             "a picture of each figure, of a sweep of each row, as SVG"),
     SIM_PLATFORM_OPTION(&wishes.platforms),
+    SIM_SWEEP_OPTIONS(&wishes.sweep),
     CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
     CLI_FILE("timeline", "FILE", &wishes.traces[0], "what each module did when, for Perfetto"),
     CLI_FILE("packets", "FILE", &wishes.traces[1], "each packet of it, a line each"),
@@ -174,7 +201,7 @@ static int traces_write(const struct wish *wish)
         files[i] = wish->traces[i] ? route_output_open(wish->traces[i]) : NULL;
         status = wish->traces[i] && !files[i];
     }
-    struct trace_files traced = {files[0], files[1], files[2]};
+    struct trace_files traced = {.timeline = files[0], .packets = files[1], .pcap = files[2]};
     struct trace *trace = status == 0 ? trace_open(&traced) : NULL;
     if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->constants) < 0))
         status = cli_fail();
@@ -205,6 +232,43 @@ static int report_make(const struct wish *wish)
     return status;
 }
 
+/* Statements are figures, too: 1 where they hold. */
+static int sweep_measure(void *context, const struct sweep_point *point, FILE *out)
+{
+    const struct wish *wish = context;
+    struct thesis_report *report = calloc(1, sizeof(*report));
+    if (!report)
+        error_no_memory("a report");
+    if (!report || thesis_run(report, wish->which, &point->constants) < 0) {
+        free(report);
+        return cli_fail();
+    }
+    for (uint32_t i = 0; i < report->result_count; i++) {
+        const struct thesis_result *result = &report->results[i];
+        bool is_statement = result->row->kind == THESIS_ORDER;
+        if (result->is_simulated)
+            sweep_put(out, result->row->id, is_statement ? "holds" : result->row->unit,
+                      is_statement ? result->holds : result->simulated);
+    }
+    free(report);
+    return 0;
+}
+
+static int sweep_make(struct wish *wish)
+{
+    char what[64];
+    const struct sweep_job job = {&wish->constants, 1, sweep_measure, wish};
+    const struct sweep_outputs outputs = {what, wish->json, wish->plot};
+    snprintf(what, sizeof(what), "sim thesis %s", wish->which);
+    int status = sweep_open(&wish->sweep);
+    if (status == 0)
+        status = sweep_run(&wish->sweep, &job);
+    if (status == 0)
+        status = sweep_report(&wish->sweep, &outputs);
+    sweep_close(&wish->sweep);
+    return status;
+}
+
 /* "all", and the id of each row. */
 static const char *part_name(size_t index)
 {
@@ -225,7 +289,7 @@ static int run(int count, char **words)
     if (status == 0)
         status = sim_set_apply(&wishes.set, &wishes.constants);
     if (status == 0)
-        status = report_make(&wishes);
+        status = sweep_is_wanted(&wishes.sweep) ? sweep_make(&wishes) : report_make(&wishes);
     if (status == 0 && (wishes.traces[0] || wishes.traces[1] || wishes.traces[2]))
         status = traces_write(&wishes);
     return status;

@@ -44,15 +44,18 @@ enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
 enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
 enum cpu_state { C_POLL, C_HANDLER }; /* C_HANDLER + the bit of INTC_PENDING */
 
+#define MODULE_STATES_MAX 16
+
 struct module {
     uint32_t state, last_state;
     sim_time since;
-    uint64_t breakpoints; /* states */
+    uint32_t breakpoints; /* states */
     bool is_suspended;
     bool is_stopping_off; /* just resumed: the breakpoint of this state is passed */
     enum chip_exception cause;
     sim_time waits_since; /* for another module; 0: it does not */
     uint32_t track;
+    sim_time spent[MODULE_STATES_MAX]; /* in each state, up to `since` */
 };
 
 /* A DMA transfer between host memory and a packet or flag. */
@@ -146,6 +149,7 @@ struct tlb_entry {
 struct tlb {
     struct tlb_entry *ways; /* [set * 2 + way]; the first way is the younger */
     uint32_t sets;
+    bool is_direct; /* only the first way is used */
     /* What was found last, by the low bits of the tag. All of a set share a place here, so the one
      * that is here is its youngest; looking it up again changes nothing. */
     struct tlb_entry recent[TLB_RECENT];
@@ -208,12 +212,8 @@ struct firmware {
     bool waits_for_room; /* RFend is stopped until the host releases */
 };
 
-struct store {
-    uint32_t page, offset;
-    uint64_t value;
-};
 struct aotf {
-    struct store stores[CHIP_AOTF_STORES];
+    struct chip_store stores[CHIP_AOTF_STORES];
     uint32_t first, count;
     struct chip_header *headers; /* [page]; type 0: not registered */
 };
@@ -297,6 +297,8 @@ void module_timeout(struct chip *chip, uint64_t argument);
 void module_release(struct chip *chip, enum chip_module module);
 void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
 void module_step(struct chip *chip, enum chip_module module);
+/* By bit. False: one of them is not suspendable. */
+bool module_breakpoints_set(struct chip *chip, enum chip_module module, uint32_t states);
 
 /* initiator.c */
 void initiator_step(struct chip *chip, uint32_t state);

@@ -64,16 +64,26 @@ void host_memory_read(const struct host *host, uint64_t physical, void *target, 
 void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length);
 
 enum pci_kind {
-    PCI_READ,    /* DMA from memory */
-    PCI_WRITE,   /* DMA to memory */
-    PCI_PIO,     /* stores of the CPU, one by one */
-    PCI_COMBINED /* stores that the CPU has gathered in a write-combining buffer */
+    PCI_READ,     /* DMA from memory */
+    PCI_WRITE,    /* DMA to memory */
+    PCI_PIO,      /* stores of the CPU, one by one */
+    PCI_COMBINED, /* stores that the CPU has gathered in a write-combining buffer */
+    PCI_KINDS
 };
+const char *pci_kind_name(enum pci_kind kind);
+
+/* Since the beginning: how long the bus was used for what. */
+struct host_usage {
+    sim_time time[PCI_KINDS];
+    uint64_t transactions[PCI_KINDS], bytes[PCI_KINDS];
+};
+const struct host_usage *host_usage(const struct host *host);
 
 /* A transaction. Memory of the caller until `ended` is called. */
 struct pci_request {
     enum pci_kind kind;
     uint32_t bytes;
+    uint64_t physical;   /* of DMA */
     sim_time data_ready; /* PCI_WRITE: the last word is not there before; 0: it is */
     void (*started)(void *context, struct pci_request *request); /* on the bus; may be NULL */
     void (*ended)(void *context, struct pci_request *request);   /* last word has passed */
@@ -107,5 +117,8 @@ int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not,
  * that it was read. That a word has changed by DMA costs nothing more: the miss is in the time
  * after which a poll sees it. */
 sim_time host_read_cost(struct host *host, uint64_t physical);
+/* The CPU has written this: its lines are in its cache and not in memory, until DMA reads them or
+ * others take their places. */
+void host_dirty(struct host *host, uint64_t physical, uint64_t length);
 /* Forgets what is in them, as a program that has used other memory meanwhile. */
 void host_cache_forget(struct host *host);

@@ -5,6 +5,7 @@
 #include "cache/interposer/calls.h"
 
 #include "cache/interposer/real.h"
+#include "cache/interposer/scope.h"
 #include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
@@ -212,8 +213,11 @@ static bool is_fork(long number, const long *arguments)
 /* Any argument may be a descriptor; one too many made real does no harm. */
 static void realise_for(long number, const long *arguments)
 {
-    if (number == SYS_io_uring_setup || number == SYS_io_setup)
+    bool is_other_root = number == SYS_chroot || number == SYS_setns || number == SYS_pivot_root;
+    if (is_other_root || number == SYS_io_uring_setup || number == SYS_io_setup)
         standin_end();
+    if (is_other_root)
+        scope_declares_nothing = true;
     for (int i = 0; standin_any() && i < 6; i++) {
         if (arguments[i] >= 0 && arguments[i] < TABLE_SIZE)
             standin_realise_at((int)arguments[i]);

@@ -110,7 +110,9 @@ static int stream_make(int folder, const char *path, struct stream **made)
     stream->fd = -1;
     stream->self = stream;
     pthread_mutex_init(&stream->lock, NULL);
-    memcpy(stream->path, name.path[0] ? name.path : "/", sizeof(stream->path) - 1);
+    memcpy(stream->path, name.path, sizeof(stream->path));
+    if (!stream->path[0])
+        stream->path[0] = '/';
     result = fill(stream, &name);
     if (result < 0)
         discard(stream);

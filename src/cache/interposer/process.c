@@ -147,6 +147,10 @@ ENTRY int unshare(int flags)
 {
     if (flags & CLONE_FILES)
         table_abandon();
+    if (flags & CLONE_NEWNS) {
+        standin_end();
+        scope_declares_nothing = true;
+    }
     return real.unshare(flags);
 }
 

@@ -4,11 +4,13 @@
  * on. In programs that have none, each costs one look.
  */
 #include "cache/interposer/real.h"
+#include "cache/interposer/scope.h"
 #include "cache/interposer/standin.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -214,49 +216,18 @@ ENTRY FILE *popen(const char *command, const char *mode)
     return NEXT(popen)(command, mode);
 }
 
-/* ---- Rings: what is asked there is not seen -------------------------------------------------- */
+/* ---- Another root: what a path says is another file there ------------------------------------ */
 
-/* Whoever looks for these finds ours, also where the library that has them is not. */
-
-int io_setup(int count, void *context);
-int io_queue_init(int count, void *context);
-int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
-int io_uring_queue_init_params(unsigned entries, void *ring, void *parameters);
-int io_uring_queue_init_mem(unsigned entries, void *ring, void *parameters, void *memory,
-                            size_t length);
-
-ENTRY int io_setup(int count, void *context)
+ENTRY int chroot(const char *path)
 {
     standin_end();
-    __typeof__(&io_setup) theirs = NEXT(io_setup);
-    return theirs ? theirs(count, context) : -ENOSYS;
+    scope_declares_nothing = true;
+    return NEXT(chroot)(path);
 }
 
-ENTRY int io_queue_init(int count, void *context)
+ENTRY int setns(int fd, int kind)
 {
     standin_end();
-    __typeof__(&io_queue_init) theirs = NEXT(io_queue_init);
-    return theirs ? theirs(count, context) : -ENOSYS;
-}
-
-ENTRY int io_uring_queue_init(unsigned entries, void *ring, unsigned flags)
-{
-    standin_end();
-    __typeof__(&io_uring_queue_init) theirs = NEXT(io_uring_queue_init);
-    return theirs ? theirs(entries, ring, flags) : -ENOSYS;
-}
-
-ENTRY int io_uring_queue_init_params(unsigned entries, void *ring, void *parameters)
-{
-    standin_end();
-    __typeof__(&io_uring_queue_init_params) theirs = NEXT(io_uring_queue_init_params);
-    return theirs ? theirs(entries, ring, parameters) : -ENOSYS;
-}
-
-ENTRY int io_uring_queue_init_mem(unsigned entries, void *ring, void *parameters, void *memory,
-                                  size_t length)
-{
-    standin_end();
-    __typeof__(&io_uring_queue_init_mem) theirs = NEXT(io_uring_queue_init_mem);
-    return theirs ? theirs(entries, ring, parameters, memory, length) : -ENOSYS;
+    scope_declares_nothing = true;
+    return NEXT(setns)(fd, kind);
 }

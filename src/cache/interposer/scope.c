@@ -214,10 +214,11 @@ bool scope_absolute(int folder, const char *path, char *text)
     size_t length = strlen(path), used = 0;
     if (path[0] != '/') {
         char link[64];
-        snprintf(link, sizeof(link), folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d",
-                 folder);
         int error = errno;
-        ssize_t got = real.readlinkat(AT_FDCWD, link, text, PATH_MAX - 1);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+        ssize_t got = folder != AT_FDCWD ? real.readlinkat(AT_FDCWD, link, text, PATH_MAX - 1)
+                      : getcwd(text, PATH_MAX - 1) ? (ssize_t)strlen(text)
+                                                   : -1; /* this thread's */
         errno = error;
         if (got <= 0 || text[0] != '/')
             return false;

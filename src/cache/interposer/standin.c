@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of open's flags: with others the kernel opens. */
@@ -121,6 +123,14 @@ static int make_real(struct description *description)
         atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
         return error;
     }
+    struct stat status; /* another file may have the name by now */
+    if (real.fstat(opened, &status) != 0 || status.st_ino != description->status.inode ||
+        status.st_dev != description->file.device) {
+        uint32_t busy = STANDIN_BUSY;
+        real.close(opened);
+        atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
+        return -ESTALE;
+    }
     uint64_t position = atomic_exchange(&description->position, STANDIN_MOVED);
     real.lseek(opened, (off_t)position, SEEK_SET);
     atomic_store(&description->guess, position);
@@ -137,7 +147,8 @@ int standin_realise(struct description *description)
 {
     sigset_t all, before;
     uint32_t expected = STANDIN_YES;
-    int error = errno, result = 0;
+    int error = errno, result = 0, cancelling;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling); /* nobody else would end it */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* a handler must not wait for its own thread */
     if (atomic_compare_exchange_strong(&description->standin, &expected, STANDIN_BUSY))
@@ -145,6 +156,7 @@ int standin_realise(struct description *description)
     else
         wait_for_other(description);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    pthread_setcancelstate(cancelling, NULL);
     errno = error;
     if (result == 0 && standin_is(description))
         result = -EIO; /* the other thread could not */

@@ -166,6 +166,7 @@ void table_adopt(struct cache_client *client, int fd, int flags)
         atomic_store(&description->references, 1);
         atomic_store(&description->guess, 0);
         atomic_store(&description->standin, STANDIN_NOT);
+        atomic_store(&description->position, 0);
         if (look_at(client, description, fd, flags))
             put_in(fd, description);
         else
@@ -223,7 +224,8 @@ void table_duplicate(int fd, int copy)
            !atomic_compare_exchange_weak(&description->references, &references, references + 1))
         ;
     if (references > 0) {
-        bool was_standin = standin_is(description);
+        bool was_standin = standin_is(description) ||
+                           atomic_load(&description->position) == STANDIN_MOVED;
         put_in(copy, description);
         if (was_standin ? !standin_duplicated(description, fd, copy)
                         : !is_same_file(copy, description))

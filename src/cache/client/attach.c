@@ -118,6 +118,23 @@ static int map_all(struct cache_client *client, const int fds[4])
     return 0;
 }
 
+/* Behind another root or in another mount namespace the same path is another folder. */
+static bool sees_declared(const struct cache_card *card)
+{
+    for (uint32_t i = 0; i < card->declared_count && i < CACHE_PATHS_MAX; i++) {
+        const struct cache_declared *declared = &card->declared[i];
+        struct statx found;
+        if (declared->device == 0)
+            continue;
+        if (RAW(SYS_statx, AT_FDCWD, declared->path.text, (long)AT_STATX_DONT_SYNC, STATX_INO,
+                &found) < 0 ||
+            found.stx_ino != declared->inode ||
+            makedev(found.stx_dev_major, found.stx_dev_minor) != declared->device)
+            return false;
+    }
+    return true;
+}
+
 static int attach(struct cache_client *client)
 {
     int fds[4] = {-1, -1, -1, -1};
@@ -136,6 +153,7 @@ static int attach(struct cache_client *client)
         result = cache_talk(socket, &watch);
     if (result == 0)
         result = map_all(client, fds);
+    client->sees_declared = result == 0 && sees_declared(client->card);
     for (int i = 0; i < 4; i++) {
         if (fds[i] >= 0)
             raw_close(fds[i]);

@@ -44,7 +44,8 @@ static int find_declared(const struct cache_client *client, const char *path)
 
 bool cache_name_is_declared(const struct cache_client *client, const char *path)
 {
-    return client && client->card->declared_count > 0 && find_declared(client, path) >= 0;
+    return client && client->sees_declared && client->card->declared_count > 0 &&
+           find_declared(client, path) >= 0;
 }
 
 /* ---- A path ---------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ struct cache_client {
     const struct cache_card *card;
     const _Atomic uint64_t *watch;
     bool is_foreign;           /* our process number is not what the agent knows us by */
+    bool sees_declared;        /* the declared folders are where the agent sees them */
     char name[CACHE_NAME_MAX]; /* of the agent's socket */
 };
 

@@ -162,7 +162,9 @@ static int choose_parts(const struct gathering *gathering, struct listing_head *
     if (total > LISTING_HEAD - LISTING_TABLE) {
         head->part_count = (uint32_t)(total / (LISTING_PART_MAX / 4 * 3)) + 1;
         uint64_t most = longest(gathering, head->part_count, lengths);
-        for (int i = 0; i < TRIES && most > LISTING_PART_MAX; i++) {
+        for (int i = 0;
+             i < TRIES && most > LISTING_PART_MAX && head->part_count < LISTING_COUNT_MAX / 2;
+             i++) {
             head->part_count += head->part_count / 8 + 1;
             most = longest(gathering, head->part_count, lengths);
         }

@@ -238,10 +238,10 @@ ENTRY int statx(int folder, const char *path, int flags, unsigned mask, struct s
 static bool may_access(int folder, const char *path, int access, int flags, int *result)
 {
     struct cache_name name;
-    bool is_effective = (flags & AT_EACCESS) || getuid() == geteuid();
     if ((access & ~(R_OK | X_OK)) || (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW)) ||
         !named_may_be(folder, path))
         return false;
+    bool is_effective = (flags & AT_EACCESS) || getuid() == geteuid();
     int found = named_find(folder, path, !(flags & AT_SYMLINK_NOFOLLOW), &name);
     if (found == 0 && access != F_OK && (!is_effective || !named_permits(&name.status, access)))
         found = -EAGAIN;

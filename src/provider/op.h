@@ -131,6 +131,16 @@ struct receiving {
 };
 ssize_t receive_post(struct endpoint *endpoint, const struct receiving *receiving);
 
+/* ---- hold.c --------------------------------------------------------------------------------- */
+
+/* When the provider is loaded; with the engine (false: no memory). */
+void hold_define(void);
+bool hold_open(struct engine *engine);
+/* A peer asks us to hold, or to go on; whether it has; it is gone. */
+void hold_arrive(struct engine *engine, int rank, bool is_held);
+bool hold_is_on(const struct engine *engine, int rank);
+void hold_gone(struct engine *engine, int rank);
+
 /* ---- memory.c ------------------------------------------------------------------------------- */
 
 /* RMA and atomics at their target, and their answers. False: no memory. */

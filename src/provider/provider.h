@@ -24,6 +24,7 @@
  *   arrive.c    messages that come      pieces.c    memory in pieces
  *   memory.c    RMA and atomics at their target, and answers
  *   name.c      endpoints by node and service
+ *   hold.c      when too much comes that nobody has asked for
  *   none.c      calls that are not there
  *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
  */
@@ -100,6 +101,10 @@ struct engine {
     struct op_chunk *chunks;
     uint32_t send_count, receive_count; /* operations of the program's */
     uint32_t deaths_seen;
+    /* hold.c: bytes of messages without a receive, and who is asked to hold, and who asks. */
+    size_t unexpected, unexpected_max;
+    uint8_t *holds; /* by rank */
+    int asked_count, held_count;
     /* Operations that somebody's answer ends, by their number. */
     struct op **awaiting;
     size_t awaiting_room, awaiting_count, awaiting_next;

@@ -33,6 +33,7 @@
 #include "msg/mail.h"
 #include "msg/matching.h"
 #include "provider/wire.h"
+#include "virtual/virtual.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -111,6 +112,7 @@ struct engine {
     int64_t ask_ns, say_ns; /* when somebody may be looked for by name again; and be talked of */
     int signal_count; /* queues and counters that tell by a descriptor, and who wants progress */
     struct watcher *watcher;
+    const struct virtual_program *program; /* it lives in virtual time; NULL: it does not */
 };
 
 /* The process's one, joined to its job by the first domain. */
@@ -119,17 +121,23 @@ void engine_close(struct engine *engine);
 /* Whether this thread is opening the engine, whose NIC may ask libfabric for providers. */
 bool engine_is_opening(void);
 
-/* With the turn. */
+/* With the turn. The second is for who calls again and again: see parcels_look(). */
 void engine_progress(struct engine *engine);
+void engine_look(struct engine *engine);
 
+/* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
 static inline void engine_take(struct engine *engine)
 {
+    if (unlikely(engine->program != NULL))
+        engine->program->enter();
     mail_take(engine->mail);
 }
 
 static inline void engine_give(struct engine *engine)
 {
     mail_give(engine->mail);
+    if (unlikely(engine->program != NULL))
+        engine->program->leave();
 }
 
 /* Something that another thread of this process may wait for has happened. With the turn. */
@@ -272,8 +280,10 @@ struct queue {
 
 int queue_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
                void *context);
-/* With the turn. */
-void queue_put(struct queue *queue, const struct completion *completion);
+/* The next completion, to be filled in whole and then put; NULL: there is no memory, and reading
+ * says so. With the turn. */
+struct completion *queue_slot(struct queue *queue);
+void queue_put(struct queue *queue);
 
 /* ---- event.c -------------------------------------------------------------------------------- */
 

@@ -55,7 +55,9 @@ static int cluster_make(struct martini_world *world)
                                 .plan = plan,
                                 .kind = spec->kind,
                                 .metres = spec->metres,
+                                .bit_error_rate = spec->bit_error_rate,
                                 .constants = &world->constants,
+                                .ranges = spec->ranges,
                                 .trace = spec->trace};
     int result = cluster_create(&world->cluster, world->sim, &made);
     return result == -EINVAL ? RH_EINVALID : result < 0 ? RH_ENOSPACE : 0;

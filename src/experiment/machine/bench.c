@@ -11,9 +11,11 @@
 #include "cli/cli.h"
 #include "experiment/experiment.h"
 #include "experiment/machine/dsm/dsm.h"
+#include "experiment/machine/mpi/mpi.h"
 #include "experiment/machine/msg/msg.h"
 #include "experiment/machine/ofi/ofi.h"
 #include "experiment/machine/rma/rma.h"
+#include "experiment/machine/sets/sets.h"
 #include "experiment/machine/sizes/sizes.h"
 #include "experiment/machine/tail/tail.h"
 
@@ -30,9 +32,14 @@
 const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES},
-    {.name = "sizes", .cases = bench_sizes_cases, .case_count = BENCH_SIZES_CASES},
+    {.name = "sizes",
+     .cases = bench_sizes_cases,
+     .case_count = BENCH_SIZES_CASES,
+     .has_curves = true},
+    {.name = "sets", .cases = bench_sets_cases, .case_count = BENCH_SETS_CASES, .has_curves = true},
     {.name = "tail", .cases = bench_tail_cases, .case_count = BENCH_TAIL_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
+    {.name = "mpi", .cases = bench_mpi_cases, .case_count = BENCH_MPI_CASES, .is_mpi = true},
     {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
     {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
@@ -121,13 +128,13 @@ static void choose_what_fits(const struct bench_layer *layer, struct bench_wishe
 static int wishes_make(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
     *wishes = (struct bench_wishes){.layer = (int)(layer - bench_layers),
-                                    .with_peers = asked.with_peers,
+                                    .with_peers = asked.with_peers || layer->is_mpi,
                                     .round_count = asked.rounds > 0 ? asked.rounds
                                                    : asked.is_quick ? ROUNDS_QUICK
                                                                     : ROUNDS,
                                     .case_time_ns = asked.is_quick ? QUICK_TIME_NS : CASE_TIME_NS};
     snprintf(wishes->nic, sizeof(wishes->nic), "%s", asked.nic < 0 ? "" : nics[asked.nic]);
-    if (asked.with_peers) /* they need time, too */
+    if (wishes->with_peers) /* they need time, too */
         wishes->case_time_ns *= PEERS_FACTOR;
     int status = choose(layer, wishes);
     if (status == 0)
@@ -257,9 +264,13 @@ const struct cli_command cli_bench_rma = LAYER("rma", NULL, "remote memory");
 const struct cli_command cli_bench_msg = LAYER("msg", msg_options, "messages");
 const struct cli_command cli_bench_sizes = LAYER("sizes", msg_options,
                                                  "pushes and messages of 1 byte to 1 GiB");
+const struct cli_command cli_bench_sets = LAYER("sets", msg_options,
+                                                "collectives of 8 ranks, 8 bytes to 1 MiB");
 const struct cli_command cli_bench_tail = LAYER(
     "tail", NULL, "the slow ones: medians, 99th and 99.9th percentiles");
 const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");
+const struct cli_command cli_bench_mpi = LAYER(
+    "mpi", NULL, "MPI programs on rhinet, beside Open MPI and MPICH by themselves");
 const struct cli_command cli_bench_dsm = LAYER("dsm", dsm_options, "distributed shared memory");
 const struct cli_command cli_bench_pages = LAYER("pages", NULL,
                                                  "page mode: faults, fetches, locks");

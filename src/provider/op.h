@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "provider/pieces.h"
 #include "provider/provider.h"
 
 enum op_kind {
@@ -94,13 +95,6 @@ bool op_bounce(struct op *op, const struct iovec *iov, size_t count);
 
 /* The region is closed: nobody reads or writes it any more. */
 void ops_region_abandon(struct engine *engine, const struct region *region);
-
-/* ---- Pieces --------------------------------------------------------------------------------- */
-
-size_t iov_length(const struct iovec *iov, size_t count);
-void iov_gather(void *target, const struct iovec *iov, size_t count);
-/* As much as fits; returns how much. */
-size_t iov_scatter(const struct iovec *iov, size_t count, const void *source, size_t length);
 
 /* ---- arrive.c, receive.c -------------------------------------------------------------------- */
 

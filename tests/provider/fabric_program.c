@@ -652,29 +652,35 @@ static void calls_that_are_not_there(void)
 }
 
 /* Who sends more than anybody has asked for is held back at some time, and nothing is lost. The
- * limit is FI_RHINET_UNEXPECTED_SIZE; RMA is not held. */
+ * limit is FI_RHINET_UNEXPECTED_SIZE, and what was under way comes beside it; RMA is not held. Where
+ * all messages are long, others wait behind the first thousand: docs/mpi.md. */
 static void held_back(void)
 {
-    enum { LENGTH = 1000, LIMIT = 1 << 20, MORE = 1 << 18 }; /* more: what is under way */
+    enum { LENGTH = 1000, LIMIT = 1 << 20, MORE = 200000 };
     uint64_t *count = (uint64_t *)memory, sent = 0;
+    struct fi_cq_tagged_entry none;
     ssize_t result;
+    if (getenv("RHINET_MSG_WAY"))
+        return;
     *count = 0;
     meet();
     if (me == 0) {
         while ((result = fi_tinject(ep, out, LENGTH, to, sent)) == 0) {
             sent++;
-            EXPECT(sent * LENGTH < LIMIT + MORE * 16);
+            EXPECT(sent < MORE && fi_cq_read(tx, &none, 1) == -FI_EAGAIN);
         }
         EXPECT(result == -FI_EAGAIN && sent * LENGTH > LIMIT / 2);
-        OK(fi_write(ep, &sent, sizeof(sent), NULL, to, 0, KEY, NULL));
+        while ((result = fi_write(ep, &sent, sizeof(sent), NULL, to, 0, KEY, NULL)) == -FI_EAGAIN)
+            EXPECT(fi_cq_read(tx, &none, 1) == -FI_EAGAIN);
+        OK(result);
         next(tx);
     }
-    while (*(volatile uint64_t *)count == 0) {
-        struct fi_cq_tagged_entry none;
+    bool receives = me == peer || me == 1;
+    while (receives && *(volatile uint64_t *)count == 0) {
         hurry();
-        EXPECT(me == peer || fi_cq_read(rx, &none, 1) == -FI_EAGAIN);
+        EXPECT(fi_cq_read(rx, &none, 1) == -FI_EAGAIN);
     }
-    for (uint64_t i = 0; i < *count && (me == peer || me == 1); i++) {
+    for (uint64_t i = 0; receives && i < *count; i++) {
         OK(fi_trecv(ep, in, LENGTH, NULL, to, i, 0, NULL));
         EXPECT(next(rx).len == LENGTH);
     }

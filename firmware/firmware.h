@@ -49,13 +49,39 @@ static inline void module_put(u32 module, u32 which, u32 value)
 int table_find(u32 table, u32 slots_register, u32 job, u64 tag, u64 *value);
 int page_refill(u32 module);
 int segment_refill(u32 job, u32 sid);
+int segment_find(u32 job, u32 sid, u64 *start); /* RVATLB first */
 
-/* Eight bytes to a virtual address of a process; to a page that is not pinned: nothing. */
-void host_write(u32 job, u64 address, u64 word);
+/* Eight bytes at a virtual address of a process; 0: its page is not pinned. */
+int host_write(u32 job, u64 address, u64 word);
+int host_read(u32 job, u64 address, u64 *word);
+/* To where host_read() has read, if that is still there; 0: it is not. */
+int host_write_if(u64 old, u64 word);
 
 /* A packet that hardware does not know, for firmware that does (examples/fetch_add.c). 0: it does
  * not. */
 int special_packet(void) __attribute__((weak));
+
+/* The header of the packet at which RFend has stopped. */
+static inline u32 rfend_word(u32 which)
+{
+    return module_get(MODULE_RFEND, MODULE_HEADER + 4 * which);
+}
+
+static inline u64 rfend_long(u32 which)
+{
+    return rfend_word(which) | (u64)rfend_word(which + 1) << 32;
+}
+
+/* Words to where that packet wants its ack, if anywhere. bytes: 8 or 16. */
+void rfend_answer(u64 first, u64 second, u32 bytes);
+
+/* lock.c. 0: refused. */
+int lock_request(void);
+int lock_packet(void);
+void locks_forget(u32 job);
+
+/* atomic.c */
+void atomic_packet(void);
 
 /* vpush.c */
 extern u32 is_delivering; /* a message is between RFend and Replier: RFend has to wait */
@@ -63,7 +89,8 @@ int vpush_rfend(void);
 int vpush_replier(void);
 void vpush_lost(void);
 
-/* A handler for each module that can stop. */
+/* A handler for each module that can stop, and for what the host tells. */
+void host_serve(void);
 void initiator_serve(void);
 void replier_serve(void);
 void rfend_serve(void);

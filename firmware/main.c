@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The main loop: polls the interrupt controller, as saving registers for an interrupt costs tens of
- * cycles (5.4), and serves one module after the other. Receiving comes first.
+ * cycles (5.4), and serves one module after the other. Receiving comes first, but for processes that
+ * have ended: what comes next may be for others of the same number.
  */
 #include "firmware.h"
 
@@ -11,7 +12,9 @@ int main(void)
         u32 pending = get(INTC_PENDING) & ~(is_delivering << MODULE_RFEND);
         if (pending == 0)
             continue;
-        if (pending & 1 << MODULE_RFEND)
+        if (pending & INTC_HOST)
+            host_serve();
+        else if (pending & 1 << MODULE_RFEND)
             rfend_serve();
         else if (pending & 1 << MODULE_REPLIER)
             replier_serve();

@@ -53,6 +53,13 @@ static void initiator_miss(void)
         module_put(MODULE_INITIATOR, MODULE_STATE, INITIATOR_IPA);
 }
 
+/* A window that has an owner may ask for LOCK and UNLOCK. */
+static void special_request(void)
+{
+    int is_done = module_get(MODULE_INITIATOR, MODULE_WINDOW) && lock_request();
+    module_put(MODULE_INITIATOR, MODULE_COMMAND, is_done ? COMMAND_COMPLETE : COMMAND_CANCEL);
+}
+
 void initiator_serve(void)
 {
     switch (module_get(MODULE_INITIATOR, MODULE_CAUSE)) {
@@ -63,7 +70,7 @@ void initiator_serve(void)
         go_on(MODULE_INITIATOR);
         break;
     case CAUSE_SPECIAL_REQUEST:
-        put(INTC_DEFER, MODULE_INITIATOR);
+        special_request();
         break;
     default: /* protection violation: the window is nobody's; time-out: the network takes nothing */
         module_put(MODULE_INITIATOR, MODULE_COMMAND, COMMAND_CANCEL);
@@ -98,6 +105,44 @@ void rbend_serve(void)
     }
 }
 
+void rfend_answer(u64 first, u64 second, u32 bytes)
+{
+    u64 flag = rfend_long(HEADER_FLAG);
+    if (!flag)
+        return;
+    put(SEND_HEADER + 4 * HEADER_TYPE, (rfend_word(HEADER_TYPE) & 0xffff0000u) | TYPE_ACK);
+    put(SEND_HEADER + 4 * HEADER_LENGTH, bytes);
+    put(SEND_HEADER + 4 * HEADER_SOURCE, rfend_word(HEADER_TARGET));
+    put(SEND_HEADER + 4 * HEADER_TARGET, rfend_word(HEADER_SOURCE));
+    put_long(SEND_HEADER + 4 * HEADER_SID, 0);
+    put_long(SEND_HEADER + 4 * HEADER_OFFSET, 0);
+    put_long(SEND_HEADER + 4 * HEADER_LOCAL, flag);
+    put_long(SEND_HEADER + 4 * HEADER_FLAG, flag);
+    put_long(SEND_DATA, first);
+    put_long(SEND_DATA + 8, second);
+    put(SEND_GO, 1);
+}
+
+/* Packets that hardware does not know. Those that control the network tell this chip nothing. */
+static void special_serve(void)
+{
+    u32 type = rfend_word(HEADER_TYPE) & 0xff;
+    if (special_packet && special_packet())
+        return;
+    if (type == TYPE_ATOMIC)
+        atomic_packet();
+    else if ((type == TYPE_LOCK_REQUEST || type == TYPE_LOCK_RESERVE) && lock_packet())
+        module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_COMPLETE);
+    else
+        module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_CANCEL);
+}
+
+void host_serve(void)
+{
+    locks_forget(get(HOST_ENDED));
+    put(HOST_ENDED, 1);
+}
+
 void rfend_serve(void)
 {
     u32 cause = module_get(MODULE_RFEND, MODULE_CAUSE);
@@ -108,10 +153,8 @@ void rfend_serve(void)
         return;
     else if (cause == CAUSE_RVATLB_MISS && segment_refill(module_get(MODULE_RFEND, MODULE_JOB), sid))
         module_put(MODULE_RFEND, MODULE_STATE, RFEND_RVACHK2);
-    else if (cause == CAUSE_SPECIAL_PACKET && special_packet && special_packet())
-        return;
     else if (cause == CAUSE_SPECIAL_PACKET)
-        put(INTC_DEFER, MODULE_RFEND);
+        special_serve();
     else
         module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_CANCEL);
 }

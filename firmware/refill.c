@@ -49,21 +49,62 @@ int page_refill(u32 module)
     return is_found;
 }
 
-/* The key's page must stay pinned from its writing to DMAC_GO, else that does nothing. */
-void host_write(u32 job, u64 address, u64 word)
+/* DMAC_HOST for an address of a process. The key's page must stay pinned from its writing to the
+ * transfer's beginning, else that does nothing. */
+static int host_find(u32 job, u64 address)
 {
     u64 page = address >> 12, frame;
     put(PATLB_JOB, job);
     put_long(PATLB_PAGE, page);
     if (!get(PATLB_FIND)) {
         if (!table_find(SDRAM_PAGES, PAGES_SLOTS, job, page, &frame))
-            return;
+            return 0;
         put_long(PATLB_FRAME, frame);
         put(PATLB_PUT, 1);
     }
     put_long(DMAC_HOST, get_long(PATLB_FRAME) << 12 | ((u32)address & 4095));
+    return 1;
+}
+
+int host_write(u32 job, u64 address, u64 word)
+{
+    if (!host_find(job, address))
+        return 0;
     put_long(DMAC_DATA, word);
     put(DMAC_GO, 1);
+    return 1;
+}
+
+int host_read(u32 job, u64 address, u64 *word)
+{
+    if (!host_find(job, address))
+        return 0;
+    put(DMAC_READ, 1);
+    while (get(DMAC_READ))
+        ;
+    *word = get_long(DMAC_DATA);
+    return get(PATLB_OPEN);
+}
+
+int host_write_if(u64 old, u64 word)
+{
+    u32 state;
+    put_long(DMAC_OLD, old);
+    put_long(DMAC_DATA, word);
+    put(DMAC_IF, 1);
+    while ((state = get(DMAC_IF)) == 1)
+        ;
+    return state == 0;
+}
+
+int segment_find(u32 job, u32 sid, u64 *start)
+{
+    put(RVATLB_JOB, job);
+    put(RVATLB_SID, sid);
+    if (!get(RVATLB_FIND) && !segment_refill(job, sid))
+        return 0;
+    *start = get_long(RVATLB_START);
+    return 1;
 }
 
 int segment_refill(u32 job, u32 sid)

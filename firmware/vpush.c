@@ -27,11 +27,6 @@ static u32 ring_find(u32 job, u32 sid)
     return 0;
 }
 
-static u32 rfend_word(u32 which)
-{
-    return module_get(MODULE_RFEND, MODULE_HEADER + 4 * which);
-}
-
 static void rfend_word_put(u32 which, u32 value)
 {
     module_put(MODULE_RFEND, MODULE_HEADER + 4 * which, value);
@@ -68,21 +63,51 @@ static int has_room(u32 ring, u32 slots)
 /* A sender that can hear it is told that the ring is full. */
 static void refuse(void)
 {
-    put(SEND_HEADER + 4 * HEADER_TYPE, (rfend_word(HEADER_TYPE) & 0xffff0000u) | TYPE_ACK);
-    put(SEND_HEADER + 4 * HEADER_LENGTH, 8);
-    put(SEND_HEADER + 4 * HEADER_SOURCE, rfend_word(HEADER_TARGET));
-    put(SEND_HEADER + 4 * HEADER_TARGET, rfend_word(HEADER_SOURCE));
-    for (u32 i = 0; i < 2; i++) {
-        put(SEND_HEADER + 4 * (HEADER_SID + i), 0);
-        put(SEND_HEADER + 4 * (HEADER_OFFSET + i), 0);
-        put(SEND_HEADER + 4 * (HEADER_LOCAL + i), rfend_word(HEADER_FLAG + i));
-        put(SEND_HEADER + 4 * (HEADER_FLAG + i), rfend_word(HEADER_FLAG + i));
-    }
-    put(SEND_DATA, ANSWER_FULL);
-    put(SEND_DATA + 4, 0);
-    if (rfend_word(HEADER_FLAG) | rfend_word(HEADER_FLAG + 1))
-        put(SEND_GO, 1);
+    rfend_answer(ANSWER_FULL, 0, 8);
     module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_CANCEL);
+}
+
+static void tell_host(u32 ring);
+
+/* All in software (7.5.3, VPUSH/Software): what RVA, RBend and Replier do. 0: a page of the ring is
+ * not pinned. */
+static int payload_move(u32 job, u64 tail, u32 length)
+{
+    u64 frame;
+    for (u32 done = 0; done < length;) {
+        u64 address = tail + done;
+        u32 inside = (u32)address & 4095, part = 4096 - inside;
+        put(PATLB_JOB, job);
+        put_long(PATLB_PAGE, address >> 12);
+        if (!table_find(SDRAM_PAGES, PAGES_SLOTS, job, address >> 12, &frame))
+            return 0;
+        if (part > length - done)
+            part = length - done;
+        put_long(DMAC_HOST, frame << 12 | inside);
+        put(DMAC_LENGTH, part);
+        put(DMAC_FIFO, done);
+        while (get(DMAC_FIFO))
+            ;
+        done += part;
+    }
+    return 1;
+}
+
+static void take_all(u32 ring, u32 slots)
+{
+    u32 received = get(ring + RING_RECEIVED), job = module_get(MODULE_RFEND, MODULE_JOB);
+    u64 tail = get_long(ring + RING_START) + received % slots * RING_SLOT_BYTES;
+    message.source = rfend_word(HEADER_SOURCE) >> 16;
+    message.length = rfend_word(HEADER_LENGTH);
+    if (!payload_move(job, tail, message.length)) {
+        module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_CANCEL);
+        return;
+    }
+    put(ring + RING_RECEIVED, received + 1);
+    tell_host(ring);
+    if (rfend_word(HEADER_TYPE) & HEADER_WANTS_ACK)
+        rfend_answer(ANSWER_DONE, 0, 8);
+    module_put(MODULE_RFEND, MODULE_COMMAND, COMMAND_COMPLETE);
 }
 
 /* 0: the packet is for no ring. */
@@ -112,7 +137,7 @@ int vpush_rfend(void)
     if (mode & MODE_HARDWARE_VPUSH)
         module_put(MODULE_RFEND, MODULE_STATE, RFEND_RVA);
     else if (mode & MODE_SOFT_VPUSH)
-        put(INTC_DEFER, MODULE_RFEND);
+        take_all(ring, slots);
     else
         take_over(ring, slots);
     return 1;

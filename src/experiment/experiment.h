@@ -22,8 +22,12 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_sizes, cli_bench_tail,
-    cli_bench_ofi, cli_bench_dsm, cli_bench_pages, cli_bench_himeno, cli_bench_datagram,
-    cli_bench_cache, cli_bench_route, cli_bench_sim, cli_bench_engine, cli_bench_thesis;
+    cli_bench_ofi, cli_bench_mpi, cli_bench_dsm, cli_bench_pages, cli_bench_himeno,
+    cli_bench_datagram, cli_bench_cache, cli_bench_route, cli_bench_sim, cli_bench_engine,
+    cli_bench_thesis;
+
+/* Of `rhinet sim`: what it simulates, and what that does to the thesis's rows. */
+extern const struct cli_command cli_sim_platform, cli_sim_sensitivity;
 
 /* How experiments start this program again. */
 extern const struct cli_command cli_bench_rank, cli_bench_join, cli_bench_nothing, cli_bench_trial;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/fetch.h"
 #include "base/turn.h"
 #include "msg/layout.h"
 #include "msg/msg.h"
@@ -12,23 +13,29 @@
 #include "msg/request.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define HELD_MAX   1024 /* unexpected messages of one lane before it is left alone */
 #define LANE_AFTER 4    /* messages to one receiver before a lane is asked for */
+/* Slots in a row that mean a stream, and how many ahead their lines are asked for then. */
+#define STREAM_STREAK 8
+#define STREAM_AHEAD  8
 
 /* A rank we exchange messages with. */
 struct peer {
     /* As receiver of ours. */
-    bool is_open;              /* its mailbox is there */
-    bool is_direct;            /* and its memory in reach of our loads and stores */
-    bool wants_no_lane;        /* all lanes were taken */
-    int lane;                  /* ours there, or -1 */
-    uint64_t lane_next;        /* slots used so far */
-    uint64_t lane_known;       /* of which the receiver is done with, at least */
-    uint64_t blocks_sent;      /* blocks used so far */
-    struct slot *lane_slots;   /* ours there, where the NIC lets us write it directly */
-    struct rh_page *lane_page; /* the same, for the notices */
-    uint64_t inbox_sent;       /* messages appended so far, for which we need credit */
+    bool is_open;                /* its mailbox is there */
+    bool is_direct;              /* and its memory in reach of our loads and stores */
+    bool wants_no_lane;          /* all lanes were taken */
+    int lane;                    /* ours there, or -1 */
+    uint64_t lane_next;          /* slots used so far */
+    uint64_t lane_known;         /* of which the receiver is done with, at least */
+    uint64_t blocks_sent;        /* blocks used so far */
+    uint32_t streak;             /* short sends since something of its was received */
+    struct slot *lane_slots;     /* ours there, where the NIC lets us write it directly */
+    struct rh_page *lane_page;   /* the same, for the notices */
+    struct rma_words lane_words; /* and for those that are stored without a call */
+    uint64_t inbox_sent;         /* messages appended so far, for which we need credit */
     uint32_t sent;
     struct list pending;           /* sends that could not start yet, in order */
     struct control *controls;      /* the same for control slots, which go first: control.c */
@@ -54,6 +61,7 @@ struct lane_in {
     int source;        /* -1: nobody's yet */
     uint64_t next;     /* slots taken so far */
     uint64_t returned; /* of which the sender knows */
+    uint32_t streak;   /* slots in a row that were there at the first look */
     uint64_t blocks_taken;
     uint64_t blocks_returned;
 };
@@ -131,7 +139,23 @@ static inline void request_complete(struct rh_request *request, int result)
         parcel_over(request->msg->mail->parcels, request);
 }
 
+/* What a receive asks for. */
+struct wanted {
+    int rank, tag;
+    void *buffer;
+    size_t room;
+};
+
 /* ---- wire.c: slots to peers and from peers --------------------------------------------------- */
+
+/* Small copies of a length that is mostly 8. */
+static inline void slot_copy(char *target, const void *source, size_t length)
+{
+    if (likely(length == 8))
+        memcpy(target, source, 8);
+    else if (length > 0) /* source may be NULL otherwise */
+        memcpy(target, source, length);
+}
 
 static inline bool lane_has_room(const struct mail *mail, int rank)
 {
@@ -158,10 +182,31 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
 /* The same for a middle message, of INBOX_LENGTH at most where there is no lane. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
 
+/* The short way of a small message, written once for every caller: whether it has gone, by a lane
+ * that is there and in reach and has room. Plain stores, then the number, all in one line. */
+static inline bool wire_short(struct mail *mail, int rank, const struct slot_head *head,
+                              const void *data)
+{
+    struct peer *peer = &mail->peer[rank];
+    ASSERT(head->kind == SLOT_INLINED && head->length <= SLOT_INLINE);
+    if (unlikely(!peer->lane_slots || peer->pending.first || !lane_has_room(mail, rank) ||
+                 !rma_words_stand(&peer->lane_words)))
+        return false;
+    struct slot *slot = &peer->lane_slots[peer->lane_next % LANE_SLOTS];
+    if (++peer->streak > STREAM_STREAK) /* else the receiver looks at them, waiting */
+        fetch_to_write(&peer->lane_slots[(peer->lane_next + STREAM_AHEAD) % LANE_SLOTS]);
+    memcpy(&slot->head, head, sizeof(*head));
+    slot_copy(slot->data, data, head->length);
+    rma_words_store(&peer->lane_words, &slot->number, ++peer->lane_next);
+    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
+    counter_add(mail->counters, COUNTER_MSG_BYTES, head->length);
+    return true;
+}
+
 /* The short way of a receive: if the next message in the lane of this rank is small and the one
  * that is wanted, and nothing older stands in between, take it straight. Looks for it for a
  * moment. */
-bool wire_next_take(struct mail *mail, const struct rh_request *receive, struct rh_status *status);
+bool wire_next_take(struct mail *mail, const struct wanted *wanted, struct rh_status *status);
 
 /* Close what wire_prepare() opened. */
 void wire_close(struct mail *mail);

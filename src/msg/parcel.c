@@ -52,17 +52,9 @@ void parcel_send(struct mail *mail, struct rh_request *send)
 bool parcel_send_short(struct mail *mail, int rank, uint32_t label, const void *whole,
                        size_t length)
 {
-    struct peer *peer = &mail->peer[rank];
-    ASSERT(length <= SLOT_INLINE);
-    if (unlikely(peer->lane < 0 || peer->pending.first || !lane_has_room(mail, rank)))
-        return false;
     struct slot_head head = {
         .tag = (int32_t)label, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    if (unlikely(wire_lane(mail, rank, &head, whole) < 0))
-        return false;
-    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
-    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
-    return true;
+    return wire_short(mail, rank, &head, whole);
 }
 
 void parcel_fetch(struct mail *mail, struct rh_request *receive, int source, const struct rts *rts)

@@ -6,7 +6,8 @@
 #include "msg/call.h"
 #include "msg/match.h"
 
-static int send_slow(struct rh_msg *msg, int rank, int tag, const void *data, size_t length)
+static rare_path int send_slow(struct rh_msg *msg, int rank, int tag, const void *data,
+                               size_t length)
 {
     struct mail *mail = msg->mail;
     struct rh_request send = {.msg = msg,
@@ -30,16 +31,9 @@ int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t leng
     if (unlikely(result < 0))
         return result;
     mail_take(mail);
-    struct peer *peer = &mail->peer[rank];
-    if (unlikely(length > SLOT_INLINE || peer->lane < 0 || peer->pending.first ||
-                 !lane_has_room(mail, rank)))
-        return send_slow(msg, rank, tag, data, length);
     struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    result = wire_lane(mail, rank, &head, data);
-    if (unlikely(result < 0))
+    if (unlikely(length > SLOT_INLINE || !wire_short(mail, rank, &head, data)))
         return send_slow(msg, rank, tag, data, length);
-    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
-    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
     mail_give(mail);
     return 0;
 }
@@ -56,6 +50,25 @@ int rh_multicast(struct rh_msg *msg, const struct rh_recipients *to, int tag, co
     return first_error;
 }
 
+static rare_path int receive_slow(struct rh_msg *msg, const struct wanted *wanted,
+                                  struct rh_status *status)
+{
+    struct mail *mail = msg->mail;
+    struct rh_request receive = {.msg = msg,
+                                 .rank = wanted->rank,
+                                 .tag = wanted->tag,
+                                 .buffer = wanted->buffer,
+                                 .length = wanted->room};
+    if (!match_receive(mail, &receive))
+        progress(mail);
+    bool is_complete = receive.state == STATE_COMPLETE;
+    mail_give(mail);
+    int result = is_complete ? call_result(&receive) : call_finish(&receive);
+    if (status && (result == 0 || result == RH_ETOOBIG))
+        *status = receive.status;
+    return result;
+}
+
 int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
             struct rh_status *status)
 {
@@ -63,21 +76,10 @@ int rh_recv(struct rh_msg *msg, int rank, int tag, void *buffer, size_t room,
     int result = call_receive_check(mail, rank, tag);
     if (unlikely(result < 0))
         return result;
-    struct rh_request receive = {
-        .msg = msg, .rank = rank, .tag = tag, .buffer = buffer, .length = room};
+    struct wanted wanted = {.rank = rank, .tag = tag, .buffer = buffer, .room = room};
     mail_take(mail);
-    if (likely(wire_next_take(mail, &receive, &receive.status))) {
-        mail_give(mail);
-        if (status)
-            *status = receive.status;
-        return 0;
-    }
-    if (!match_receive(mail, &receive))
-        progress(mail);
-    bool is_complete = receive.state == STATE_COMPLETE;
+    if (unlikely(!wire_next_take(mail, &wanted, status)))
+        return receive_slow(msg, &wanted, status);
     mail_give(mail);
-    result = is_complete ? call_result(&receive) : call_finish(&receive);
-    if (status && (result == 0 || result == RH_ETOOBIG))
-        *status = receive.status;
-    return result;
+    return 0;
 }

@@ -49,22 +49,13 @@ static bool has_block(const struct mail *mail, int rank)
     return mail->peer[rank].blocks_sent - done < LANE_BLOCKS;
 }
 
-/* Small copies of a length that is mostly 8. */
-static inline void copy_inline(char *target, const void *source, size_t length)
-{
-    if (likely(length == 8))
-        memcpy(target, source, 8);
-    else if (length > 0) /* source may be NULL otherwise */
-        memcpy(target, source, length);
-}
-
 /* Where the lane is in reach: plain stores, then the notice, all in one line. */
 static inline int write_lane(struct peer *peer, const struct slot_head *head, const void *data)
 {
     uint64_t index = peer->lane_next % LANE_SLOTS;
     struct slot *slot = &peer->lane_slots[index];
     slot->head = *head;
-    copy_inline(slot->data, data, head->kind == SLOT_BLOCK ? 0 : head->length);
+    slot_copy(slot->data, data, head->kind == SLOT_BLOCK ? 0 : head->length);
     return rh_store(peer->lane_page, index * sizeof(*slot), peer->lane_next + 1, 8);
 }
 
@@ -78,7 +69,7 @@ static int push_lane(struct mail *mail, int rank, const struct slot_head *head, 
     } body;
     body.head = *head;
     size_t length = head->kind == SLOT_BLOCK ? 0 : head->length;
-    copy_inline(body.data, data, length);
+    slot_copy(body.data, data, length);
     struct rh_notice notice = {.word = rh_at(rank, MSG_SID_LANES, at),
                                .value = peer->lane_next + 1};
     return rma_push_notify_inline(mail->job,
@@ -138,8 +129,10 @@ static void ask_for_lane(struct mail *mail, int rank)
     peer->lane = (int)taken;
     struct rh_remote slots = rh_at(rank, MSG_SID_LANES, slot_offset(peer->lane, 0));
     uint64_t length = LANE_SLOTS * sizeof(struct slot);
-    if (rh_page_open(mail->job, slots, length, &peer->lane_page) == 0)
-        peer->lane_slots = rh_remote_ptr(mail->job, slots, length);
+    if (rh_page_open(mail->job, slots, length, &peer->lane_page) < 0)
+        return;
+    rma_page_words(peer->lane_page, &peer->lane_words);
+    peer->lane_slots = rh_remote_ptr(mail->job, slots, length);
 }
 
 void wire_close(struct mail *mail)
@@ -216,14 +209,26 @@ static void return_blocks(struct mail *mail, struct lane_in *lane)
     lane->blocks_returned = post_count(mail, lane->source, RETURN_BLOCKS, lane->blocks_taken, 1);
 }
 
+/* Whoever is behind a stream has the next lines come while it works. */
+static inline void note_taken(struct mail *mail, const struct lane_in *lane, int index)
+{
+    mail->peer[lane->source].streak = 0;
+    if (lane->streak > STREAM_STREAK)
+        fetch_to_read(&mail->lanes->slot[index][(lane->next + STREAM_AHEAD) % LANE_SLOTS]);
+}
+
 static bool take_from_lane(struct mail *mail, int index)
 {
     struct lane_in *lane = &mail->lane_in[index];
     ASSERT(mail->peer[lane->source].lane_in == index);
     struct slot *slot = &mail->lanes->slot[index][lane->next % LANE_SLOTS];
     /* acquire: the number is the notice; what it announces is there. Pairs with wire_lane(). */
-    if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1)
+    if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
+        lane->streak = 0;
         return false;
+    }
+    lane->streak++;
+    note_taken(mail, lane, index);
     struct slot_head head = slot->head; /* copied out before it is checked */
     struct arrived arrived = {.source = lane->source, .head = &head, .data = slot->data};
     bool in_block = head.kind == SLOT_BLOCK;
@@ -242,9 +247,9 @@ static bool take_from_lane(struct mail *mail, int index)
     return true;
 }
 
-bool wire_next_take(struct mail *mail, const struct rh_request *receive, struct rh_status *status)
+bool wire_next_take(struct mail *mail, const struct wanted *wanted, struct rh_status *status)
 {
-    int index = receive->rank == RH_ANY_RANK ? -1 : mail->peer[receive->rank].lane_in;
+    int index = wanted->rank == RH_ANY_RANK ? -1 : mail->peer[wanted->rank].lane_in;
     bool is_alone = !mail->unexpected_first && !mail->posted.first && mail->long_count == 0 &&
                     mail->pending_count == 0;
     if (index < 0 || !is_alone) /* what else is under way must go on too */
@@ -254,19 +259,24 @@ bool wire_next_take(struct mail *mail, const struct rh_request *receive, struct 
     unsigned looks = atomic_load_explicit(mail->is_crowded, memory_order_relaxed)
                          ? EAGER_LOOKS_CROWDED
                          : EAGER_LOOKS;
+    lane->streak++;
     while (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != lane->next + 1) {
+        lane->streak = 0;
         if (--looks == 0)
             return false;
-        if (unlikely(!mail->peer[receive->rank].is_direct))
+        if (unlikely(!mail->peer[wanted->rank].is_direct))
             rma_progress(mail->job); /* nothing comes by itself */
     }
     struct slot_head head = slot->head;
-    if (head.kind != SLOT_INLINED || (head.tag != receive->tag && receive->tag != RH_ANY_TAG) ||
-        head.length > SLOT_INLINE || head.length > receive->length)
+    if (head.kind != SLOT_INLINED || (head.tag != wanted->tag && wanted->tag != RH_ANY_TAG) ||
+        head.length > SLOT_INLINE || head.length > wanted->room)
         return false;
-    copy_inline(receive->buffer, slot->data, head.length);
-    *status = (struct rh_status){.source = receive->rank, .tag = head.tag, .length = head.length};
+    slot_copy(wanted->buffer, slot->data, head.length);
+    if (status)
+        *status = (struct rh_status){
+            .source = wanted->rank, .tag = head.tag, .length = head.length};
     counter_add(mail->counters, COUNTER_MSG_RECEIVED, 1);
+    note_taken(mail, lane, index);
     lane->next++;
     if (unlikely(lane->next - lane->returned >= RETURN_EVERY))
         return_lane(mail, lane);

@@ -7,8 +7,10 @@
 #pragma once
 
 #include "base/counters.h"
+#include "base/likely.h"
 #include "base/settings.h"
 #include "nic/nic_types.h"
+#include "rma/rma_layer.h"
 #include "watch/stall_watch.h"
 
 /* ---- Time ----------------------------------------------------------------------------------- */
@@ -51,6 +53,38 @@ void *rma_mailbox(const struct rh_job *job);
 void rma_mailbox_keep(struct rh_job *job, void *state, void (*close)(void *state));
 
 /* ---- Operations ----------------------------------------------------------------------------- */
+
+/* A page's words, for who stores there again and again: rh_store() of 8 bytes without a call, while
+ * rma_words_stand(). */
+struct rma_words {
+    struct rh_job *job;
+    struct counters *counters;
+    int rank;
+    const _Atomic uint64_t *stands; /* NULL: only rh_store() can */
+    uint64_t stood;
+    const _Atomic uint32_t *state; /* enum rh_peer_state */
+    const _Atomic uint32_t *sleeper;
+};
+
+void rma_page_words(const struct rh_page *page, struct rma_words *words);
+
+static inline bool rma_words_stand(const struct rma_words *words)
+{
+    return words->stands &&
+           atomic_load_explicit(words->stands, memory_order_acquire) == words->stood &&
+           atomic_load_explicit(words->state, memory_order_acquire) < RH_PEER_LEFT;
+}
+
+/* A sleeper that could not be woken looks by itself before long. */
+static inline void rma_words_store(const struct rma_words *words, uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE); /* pairs with whoever looks at the word */
+    atomic_signal_fence(memory_order_seq_cst);       /* the rest is the sleeper's business */
+    counter_add(words->counters, COUNTER_STORE, 1);
+    counter_add(words->counters, COUNTER_PUSH_BYTES, sizeof(*word));
+    if (unlikely(atomic_load_explicit(words->sleeper, memory_order_relaxed) != 0))
+        rh_wake(words->job, words->rank);
+}
 
 /* An atomic operation, with a ticket if it must not happen twice. rank is inside the job. */
 int rma_atomic(struct rh_job *job, struct rh_remote target,

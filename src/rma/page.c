@@ -105,6 +105,18 @@ int rh_store(struct rh_page *page, uint64_t offset, uint64_t value, unsigned wid
     return 0;
 }
 
+void rma_page_words(const struct rh_page *page, struct rma_words *words)
+{
+    const struct nic_view *view = &page->view;
+    *words = (struct rma_words){.job = page->job,
+                                .counters = page->job->counters,
+                                .rank = view->remote.rank,
+                                .stands = page->words_end > 0 ? view->stands : NULL,
+                                .stood = view->stood,
+                                .state = &page->peer->state,
+                                .sleeper = view->sleeper};
+}
+
 void *rh_remote_ptr(struct rh_job *job, struct rh_remote target, uint64_t length)
 {
     struct nic_view view;

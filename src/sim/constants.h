@@ -3,6 +3,9 @@
  * Every number that the simulated hardware is made of, in one table: its value, its unit, where the
  * thesis gives it, and which row of the specification's list of figures set it.
  *
+ * These are the numbers of the platform rhinet2-le, which share/platforms has as a file; a test
+ * compares the two. Other machines are platforms of their own (sim/platform).
+ *
  * Origin: "K …" is a constant of the architecture, "C …" was calibrated on that row, "assumed" is
  * what no source tells and is ours to choose, "switch" is off and there for what-if questions. Rows
  * that serve for validation (V) set nothing here; tests/sim checks that. All of it can be changed
@@ -10,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -97,16 +101,12 @@
     X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \
     X(cpu_percent, 100, "%", "8.7.1", "switch",                                                    \
       "what if: speed of the on-chip CPU, of what it is")                                          \
-    X(cpu_discard_cycles, 243, "clk", "7.5.2", "assumed", "unknown packet or request: dropped")    \
-    X(cpu_atomic_cycles, 343, "clk", "-", "assumed", "atomic operation: DMA in, DMA out, answer")  \
     X(miss_loops, 0, "", "7.5.2", "switch", "what if: 1, a refused miss goes to IDLE, not CONT")   \
     X(soft_push, 0, "", "7.5.2", "switch", "what if: 1, firmware completes missed PUSHes")         \
-    X(cpu_vpush_soft_cycles, 1419, "clk", "7.5.3", "C T9", "VPUSH in software: all but the DMA")   \
     X(soft_vpush, 0, "", "7.5.3", "switch", "what if: 1, firmware does all of a VPUSH")            \
     X(silent_vpush, 0, "", "8.5", "switch", "what if: 1, no acks of VPUSH, as PM/RHiNET-VP")       \
     X(ring_check_cycles, 4, "clk", "8.7.1", "C M16", "hardware VPUSH: is there room in the ring")  \
     X(hardware_vpush, 0, "", "8.7.1", "switch", "what if: 1, RFend knows the ring itself")         \
-    X(cpu_lock_cycles, 193, "clk", "5.5.2", "assumed", "LOCK, UNLOCK: a request or packet")        \
     X(timeout_cycles, 0, "clk", "7.4.1", "assumed", "time-out of a waiting module; 0: none")       \
     /* DIMMnet-1: the same controller in a memory slot, from its own paper (sections of that) */   \
     X(dimm_core_ps, 20000, "ps", "DIMMnet 3", "K D1", "core clock: half of the memory's 100 MHz")  \
@@ -142,3 +142,17 @@ struct sim_constants sim_constants_dimm(const struct sim_constants *pci);
 
 /* "name=value". -EINVAL, with the nearest name, if there is no such constant or no such value. */
 int sim_constants_set(struct sim_constants *constants, const char *text);
+
+/* -EINVAL: a value of which no machine can be made, such as a clock that stands still. */
+int sim_constants_check(const struct sim_constants *constants);
+
+/* Takes over what belongs to links and switches, which all nodes of a network share. */
+void sim_constants_share_network(struct sim_constants *constants,
+                                 const struct sim_constants *network);
+
+/* By number: the place in the list. */
+size_t sim_constant_count(void);
+bool sim_constant_find(const char *name, size_t *index);
+const char *sim_constant_nearest(const char *name); /* NULL: none comes near it */
+int64_t sim_constant_get(const struct sim_constants *constants, size_t index);
+void sim_constant_put(struct sim_constants *constants, size_t index, int64_t value);

@@ -5,6 +5,7 @@
  *
  *   engine/    virtual time, events, chance, fibers. Start at engine.h.
  *   constants  every number of the simulated hardware, with the section that gives it.
+ *   platform/  machines as files: constants with their sources.
  *   switch/    RHiNET-2 and -3 switches and links, the books that every run keeps, the deadlock
  *              detector.
  *   workload/  traffic for networks, and what is measured of it (`rhinet sim run`).

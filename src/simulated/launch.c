@@ -47,6 +47,7 @@ static int serve(void *state, const int *fds)
                                                      .kind = settings->kind,
                                                      .metres = settings->metres,
                                                      .constants = &settings->constants,
+                                                     .ranges = &settings->ranges,
                                                      .timeout_ns = wanted->timeout_ns},
                                             .fds = fds,
                                             .compute_per_mille = settings->compute_per_mille,

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "simulated/station.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,13 +14,13 @@
 
 static int refuse(const char *item)
 {
-    return error_fail(
-        RH_EINVALID,
-        "RHINET_MARTINI: \"%s\"; allowed are seed, network=rhinet2 or rhinet3, metres, "
-        "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
-        "lanes=one, hop or branch, and the constants that `rhinet sim "
-        "constants` lists, each as NAME=VALUE",
-        item);
+    return error_fail(RH_EINVALID,
+                      "RHINET_MARTINI: \"%s\"; allowed are platform=NAME or FIRST-LAST:NAME, seed, "
+                      "network=rhinet2 or rhinet3, metres, "
+                      "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
+                      "lanes=one, hop or branch, and the constants that `rhinet sim "
+                      "constants` lists, each as NAME=VALUE",
+                      item);
 }
 
 /* Settings that are text: files and names. False: the item is none of these. */
@@ -47,6 +48,15 @@ static bool text_read(struct martini_settings *settings, const char *item, size_
 static int number_read(const char *item, const char *text, uint64_t most, uint64_t *value)
 {
     return text_to_u64(text, value) && *value <= most ? 0 : refuse(item);
+}
+
+/* Of all nodes, whatever machine they are. */
+static int constant_read(struct martini_settings *settings, const char *item)
+{
+    int result = sim_constants_set(&settings->constants, item);
+    for (uint32_t i = 0; result == 0 && i < settings->ranges.count; i++)
+        result = sim_constants_set(&settings->ranges.range[i].constants, item);
+    return result < 0 ? RH_EINVALID : 0;
 }
 
 static int item_read(struct martini_settings *settings, const char *item)
@@ -77,22 +87,48 @@ static int item_read(struct martini_settings *settings, const char *item)
         settings->compute_per_mille = (uint32_t)number;
         return result;
     }
-    return sim_constants_set(&settings->constants, item) < 0 ? RH_EINVALID : 0;
+    return constant_read(settings, item);
 }
 
-int martini_settings_read(struct martini_settings *settings, const char *text)
+#define PLATFORM "platform="
+
+/* Machines come first, whatever the order: the rest changes them. */
+static int item_take(struct martini_settings *settings, const char *item, bool wants_platforms)
 {
-    *settings = (struct martini_settings){.seed = 1, .constants = sim_constants_default()};
+    bool is_platform = strncmp(item, PLATFORM, strlen(PLATFORM)) == 0;
+    if (is_platform != wants_platforms)
+        return 0;
+    if (!is_platform)
+        return item_read(settings, item);
+    int result = platform_take(&settings->constants, &settings->ranges, item + strlen(PLATFORM));
+    return result == -ENOMEM ? RH_ENOSPACE : result < 0 ? RH_EINVALID : 0;
+}
+
+static int items_read(struct martini_settings *settings, const char *text, bool wants_platforms)
+{
     while (*text) {
         char item[ITEM_MAX];
         size_t length = strcspn(text, ",");
         if (length >= sizeof(item))
             return refuse(text);
         snprintf(item, sizeof(item), "%.*s", (int)length, text);
-        int result = item_read(settings, item);
+        int result = item_take(settings, item, wants_platforms);
         if (result < 0)
             return result;
         text += length + (text[length] == ',');
     }
     return 0;
+}
+
+int martini_settings_read(struct martini_settings *settings, const char *text)
+{
+    *settings = (struct martini_settings){.seed = 1, .constants = sim_constants_default()};
+    int result = items_read(settings, text, true);
+    if (result == 0)
+        result = items_read(settings, text, false);
+    if (result == 0 && sim_constants_check(&settings->constants) < 0)
+        result = RH_EINVALID;
+    for (uint32_t i = 0; result == 0 && i < settings->ranges.count; i++)
+        result = sim_constants_check(&settings->ranges.range[i].constants) < 0 ? RH_EINVALID : 0;
+    return result;
 }

@@ -54,7 +54,7 @@ static int append_short(struct station *station, const struct martini_call *call
 {
     uint32_t flag;
     uint64_t local = 0;
-    bool is_silent = station->world->constants.silent_vpush;
+    bool is_silent = station_constants(station)->silent_vpush;
     struct awaited awaited = awaited_make(station, call->rank, segment, call->timeout_ns);
     struct host_loan loan = {
         .address = call->address, .length = call->length, .reach = station->reach};

@@ -52,7 +52,7 @@ static sim_time scan_cost(struct station *station, const struct martini_call *ca
         if (at >= segment->length)
             break;
         cost += host_read_cost(host, segment->memory.physical + at) +
-                station->world->constants.look_ps;
+                station_constants(station)->look_ps;
     }
     return cost;
 }
@@ -95,7 +95,7 @@ static void charge(struct station *station, const struct martini_call *call)
     case MARTINI_PULL:
     case MARTINI_ATOMIC:
     case MARTINI_APPEND:
-        station_sleep(station, station->world->constants.library_ps);
+        station_sleep(station, station_constants(station)->library_ps);
         break;
     default:
         break;

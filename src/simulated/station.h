@@ -143,6 +143,11 @@ static inline struct station *station_of(struct martini_world *world, int rank)
     return &world->stations[rank];
 }
 
+static inline const struct sim_constants *station_constants(const struct station *station)
+{
+    return cluster_constants(station->world->cluster, (uint32_t)station->rank);
+}
+
 static inline bool station_is_gone(const struct station *station)
 {
     return station->has_left || station->is_dead;

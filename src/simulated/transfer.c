@@ -293,7 +293,7 @@ static int copy_own(struct station *station, const struct transfer *wanted)
     station_read(station, source, data, wanted->length);
     station_write(station, target, data, wanted->length);
     free(data);
-    station_sleep(station, (sim_time)wanted->length * station->world->constants.copy_ps);
+    station_sleep(station, (sim_time)wanted->length * station_constants(station)->copy_ps);
     if (wanted->notice.is_wanted) {
         struct station_segment *segment;
         struct access access = {

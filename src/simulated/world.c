@@ -56,6 +56,7 @@ static int cluster_make(struct martini_world *world)
                                 .kind = spec->kind,
                                 .metres = spec->metres,
                                 .constants = &world->constants,
+                                .ranges = spec->ranges,
                                 .trace = spec->trace};
     int result = cluster_create(&world->cluster, world->sim, &made);
     return result == -EINVAL ? RH_EINVALID : result < 0 ? RH_ENOSPACE : 0;

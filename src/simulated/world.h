@@ -16,7 +16,7 @@
 #pragma once
 
 #include "nic/martini/martini.h"
-#include "sim/constants.h"
+#include "sim/platform/platform.h"
 #include "sim/switch/switch.h"
 
 struct cluster; /* of sim/cluster */
@@ -33,6 +33,7 @@ struct martini_spec {
     enum network_kind kind;                /* of links and switches */
     uint32_t metres;                       /* length of links */
     const struct sim_constants *constants; /* NULL: the default ones */
+    const struct platform_ranges *ranges;  /* nodes that are other machines; may be NULL */
     struct trace *trace;                   /* may be NULL */
     int64_t timeout_ns;                    /* of transfers; 0: a minute */
     /* A rank has left or died, in virtual time; may be NULL. */
@@ -87,6 +88,7 @@ struct martini_settings {
     char routing[256];  /* algorithm or file with tables; "": the usual one */
     char lanes[16];     /* of tables from a file: one, hop or branch; "": one */
     struct sim_constants constants;
+    struct platform_ranges ranges; /* nodes that are other machines */
 };
 int martini_settings_read(struct martini_settings *settings, const char *text);
 

@@ -88,11 +88,10 @@ struct board_group {
 };
 _Static_assert(sizeof(struct board_group) == 16, "shared layout");
 
-/* Of a rank of another host: its waits and groups were told by the task manager there, when this
- * one was asked to find out; with them comes what else a diagnosis needs. */
+/* Of a rank of another host: its counters, waits and groups were told by the task manager there,
+ * when this one was asked to find out; with them comes what else a diagnosis needs. */
 struct board_told {
     _Atomic int64_t at_ns; /* when, CLOCK_MONOTONIC; 0: never */
-    _Atomic uint64_t work; /* watch/diagnosis.h */
     _Atomic uint32_t process_state, thread_count;
 };
 
@@ -100,7 +99,7 @@ struct board_told {
 struct board_rank {
     struct counters counters;
     struct board_told told; /* by the task manager, of ranks of other hosts */
-    uint64_t reserved[5];
+    uint64_t reserved[6];
     struct board_wait wait[BOARD_WAITS];
     struct board_group group[BOARD_GROUPS];
     uint64_t spare[40];

@@ -12,7 +12,6 @@
 
 #define LOOKS_MIN 3        /* between the two looks of ours */
 #define IDLE_NS   NS_PER_S /* younger waits are nothing to speak of */
-#define TOLD_NS   NS_PER_S /* news of another host are news for so long */
 
 /* ---- Taking a look -------------------------------------------------------------------------- */
 
@@ -41,7 +40,8 @@ static bool copy_wait(const struct board_wait *source, struct diagnosis_wait *wa
     return true;
 }
 
-uint64_t diagnosis_work(const struct counters *counters)
+/* What has been done to others or taken from them. */
+static uint64_t work_of(const struct counters *counters)
 {
     uint64_t work = 0;
     for (unsigned i = 0; i < COUNTERS_MAX; i++) {
@@ -53,7 +53,7 @@ uint64_t diagnosis_work(const struct counters *counters)
 
 static void copy_board(const struct board_rank *board, struct diagnosis_rank *rank, uint32_t size)
 {
-    rank->work = diagnosis_work(&board->counters);
+    rank->work = work_of(&board->counters);
     for (int i = 0; i < BOARD_WAITS; i++) {
         struct diagnosis_wait *wait = &rank->wait[rank->wait_count];
         if (copy_wait(&board->wait[i], wait, size)) {
@@ -117,11 +117,11 @@ static void copy_told(const struct board_told *told, struct diagnosis_rank *rank
 {
     uint32_t state = load(told->process_state);
     rank->told_ns = load(told->at_ns);
-    rank->is_seen = rank->told_ns > 0 && clock_now_ns() - rank->told_ns < TOLD_NS;
-    rank->work = load(told->work);
+    rank->is_seen = rank->told_ns > 0 && clock_now_ns() - rank->told_ns < DIAGNOSIS_TOLD_NS;
     rank->process.state = state > PROCESS_ENDED ? PROCESS_UNKNOWN : (enum process_state)state;
     rank->process.thread_count = load(told->thread_count);
     if (!rank->is_seen) {
+        rank->work = 0;
         rank->wait_count = 0;
         rank->process = (struct process_look){0};
         memset(rank->group, 0, sizeof(rank->group));

@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DIAGNOSIS_APART_NS (150LL * 1000 * 1000) /* between the two looks */
-#define DIAGNOSIS_LINE     512                   /* room that any of the texts fits in */
+#define DIAGNOSIS_APART_NS (150LL * 1000 * 1000)  /* between the two looks */
+#define DIAGNOSIS_LINE     512                    /* room that any of the texts fits in */
+#define DIAGNOSIS_TOLD_NS  (1000LL * 1000 * 1000) /* news of another host are news for so long */
 
 /* A wait on the board, copied and checked. */
 struct diagnosis_wait {
@@ -66,9 +67,6 @@ void diagnosis_look(struct diagnosis *diagnosis, int rank);
  * False if a later second look may tell more: somebody has not had time to look at its
  * condition. */
 bool diagnosis_judge(struct diagnosis *now, const struct diagnosis *before);
-
-/* What has been done to others or taken from them, counted. */
-uint64_t diagnosis_work(const struct counters *counters);
 
 /* How far a rank is with a group, NULL: it has not joined it, as far as its board says. */
 const struct diagnosis_group *diagnosis_group(const struct diagnosis_rank *rank, uint64_t id);

@@ -136,8 +136,8 @@ class Refused(Case):
         for said, words, settings in (
                 (r"nowhere \(--path\): No such", ["--path", nowhere], {}),
                 (r"nowhere \(TMPDIR\): No such", [], {"TMPDIR": nowhere}),
-                (r"\(--path\): Invalid argument", ["--path", "/" + "long/" * 250], {}),
-                (r"\(TMPDIR\): Invalid argument", [], {"TMPDIR": "/" + "long/" * 250}),
+                (r"\(--path\): No such file or directory", ["--path", "/" + "long/" * 250], {}),
+                (r"\(TMPDIR\): No such file or directory", [], {"TMPDIR": "/" + "long/" * 250}),
                 ("a file", ["--plot", there], {}),
                 ("nowhere/rows", ["--json", nowhere / "rows"], {})):
             self.check_refused(1, said, "bench", *words, "sequential", **settings)

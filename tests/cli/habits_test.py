@@ -9,15 +9,17 @@ import json
 import os
 import pty
 import re
+import select
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../support"))
+import processes
 import tap
 
 from options_test import TREE, rhinet
@@ -126,23 +128,120 @@ class Tables(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
+    """Ctrl-C, as a terminal sends it: to all processes of the command. Whenever it comes, it ends
+    the command, and neither processes nor files of its own are left."""
+
+    # How many processes there must be before it comes; 1: the command alone, when it computes;
+    # 0: it watches a job, and has said something.
+    LONG = {
+        "run -n 2 sleep 600": 3,
+        "run -n 2 --nic martini sleep 600": 3,
+        "bench rma": 3,
+        "bench msg": 3,
+        "bench dsm": 3,
+        "bench himeno": 3,
+        "bench ofi": 3,
+        "bench cache speed": 3,
+        "bench cache sequential --nodes 2": 3,
+        "bench route": 1,
+        "bench sim": 1,
+        "bench thesis": 1,
+        "dsm bench": 2,
+        "sim run --topology fabric --time 1s": 1,
+        "route compare fabric": 1,
+        "cache run -n 2 --cache 8M --path . sleep 600": 5,
+        "cache serve --name habits --cache 8M --path .": 3,
+        "cache mount data shown sleep 600": 2,
+        "mpirun -n 2 -- --oversubscribe sleep 600": 3,
+        "report large.json": 1,
+        "top --web --interval 60m": 0,
+        "doctor --watch 60m": 0,
+    }
+    # Ctrl-C is how one ends the first two; a program under a mount gets SIGTERM from it as well.
+    STATUSES = {"cache serve": (0,), "top": (0,), "cache mount": (130, 143)}
+    COMPUTED = 5  # hundredths of a second
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="habits-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.marker = os.path.basename(self.folder)
+        os.mkdir(os.path.join(self.folder, "tmp"))
+        for name in ("data", "shown"):
+            os.mkdir(os.path.join(self.folder, name))
+        self.environment = {**os.environ, "TMPDIR": os.path.join(self.folder, "tmp"),
+                            "HABITS_MARKER": self.marker, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        rhinet("route", "generate", "joined", "--ports", "24", "-o",
+               os.path.join(self.folder, "fabric"))
+        with open(os.path.join(self.folder, "large.json"), "w", encoding="ascii") as file:
+            for number in range(300000):
+                file.write(f'{{"format": "rhinet bench 1", "name": "n{number}", "value": 1}}\n')
+
+    def left(self):
+        return processes.marked("HABITS_MARKER", self.marker)
+
+    def files(self):
+        return sorted(os.path.join(folder, name) for folder, folders, names in
+                      os.walk(self.folder) for name in folders + names)
+
+    def computed(self, pid):
+        fields = processes.read_proc(pid, "stat").rpartition(b")")[2].split()
+        return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
+
+    def is_under_way(self, process, count):
+        if count == 0:
+            return bool(select.select([process.stdout], [], [], 0)[0])
+        return len(self.left()) >= count and (
+            count > 1 or self.computed(process.pid) >= self.COMPUTED)
+
+    def begin(self, words):
+        return subprocess.Popen([RHINET, *words], cwd=self.folder, env=self.environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, start_new_session=True)
+
+    def interrupt(self, words, count):
+        before = self.files()
+        process = self.begin(words)
+        processes.wait_until(lambda: process.poll() is not None or (
+            self.is_under_way(process, count)), HANG_S)
+        self.assertIsNone(process.poll(), "it ends by itself: " + " ".join(words))
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=HANG_S)[0]
+        statuses = next((found for name, found in self.STATUSES.items()
+                         if " ".join(words).startswith(name)), (130, -signal.SIGINT))
+        self.assertIn(process.returncode, statuses, said)
+        self.assertTrue(processes.wait_until(lambda: not self.left(), HANG_S),
+                        [processes.command_of(pid) for pid in self.left()])
+        self.assertTrue(processes.wait_until(lambda: self.files() == before, HANG_S), self.files())
+
     def test_nothing_is_left(self):
-        with tempfile.TemporaryDirectory() as folder:
-            script = f"echo > {folder}/$$; exec sleep 600"
-            command = [RHINET, "run", "-n", "2", "sh", "-c", script]
-            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  start_new_session=True) as process:
-                end = time.monotonic() + HANG_S
-                while len(os.listdir(folder)) < 2 and time.monotonic() < end:
-                    time.sleep(0.01)
-                started = [int(name) for name in os.listdir(folder)]
-                process.send_signal(signal.SIGINT)
-                process.communicate(timeout=HANG_S)
-            self.assertEqual(process.returncode, 130)
-            self.assertEqual(len(started), 2)
-            for pid in started:
-                with self.assertRaises(ProcessLookupError):
-                    os.kill(pid, 0)
+        for command, count in self.LONG.items():
+            words = command.split()
+            if words[0] == "mpirun" and not shutil.which("mpirun.openmpi"):
+                continue
+            if words[:2] == ["cache", "mount"] and not os.access("/dev/fuse", os.W_OK):
+                continue
+            with self.subTest(command=command):
+                if count == 0:
+                    self.watch(words)
+                else:
+                    self.interrupt(words, count)
+
+    def watch(self, words):
+        """A job to look at, which goes on."""
+        marker, environment = self.marker, self.environment
+        self.environment = {**environment, "HABITS_MARKER": marker + "-job"}
+        job = self.begin(["run", "-n", "2", "sleep", "600"])
+        self.environment = environment
+        try:
+            self.assertTrue(processes.wait_until(
+                lambda: subprocess.run([RHINET, "info", str(job.pid)], capture_output=True,
+                                       check=False).returncode == 0, HANG_S))
+            self.interrupt([words[0], str(job.pid), *words[1:]], 0)
+            self.assertIsNone(job.poll())
+        finally:
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=HANG_S)
 
 
 if __name__ == "__main__":

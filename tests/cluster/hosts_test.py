@@ -444,8 +444,8 @@ class Tools(harness.ClusterTest):
                                   check=False).stdout
         text = said("info", str(job.pid))
         self.assertRegex(text, r"node 0 is host \S+ \(\S+\), this one")
-        self.assertRegex(text, r"node 1 is host b \(\S+\), whose counters are not seen from here")
-        self.assertIn("2 on other hosts", said("top", str(job.pid), "--once"))
+        self.assertRegex(text, r"node 1 is host b \(\S+\)\n")
+        self.assertNotIn("told nothing", said("top", str(job.pid), "--once"))
         self.assertIn("host b", said("doctor", str(job.pid)))
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
@@ -468,6 +468,42 @@ class Tools(harness.ClusterTest):
             self.assertIn("Deadlock: 0 waits for 1, 1 waits for 0. 2 of 2 ranks can never go on.",
                           out)
             self.assertRegex(out, r"waits in receive from rank \d, tag 5 \(on host \S+\)")
+        os.kill(job.pid, signal.SIGTERM)
+        self.finish(job)
+
+    def test_counters_of_two_hosts(self):
+        """Either host shows what both ranks have counted; each has waited by now."""
+        job = self.start_run("--hosts", "localhost,b", HANG, "circle",
+                             environment={"RHINET_STUCK": "0"})
+        self.assertTrue(wait_until(lambda: len(job.nodes()) == 1))
+        def waits(*words):
+            run = subprocess.run([RHINET, *words], capture_output=True, text=True, check=False,
+                                 timeout=harness.HANG_S)
+            ranks = json.loads(run.stdout)["ranks"] if run.returncode == 0 else []
+            return [(rank["counters"] or {}).get("wait", -1) for rank in ranks]
+        for pid in (str(job.pid), str(job.nodes()[0])):
+            for words in (["top", pid, "--once", "--json", "--interval", "10ms"],
+                          ["info", pid, "--json"]):
+                self.assertTrue(wait_until(lambda: len(waits(*words)) == 2 and
+                                           min(waits(*words)) > 0), waits(*words))
+        os.kill(job.pid, signal.SIGTERM)
+        self.finish(job)
+
+    def test_counters_of_a_host_that_does_not_answer(self):
+        job = self.start_run("--hosts", "localhost,b", "-n", 4, MEMBER, "idle")
+        self.wait_ready(job, 4)
+        node = job.nodes()[0]
+        def said(*words):
+            return subprocess.run([RHINET, "top", str(job.pid), "--once", *words],
+                                  capture_output=True, text=True, check=False,
+                                  timeout=harness.HANG_S).stdout
+        os.kill(node, signal.SIGSTOP)
+        text, ranks = said(), json.loads(said("--json"))["ranks"]
+        os.kill(node, signal.SIGCONT)
+        self.assertIn("2 on hosts that have told nothing of them", text)
+        for name in ("ops_per_s", "counters"):
+            self.assertEqual([rank[name] is None for rank in ranks], [False] * 2 + [True] * 2)
+        self.assertTrue(wait_until(lambda: "told nothing" not in said()))
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified MPI programs on the provider: mpi_program.c, compiled by Debian's mpicc, under Open
 MPI's mpirun. TEST_PROVIDER is the folder of librhinet-fi.so."""
+import json
 import os
 import pathlib
 import re
@@ -91,6 +92,35 @@ class Mpi(unittest.TestCase):
                               text=True, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("true is not Open MPI's mpirun", done.stderr)
+
+    def test_bench(self):
+        """Everybody who is here has a figure; in company there may be no good round."""
+        done = subprocess.run([RHINET, "bench", "mpi", "--quick", "--rounds", "1", "--json", "-",
+                               "--only", "send-8,ping-1M,fabric-8"], capture_output=True, text=True,
+                              timeout=LIMIT_S, env={**os.environ, **ROOT}, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["send-8", "ping-1M", "fabric-8"])
+        for row in rows:
+            if "value" not in row:
+                self.assertGreater(row["discarded"], 0)
+                continue
+            beside = [peer["peer"] for peer in row["peers"]]
+            self.assertEqual("Open MPI" in beside, row["name"] != "fabric-8", row)
+            self.assertTrue(all(peer["value"] > 0 for peer in row["peers"]))
+
+    def test_bench_without_mpi(self):
+        """Who is missing is named, and what can be measured is measured."""
+        done = subprocess.run([RHINET, "bench", "mpi", "--quick", "--rounds", "1", "--json", "-",
+                               "--only", "send-8,fabric-8"], capture_output=True, text=True,
+                              timeout=LIMIT_S, env={**os.environ, "PATH": self.folder.name},
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Open MPI is not here (no mpicc.openmpi)", done.stderr)
+        self.assertIn("MPICH is not here (no mpicc.mpich)", done.stderr)
+        self.assertIn("send-8 is left out", done.stderr)
+        self.assertEqual([json.loads(line)["name"] for line in done.stdout.splitlines()],
+                         ["fabric-8"])
 
     def test_1_rank(self):
         self.check(1, CASES)

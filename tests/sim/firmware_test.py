@@ -58,7 +58,7 @@ class Image(unittest.TestCase):
                            env={**os.environ, "LC_ALL": "C"})
             self.assertEqual(made.read_bytes(), (ROOT / "firmware/firmware.elf").read_bytes(),
                              "run firmware/make firmware/firmware.elf")
-            parts = ["start.S", "main.c", "modules.c", "refill.c", "vpush.c",
+            parts = ["start.S", "main.c", "modules.c", "refill.c", "vpush.c", "lock.c", "atomic.c",
                      "examples/fetch_add.c"]
             subprocess.run([ROOT / "firmware/make", made, *(ROOT / "firmware" / part
                                                             for part in parts)],

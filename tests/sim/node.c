@@ -63,6 +63,27 @@ uint64_t *node_word(struct nodes *nodes, uint32_t node, uint64_t offset)
     return process_memory(nodes->process[node], offset, sizeof(uint64_t));
 }
 
+int node_image(struct nodes *nodes, struct chip_header header, const uint64_t *payload)
+{
+    struct host *host = cluster_host(nodes->cluster, 0);
+    struct chip *chip = cluster_chip(nodes->cluster, 0);
+    uint64_t words[CHIP_WINDOW_WORDS];
+    uint32_t count = CHIP_HEADER_WORDS + header.length / 8;
+    header.pgid = NODE_PGID;
+    header.target_node = header.target_pid = 1;
+    header.flag = PROCESS_VIRTUAL + NODE_ANSWER;
+    chip_header_pack(&header, words);
+    memcpy(words + CHIP_HEADER_WORDS, payload, header.length);
+    *node_word(nodes, 0, NODE_CONTFLAG) = *node_word(nodes, 0, NODE_ANSWER) = 0;
+    chip_contflag_set(chip, 0, NODE_CONTFLAG);
+    host_pio(host, count, false);
+    for (uint32_t i = 0; i < count; i++)
+        chip_window_write(chip, 0, i, words[i]);
+    chip_window_kick(chip, 0, CHIP_BOTF);
+    assert_int_equal(host_poll(host, NODE_CONTFLAG, CHIP_CONT_DONE, false, SIM_NEVER), 0);
+    return host_poll(host, NODE_ANSWER, CHIP_ANSWER_DONE, false, sim_now(nodes->sim) + SIM_MS);
+}
+
 uint64_t node_ask(struct nodes *nodes, uint32_t node, const struct process_transfer *transfer,
                   enum chip_kick kick)
 {

@@ -34,3 +34,9 @@ uint64_t *node_word(struct nodes *nodes, uint32_t node, uint64_t offset);
 /* In a fiber: kicks a request of a node, and waits for contflag. Returns what it became. */
 uint64_t node_ask(struct nodes *nodes, uint32_t node, const struct process_transfer *transfer,
                   enum chip_kick kick);
+
+/* In a fiber: sends a packet image (BOTF) from node 0 to node 1, and waits for CHIP_ANSWER_DONE at
+ * NODE_ANSWER. -ETIMEDOUT: something else came, or nothing. */
+#define NODE_CONTFLAG (NODE_DATA + 2048)
+#define NODE_ANSWER   (NODE_DATA + 1024) /* two words: what firmware answers */
+int node_image(struct nodes *nodes, struct chip_header header, const uint64_t *payload);

@@ -95,7 +95,7 @@ static void test_locks(void **state)
         for (uint32_t i = 0; i < LOCKS; i++)
             entries += protected[i].entries;
         for (uint32_t i = 0; i < NODES; i++) {
-            packets += chip_count(cluster_chip(star.nodes.cluster, i))->locks;
+            packets += chip_count(cluster_chip(star.nodes.cluster, i))->made;
             discarded += chip_count(cluster_chip(star.nodes.cluster, i))->discarded;
         }
         assert_int_equal(entries, NODES * ROUNDS);
@@ -169,6 +169,39 @@ static void test_lock_of_the_next(void **state)
             0);
     }
     nodes_close(&nodes);
+}
+
+#define COUNTER (NODE_DATA + 64)
+
+static void add_body(void *argument)
+{
+    struct nodes *nodes = argument;
+    struct chip_header header = {
+        .type = CHIP_PACKET_ATOMIC, .sid = PROCESS_SID, .offset = COUNTER, .length = 24};
+    const uint64_t operands[] = {CHIP_FETCH_ADD, 1, 0};
+    assert_int_equal(node_image(nodes, header, operands), 0);
+}
+
+/* The host changes a word while firmware adds to it, at any moment of that: both count. */
+static void test_atomic(void **state)
+{
+    (void)state;
+    bool is_late = false;
+    uint32_t retried = 0;
+    for (uint64_t moment = 1; !is_late; moment++) {
+        struct nodes nodes;
+        nodes_open(&nodes, (struct cluster_spec){0}, true);
+        nodes_start(&nodes, "adder", add_body);
+        is_late = sim_run(nodes.sim, SIM_NEVER, moment) == SIM_IDLE;
+        *node_word(&nodes, 1, COUNTER) += 1000;
+        nodes_run(&nodes);
+        assert_int_equal(*node_word(&nodes, 1, COUNTER), 1001);
+        uint64_t before = *node_word(&nodes, 0, NODE_ANSWER + 8);
+        assert_true(before == 0 || before == 1000);
+        retried += before == 1000;
+        nodes_close(&nodes);
+    }
+    assert_true(retried > 0);
 }
 
 #define RING (NODE_DATA + 4096)
@@ -301,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_lock_order),
         cmocka_unit_test(test_lock_of_the_next),
+        cmocka_unit_test(test_atomic),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_ring_closed),
         cmocka_unit_test(test_previous_state),

@@ -8,36 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONTFLAG (NODE_DATA + 2048)
-#define ANSWER   (NODE_DATA + 1024)
-#define COUNTER  (NODE_DATA + 64)
-#define ADDS     20
+#define COUNTER (NODE_DATA + 64)
+#define ADDS    20
 
 /* A packet image of a type that only this firmware knows; waits for its answer, or until a
  * deadline. */
-static int fetch_add(struct nodes *nodes, uint32_t node, uint64_t offset, uint64_t number)
+static int fetch_add(struct nodes *nodes, uint64_t offset, uint64_t number)
 {
-    struct host *host = cluster_host(nodes->cluster, node);
-    struct chip *chip = cluster_chip(nodes->cluster, node);
-    uint64_t words[CHIP_HEADER_WORDS + 1];
-    struct chip_header header = {.type = CHIP_PACKET_OTHER,
-                                 .pgid = NODE_PGID,
-                                 .target_node = 1,
-                                 .target_pid = 1,
-                                 .sid = PROCESS_SID,
-                                 .offset = offset,
-                                 .flag = PROCESS_VIRTUAL + ANSWER,
-                                 .length = 8};
-    chip_header_pack(&header, words);
-    words[CHIP_HEADER_WORDS] = number;
-    *node_word(nodes, node, CONTFLAG) = *node_word(nodes, node, ANSWER) = 0;
-    chip_contflag_set(chip, 0, CONTFLAG);
-    host_pio(host, CHIP_HEADER_WORDS + 1, false);
-    for (uint32_t i = 0; i <= CHIP_HEADER_WORDS; i++)
-        chip_window_write(chip, 0, i, words[i]);
-    chip_window_kick(chip, 0, CHIP_BOTF);
-    assert_int_equal(host_poll(host, CONTFLAG, CHIP_CONT_DONE, false, SIM_NEVER), 0);
-    return host_poll(host, ANSWER, CHIP_ANSWER_DONE, false, sim_now(nodes->sim) + SIM_MS);
+    struct chip_header header = {
+        .type = CHIP_PACKET_OTHER, .sid = PROCESS_SID, .offset = offset, .length = 8};
+    return node_image(nodes, header, &number);
 }
 
 static void adder(void *argument)
@@ -45,8 +25,8 @@ static void adder(void *argument)
     struct nodes *nodes = argument;
     for (uint64_t i = 0; i < ADDS; i++) {
         sim_time begin = sim_now(nodes->sim);
-        assert_int_equal(fetch_add(nodes, 0, COUNTER, 1), 0);
-        assert_int_equal(*node_word(nodes, 0, ANSWER + 8), 1000 + i);
+        assert_int_equal(fetch_add(nodes, COUNTER, 1), 0);
+        assert_int_equal(*node_word(nodes, 0, NODE_ANSWER + 8), 1000 + i);
         nodes->time[0] = sim_now(nodes->sim) - begin;
     }
 }
@@ -69,7 +49,7 @@ static void test_fetch_add(void **state)
     nodes_start(&nodes, "adder", adder);
     nodes_run(&nodes);
     assert_int_equal(*node_word(&nodes, 1, COUNTER), 1000 + ADDS);
-    assert_int_equal(*node_word(&nodes, 0, ANSWER + 8), 1000 + ADDS - 1);
+    assert_int_equal(*node_word(&nodes, 0, NODE_ANSWER + 8), 1000 + ADDS - 1);
     const struct chip_count *count = chip_count(cluster_chip(nodes.cluster, 1));
     assert_int_equal(count->exceptions[CHIP_SPECIAL_PACKET], ADDS);
     assert_int_equal(count->discarded, 0);
@@ -86,8 +66,8 @@ static void test_fetch_add(void **state)
 static void refused_body(void *argument)
 {
     struct nodes *nodes = argument;
-    assert_true(fetch_add(nodes, 0, COUNTER + 4, 1) < 0);                /* not a whole word */
-    assert_true(fetch_add(nodes, 0, 16 * (uint64_t)NODE_MEMORY, 1) < 0); /* not pinned */
+    assert_true(fetch_add(nodes, COUNTER + 4, 1) < 0);                /* not a whole word */
+    assert_true(fetch_add(nodes, 16 * (uint64_t)NODE_MEMORY, 1) < 0); /* not pinned */
 }
 
 /* What makes no sense is dropped, and nothing is changed. */

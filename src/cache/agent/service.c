@@ -16,66 +16,37 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SWEEP_LOOKS    1000 /* for the agent to be gone as well */
-#define SWEEP_PAUSE_NS (5 * NS_PER_MS)
-#define SWEEPERS_MAX   8
-#define LOOK_NS        (50 * NS_PER_MS)
+#define SWEEPERS_MAX 8
+#define LOOK_NS      (50 * NS_PER_MS)
 
 struct service {
     struct keeper keeper;
     struct place *place;
     int64_t idle_ns;
-    int sweeper_pid; /* 0: none */
-    int sweeper_fd;  /* closed with this process */
+    struct sweeper sweeper;
     int sweeper_count;
     int status; /* the agent's, as waitpid gives it */
 };
 
 /* ---- The sweeper ---------------------------------------------------------------------------- */
 
-/* We have the reading end only, so that it ends when the other process is gone. */
-static _Noreturn void sweep(const struct place *place, int fd)
+/* The agent may still be ending. */
+static bool clean(const void *context)
 {
-    char byte;
-    struct timespec pause = {.tv_nsec = SWEEP_PAUSE_NS};
-    prctl(PR_SET_NAME, SWEEPER_NAME);
-    setsid();
-    for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_IGN);
-    dup2(fd, STDIN_FILENO);
-    close_range(1, ~0U, 0);
-    (void)!chdir("/");
-    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
-        ;
-    for (int i = 0; i < SWEEP_LOOKS && access(place->folder, F_OK) == 0; i++) {
+    const struct place *place = context;
+    if (access(place->folder, F_OK) == 0)
         place_clean(place);
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    }
-    _exit(0);
+    return access(place->folder, F_OK) != 0;
 }
 
 /* Failing to costs no more than a few files after a kill; the next service removes them. */
 static void start_sweeper(struct service *service)
 {
-    int fds[2];
-    descriptor_close(&service->sweeper_fd);
-    service->sweeper_pid = 0;
-    if (service->sweeper_count++ >= SWEEPERS_MAX || pipe2(fds, O_CLOEXEC) != 0)
-        return;
-    int pid = fork();
-    if (pid == 0) {
-        close(fds[1]);
-        sweep(service->place, fds[0]);
-    }
-    close(fds[0]);
-    if (pid < 0)
-        close(fds[1]);
-    service->sweeper_pid = pid > 0 ? pid : 0;
-    service->sweeper_fd = pid > 0 ? fds[1] : -1;
+    if (service->sweeper_count++ < SWEEPERS_MAX)
+        sweeper_start(&service->sweeper, clean, service->place);
 }
 
 /* ---- Signals -------------------------------------------------------------------------------- */
@@ -101,7 +72,9 @@ static void catch_signals(struct cache_card *card)
 
 static void note_end(struct service *service, int pid, int status)
 {
-    if (pid == service->sweeper_pid) {
+    if (pid == service->sweeper.pid) {
+        descriptor_close(&service->sweeper.fd);
+        service->sweeper = SWEEPER_NONE;
         start_sweeper(service);
     } else if (pid == service->keeper.agent_pid) {
         keeper_agent_gone(&service->keeper);
@@ -121,7 +94,7 @@ static void await_agent(struct service *service, bool until_ready)
             return;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             note_end(service, pid, status);
-        if (until_ready &&
+        if (service->keeper.agent_pid && until_ready &&
             atomic_load_explicit(&card->stop, memory_order_acquire) == CACHE_STOP_NOW)
             kill(service->keeper.agent_pid, SIGKILL); /* it still waits for the others */
         if (service->keeper.agent_pid)
@@ -175,11 +148,10 @@ static int finish(const struct service *service)
 int service_run(struct place *place, const struct settings *settings, int64_t idle_ns)
 {
     static struct service service; /* large */
+    service = (struct service){.place = place, .idle_ns = idle_ns, .sweeper = SWEEPER_NONE};
     int result = place_take(place);
-    if (result == 0) {
-        service = (struct service){.place = place, .idle_ns = idle_ns, .sweeper_fd = -1};
+    if (result == 0)
         result = start(&service, settings);
-    }
     int status = 1;
     if (result == 0) {
         await_agent(&service, true);
@@ -191,9 +163,6 @@ int service_run(struct place *place, const struct settings *settings, int64_t id
         fprintf(stderr, "rhinet cache serve: %s\n", rh_error_text());
     }
     place_leave(place);
-    if (service.sweeper_pid > 0) {
-        descriptor_close(&service.sweeper_fd);
-        waitpid(service.sweeper_pid, NULL, 0);
-    }
+    sweeper_end(&service.sweeper);
     return status;
 }

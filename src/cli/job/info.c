@@ -234,6 +234,7 @@ static int show_job(const char *name)
     int status = jobs_select(name, &job);
     if (status != 0)
         return status;
+    job_others_ask(&job);
     struct job_snapshot *snapshot = job_snapshot_take(&job);
     jobs_close(&job, 1);
     if (!snapshot) {

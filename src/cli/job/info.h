@@ -33,5 +33,5 @@ json_t *machine_json(const struct machine *machine);
 void info_job_print(FILE *out, const struct job_snapshot *job);
 json_t *info_job_json(const struct job_snapshot *job);
 
-/* {"push": 12, ...} */
-json_t *info_counters_json(const uint64_t counter[COUNTERS_MAX]);
+/* {"push": 12, ...}, or null of a rank that nothing is known of. */
+json_t *info_counters_json(const struct job_rank *rank);

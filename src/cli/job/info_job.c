@@ -22,7 +22,15 @@ static void print_head(FILE *out, const struct job_snapshot *job)
             job->launcher_pid, started, job->survive ? ", survives deaths" : "");
 }
 
-/* Each host sees its own ranks only. */
+static bool is_counted(const struct job_snapshot *job, int node)
+{
+    for (uint32_t i = 0; i < job->size; i++) {
+        if (job->rank[i].node == node && !job->rank[i].is_counted)
+            return false;
+    }
+    return true;
+}
+
 static void print_hosts(FILE *out, const struct job_snapshot *job)
 {
     if (job->refused > 0)
@@ -32,7 +40,9 @@ static void print_hosts(FILE *out, const struct job_snapshot *job)
     for (uint32_t i = 0; i < job->node_count; i++)
         fprintf(out, "  node %u is host %s (%s)%s\n", i, job->node[i].host,
                 job->node[i].address[0] ? job->node[i].address : "not called back yet",
-                (int)i == job->own_node ? ", this one" : ", whose counters are not seen from here");
+                (int)i == job->own_node   ? ", this one"
+                : is_counted(job, (int)i) ? ""
+                                          : ", which has told nothing of its counters");
 }
 
 static void cell_end(struct table *table, const struct job_rank *rank)
@@ -115,13 +125,15 @@ void info_job_print(FILE *out, const struct job_snapshot *job)
     print_counters(out, job);
 }
 
-json_t *info_counters_json(const uint64_t counter[COUNTERS_MAX])
+json_t *info_counters_json(const struct job_rank *rank)
 {
+    if (!rank->is_counted)
+        return json_null();
     json_t *object = json_object();
     for (unsigned which = 0; which < COUNTERS_MAX; which++) {
         const struct counter_spec *spec = counter_spec(which);
         if (spec)
-            json_put_number(object, spec->name, counter[which]);
+            json_put_number(object, spec->name, rank->counter[which]);
     }
     return object;
 }
@@ -136,7 +148,7 @@ static json_t *rank_json(const struct job_snapshot *job, uint32_t which)
     json_put_number(object, "node", (uint64_t)rank->node);
     json_put_number(object, "end_signal", (uint64_t)rank->end_signal);
     json_object_set_new(object, "end_status", json_integer(rank->end_status));
-    json_object_set_new(object, "counters", info_counters_json(rank->counter));
+    json_object_set_new(object, "counters", info_counters_json(rank));
     return object;
 }
 

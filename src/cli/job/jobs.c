@@ -202,14 +202,24 @@ static void copy_nodes(struct job_snapshot *snapshot, const struct roster *roste
     }
 }
 
+/* Of who is gone the last that was told stays true. */
+static bool is_news(const struct job_rank *rank, int64_t told_ns)
+{
+    return told_ns > 0 &&
+           (rank->state != RH_PEER_JOINED || clock_now_ns() - told_ns < DIAGNOSIS_TOLD_NS);
+}
+
 static void copy_counters(struct job_snapshot *snapshot, int board_fd)
 {
     size_t length = snapshot->size * sizeof(struct board_rank);
     struct board_rank *board = board_fd >= 0 ? malloc(length) : NULL;
     if (board && read_exactly(board_fd, board, length)) {
         for (uint32_t i = 0; i < snapshot->size; i++) {
+            struct job_rank *rank = &snapshot->rank[i];
+            rank->is_counted = rank->node == snapshot->own_node ||
+                               is_news(rank, atomic_load(&board[i].told.at_ns));
             for (unsigned which = 0; which < COUNTERS_MAX; which++)
-                snapshot->rank[i].counter[which] = counter_read(&board[i].counters, which);
+                rank->counter[which] = counter_read(&board[i].counters, which);
         }
     }
     free(board);

@@ -32,6 +32,7 @@ struct job_rank {
     int pid;
     int end_signal;
     int end_status;
+    bool is_counted; /* here, or its host has told just now: the counters are its own */
     uint64_t counter[COUNTERS_MAX];
 };
 
@@ -49,7 +50,7 @@ struct job_snapshot {
     char command[256];
     uint32_t size;
     uint32_t refused;      /* connections of strangers */
-    int own_node;          /* this host; ranks of others have no counters here */
+    int own_node;          /* this host */
     uint32_t node_count;   /* at least 1 */
     struct job_node *node; /* in the same piece of memory */
     struct job_rank rank[];
@@ -72,9 +73,9 @@ struct job_snapshot *job_snapshot_take(const struct live_job *job);
 /* Copy who waits for whom. NULL if it makes no sense or memory is out. free() it. */
 struct diagnosis *job_diagnosis_take(const struct live_job *job);
 
-/* In a job of several hosts: have the task manager ask those of the others who waits there, and
- * wait a while for their answers. Where it did not work, the next diagnosis does not see those
- * ranks. */
+/* In a job of several hosts: have the task manager ask those of the others who waits there and what
+ * they have counted, and wait a while for their answers. Where it did not work, the next diagnosis
+ * does not see those ranks, nor the next snapshot their counters. */
 void job_others_ask(const struct live_job *job);
 
 const char *job_state_name(enum rh_peer_state state);

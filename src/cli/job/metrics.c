@@ -15,7 +15,7 @@ static void put_counter(FILE *out, const struct job_snapshot *job, unsigned whic
     fprintf(out, "# HELP rhinet_%s_total %s\n# TYPE rhinet_%s_total counter\n", spec->name,
             spec->help, spec->name);
     for (uint32_t i = 0; i < job->size; i++) {
-        if (job->rank[i].node == job->own_node) /* of others nothing is known here */
+        if (job->rank[i].is_counted)
             fprintf(out, "rhinet_%s_total{job=\"%" PRIx64 "\",rank=\"%u\"} %" PRIu64 "\n",
                     spec->name, job->id, i, job->rank[i].counter[which]);
     }

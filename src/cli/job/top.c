@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `rhinet top`: looks at a running job again and again. Costs the job nothing: its processes count
- * in memory that we read.
+ * in memory that we read; those of other hosts in memory that their task managers read for us.
  */
 #include "cli/job/top.h"
 
@@ -39,6 +39,7 @@ static const struct cli_option options[] = {
 };
 
 static volatile sig_atomic_t interrupted;
+static sigset_t mask; /* while we wait; what we catch comes at no other time */
 
 static void note_interrupt(int signal)
 {
@@ -60,7 +61,7 @@ static enum pause_end pause_for(const struct live_job *job, int64_t interval_ns,
         struct pollfd events[] = {{.fd = job->launcher_fd, .events = POLLIN},
                                   {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
         struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
-        if (ppoll(events, 2, &left, NULL) <= 0)
+        if (ppoll(events, 2, &left, &mask) <= 0)
             continue;
         if (events[0].revents)
             return PAUSE_JOB_ENDED;
@@ -99,18 +100,24 @@ static bool show(const struct watch *watch, const struct top_sample *sample)
     return fflush(stdout) == 0;
 }
 
+static struct job_snapshot *look(const struct live_job *job)
+{
+    job_others_ask(job);
+    return job_snapshot_take(job);
+}
+
 /* Samples until told to stop. Returns the exit status. */
 static int watch_job(struct watch *watch)
 {
     const struct live_job *job = watch->job;
-    struct job_snapshot *before = job_snapshot_take(job);
+    struct job_snapshot *before = look(job);
     int64_t before_ns = clock_now_ns();
     int status = before ? 0 : 1;
     for (bool more = before != NULL; more;) {
         enum pause_end end = pause_for(job, wishes.interval_ns, watch->view == VIEW_SCREEN);
         if (end == PAUSE_QUIT)
             break;
-        struct job_snapshot *now = job_snapshot_take(job);
+        struct job_snapshot *now = look(job);
         int64_t now_ns = clock_now_ns();
         /* The size of a job never changes; if it does, the memory is not a job's. */
         if (!now || now->size != before->size) {
@@ -129,9 +136,15 @@ static int watch_job(struct watch *watch)
     return status;
 }
 
+/* Before other threads begin, so that the one that waits gets them and no other. */
 static void catch_interrupts(void)
 {
     struct sigaction action = {.sa_handler = note_interrupt};
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ours, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -158,10 +171,10 @@ static int watch_on_web(const struct live_job *job)
 {
     struct watch watch = {.job = job, .view = VIEW_WEB};
     int64_t stuck_ns = 0;
+    catch_interrupts();
     if (doctor_stuck_find(&stuck_ns) != 0 ||
         !(watch.web = web_open((uint16_t)wishes.port, stuck_ns)))
         return 2;
-    catch_interrupts();
     printf("%s\n", web_address(watch.web));
     fflush(stdout);
     int status = watch_job(&watch);
@@ -178,6 +191,7 @@ static int watch_in_lines(const struct live_job *job)
 static int top(int count, char **words)
 {
     struct live_job job;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
     if (wishes.web && (wishes.once || wishes.json))
         return cli_usage_error("--web goes neither with --once nor with --json");
     if (wishes.port && !wishes.web)

@@ -13,13 +13,22 @@
 #include <inttypes.h>
 #include <time.h>
 
-#define FRAME_LINES 5 /* heading, blank, titles, total, and the line the cursor stands on */
+#define RATE_COLUMNS 7
+#define FRAME_LINES  5 /* heading, blank, titles, total, and the line the cursor stands on */
+
+/* A host that has told nothing in between: what it tells next is not of this interval alone. */
+static bool is_known(const struct top_sample *sample, uint32_t rank)
+{
+    return sample->before->rank[rank].is_counted && sample->now->rank[rank].is_counted;
+}
 
 static double rate(const struct top_sample *sample, uint32_t rank, unsigned which)
 {
     uint64_t before = sample->before->rank[rank].counter[which];
     uint64_t now = sample->now->rank[rank].counter[which];
-    return now > before && sample->interval_s > 0 ? (double)(now - before) / sample->interval_s : 0;
+    return is_known(sample, rank) && now > before && sample->interval_s > 0
+               ? (double)(now - before) / sample->interval_s
+               : 0;
 }
 
 struct top_rates top_rates(const struct top_sample *sample, uint32_t rank)
@@ -41,6 +50,12 @@ struct top_rates top_rates(const struct top_sample *sample, uint32_t rank)
     rates.waits = rate(sample, rank, COUNTER_WAIT);
     rates.sleeps = rate(sample, rank, COUNTER_WAIT_SLEEP);
     return rates;
+}
+
+static void cells_unknown(struct table *table)
+{
+    for (int i = 0; i < RATE_COLUMNS; i++)
+        table_cell(table, "-");
 }
 
 static void cells_rates(struct table *table, const struct top_rates *rates)
@@ -67,11 +82,11 @@ static void print_heading(FILE *out, const struct job_snapshot *job)
         if (state_count[state] > 0)
             fprintf(out, " %u %s", state_count[state], job_state_name((enum rh_peer_state)state));
     }
-    uint32_t elsewhere = 0;
+    uint32_t unseen = 0;
     for (uint32_t i = 0; i < job->size; i++)
-        elsewhere += job->rank[i].node != job->own_node;
-    if (elsewhere > 0)
-        fprintf(out, "; %u on other hosts, whose counters are not seen from here", elsewhere);
+        unseen += !job->rank[i].is_counted;
+    if (unseen > 0)
+        fprintf(out, "; %u on hosts that have told nothing of them", unseen);
     fputs("\n\n", out);
 }
 
@@ -82,7 +97,10 @@ static void add_rank(struct table *table, const struct top_sample *sample, uint3
     table_cell(table, "%u", rank);
     table_cell(table, "%s", job_state_name(state->state));
     table_cell(table, "%d", state->pid);
-    cells_rates(table, &rates);
+    if (is_known(sample, rank))
+        cells_rates(table, &rates);
+    else
+        cells_unknown(table);
 }
 
 static void add_total(struct table *table, const struct top_sample *sample)
@@ -133,6 +151,21 @@ void top_print(FILE *out, const struct top_sample *sample, int width, int height
         fprintf(out, "and %u more ranks; --once shows all\n", size - shown);
 }
 
+/* What is not known is null: 0 would say that nothing has been done. */
+static void rates_put(json_t *object, const struct top_rates *rates, bool is_known)
+{
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"ops_per_s", rates->operations},  {"bytes_per_s", rates->bytes},
+               {"fetches_per_s", rates->fetches}, {"bounces_per_s", rates->bounces},
+               {"waits_per_s", rates->waits},     {"sleeps_per_s", rates->sleeps}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        json_object_set_new(object, all[i].name, is_known ? json_real(all[i].value) : json_null());
+    json_object_set_new(object, "denials",
+                        is_known ? json_integer((json_int_t)rates->denials) : json_null());
+}
+
 static json_t *rank_json(const struct top_sample *sample, uint32_t which)
 {
     const struct job_rank *rank = &sample->now->rank[which];
@@ -141,14 +174,8 @@ static json_t *rank_json(const struct top_sample *sample, uint32_t which)
     json_put_number(object, "rank", which);
     json_put_text(object, "state", job_state_name(rank->state));
     json_put_number(object, "pid", (uint64_t)rank->pid);
-    json_put_real(object, "ops_per_s", rates.operations);
-    json_put_real(object, "bytes_per_s", rates.bytes);
-    json_put_real(object, "fetches_per_s", rates.fetches);
-    json_put_real(object, "bounces_per_s", rates.bounces);
-    json_put_real(object, "waits_per_s", rates.waits);
-    json_put_real(object, "sleeps_per_s", rates.sleeps);
-    json_put_number(object, "denials", rates.denials);
-    json_object_set_new(object, "counters", info_counters_json(rank->counter));
+    rates_put(object, &rates, is_known(sample, which));
+    json_object_set_new(object, "counters", info_counters_json(rank));
     return object;
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,12 +43,16 @@ static json_t *read_runs(int count, char **words)
     return NULL;
 }
 
-/* Beside the old one, and then in its place: who has it open sees a whole page. */
+/* Beside the old one, and then in its place: who has it open sees a whole page. Ctrl-C waits until
+ * there is only one. */
 static int replace_file(const json_t *data, const char *path)
 {
     char *beside = NULL;
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         return ENOMEM;
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
     int fd = mkostemp(beside, O_CLOEXEC);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     int result = out ? 0 : errno;
@@ -61,6 +66,7 @@ static int replace_file(const json_t *data, const char *path)
         result = errno;
     if (fd >= 0 && result != 0)
         unlink(beside);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     free(beside);
     return result;
 }

@@ -31,8 +31,7 @@ static const struct cli_option options[] = {
 
 /* ---- The provider --------------------------------------------------------------------------- */
 
-/* Beside this program in a build, or where it is installed. */
-static bool find_provider(char *folder, size_t room)
+bool run_provider_find(char *folder, size_t room)
 {
     static const char *const places[] = {"src/provider", "../" RHINET_LIBDIR "/libfabric"};
     char program[PATH_MAX], path[PATH_MAX * 2];
@@ -107,7 +106,7 @@ static int set_variables(const char *folder)
 static int run(int count, char **words)
 {
     char folder[PATH_MAX + 64];
-    if (!find_provider(folder, sizeof(folder))) {
+    if (!run_provider_find(folder, sizeof(folder))) {
         cli_say("there is no " PROVIDER " where this program is installed");
         return 1;
     }

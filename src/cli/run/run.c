@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
+#include "cli/sim/sim.h"
 #include "job/job_layer.h"
 #include "nic/nic.h"
 #include "simulated/world.h"
@@ -59,6 +60,37 @@ int run_nic_take(char *text)
     return run_variable_set("RHINET_NIC", text);
 }
 
+static char martini[4096]; /* what options say of the simulation: NAME=VALUE,... */
+
+int run_martini_add(const char *name, const char *value)
+{
+    size_t used = strlen(martini);
+    if (strchr(value, ','))
+        return -1;
+    int length = snprintf(martini + used, sizeof(martini) - used, "%s%s=%s", used ? "," : "", name,
+                          value);
+    if (length > 0 && (size_t)length < sizeof(martini) - used)
+        return 0;
+    martini[used] = '\0';
+    return -1;
+}
+
+int run_martini_apply(void)
+{
+    const char *before = getenv("RHINET_MARTINI");
+    char text[2 * sizeof(martini)];
+    if (martini[0] == '\0')
+        return 0;
+    snprintf(text, sizeof(text), "%s%s%s", before ? before : "", before && before[0] ? "," : "",
+             martini);
+    return run_variable_set("RHINET_MARTINI", text);
+}
+
+static int take_platform(char *text)
+{
+    return run_martini_add("platform", text);
+}
+
 /* For the ranks. The launcher sees it too, as with env(1), which also searches the new PATH. */
 static int take_variable(char *text)
 {
@@ -96,6 +128,10 @@ const struct cli_option run_options[] = {
                "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or fault(shm)",
              .suggest = run_nic_name, .allowed = "the name of a NIC (`rhinet info` lists them)"),
+    CLI_CALL("platform", "NAME", take_platform,
+             "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
+             .suggest = sim_platform_name, .takes_file = true,
+             .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
     CLI_TIME("timeout", "S", 1, INT64_MAX, &launch.timeout_ns, "end the job after S seconds",
              .allowed = "a time such as 90, 1.5s or 2m"),
     CLI_CHOICE("bind", NULL, binds, &bind,
@@ -128,6 +164,8 @@ int run_job(const struct run_kind *kind, char **argv)
     if (launch.size == 0 && hosts.launch.count == 0)
         return cli_usage_error("how many processes? Give -n N");
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
+    if (run_martini_apply() != 0)
+        return LAUNCH_STATUS_FAILED;
     settings_warn(environ);
     if (settings_load(&settings, environ) != 0)
         return cli_fail();

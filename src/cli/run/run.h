@@ -13,6 +13,11 @@ extern const struct cli_option run_options[];
 /* Set a variable for the ranks. 0, or an exit status after it has said what is wrong. */
 int run_variable_set(const char *name, const char *value);
 
+/* What is simulated under NIC martini: one more NAME=VALUE, -1 if it has a comma or is too long;
+ * and all of them, behind what RHINET_MARTINI says already. 0, or an exit status. */
+int run_martini_add(const char *name, const char *value);
+int run_martini_apply(void);
+
 struct run_kind {
     enum launch_bind bind; /* unless the user says otherwise */
     /* The command line of each rank, from the user's: itself, or one to be freed. NULL: no memory.
@@ -26,6 +31,10 @@ struct run_kind {
 
 /* The options are read; argv is the program with its arguments. */
 int run_job(const struct run_kind *kind, char **argv);
+
+/* The folder of our libfabric provider: beside this program in a build, or where it is
+ * installed. */
+bool run_provider_find(char *folder, size_t room);
 
 /* The NIC that an option names, for who is started; and the names there are. */
 int run_nic_take(char *text);

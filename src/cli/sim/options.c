@@ -45,6 +45,7 @@ const struct cli_option sim_run_options[] = {
     CLI_NUMBER("length", "METRES", 0, 100000, &wishes.network.metres, "of the links"),
     CLI_FILE("links", "FILE", &wishes.links, "lines of NODE PORT MBPS METRES for single links"),
     CLI_REAL("error-rate", "RATE", 0, 1, &wishes.network.bit_error_rate, "wrong bits on links"),
+    SIM_PLATFORM_OPTION(&wishes.platforms),
     CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
     CLI_NUMBER("seed", "N", 0, UINT64_MAX, &wishes.seed,
                "of all chance; the same seed gives the same run", .standard = "1"),
@@ -62,7 +63,9 @@ const struct cli_option sim_run_options[] = {
 struct sim_options *sim_options_get(int *status)
 {
     wishes.constants = sim_constants_default();
-    *status = sim_set_apply(&wishes.set, &wishes.constants);
+    *status = sim_platform_apply(&wishes.platforms, &wishes.constants, NULL);
+    if (*status == 0)
+        *status = sim_set_apply(&wishes.set, &wishes.constants);
     if (*status == 0 && !wishes.topology)
         *status = cli_usage_error("--topology FILE is missing");
     if (*status == 0 && (wishes.spec.pattern == WORKLOAD_TRACE) != (wishes.trace != NULL))

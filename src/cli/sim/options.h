@@ -18,7 +18,7 @@ struct sim_options {
     int lanes; /* enum algorithm_lanes */
     int64_t warm_ns, measure_ns;
     uint64_t seed, link_rows;
-    struct cli_list set;
+    struct cli_list platforms, set;
 };
 
 /* Names of enum network_kind. */

@@ -8,15 +8,6 @@
 #include "cli/table.h"
 #include "experiment/experiment.h"
 
-int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants)
-{
-    for (size_t i = 0; i < texts->count; i++) {
-        if (sim_constants_set(constants, texts->item[i]) < 0)
-            return cli_fail();
-    }
-    return 0;
-}
-
 static const struct table_column columns[] = {
     {"constant", false, 0}, {"value", true, 0},   {"unit", false, 0},
     {"section", false, 1},  {"origin", false, 0}, {"meaning", false, 0},
@@ -76,5 +67,5 @@ const struct cli_command cli_sim = {.name = "sim",
                                     .help = "simulate RHiNET switches and the Martini controller",
                                     .commands = (const struct cli_command *const[]){
                                         &cli_sim_run, CLI_ALIAS("thesis", cli_bench_thesis),
-                                        &cli_sim_constants, CLI_ALIAS("bench", cli_bench_sim),
-                                        NULL}};
+                                        &cli_sim_constants, &cli_sim_platform, &cli_sim_sensitivity,
+                                        CLI_ALIAS("bench", cli_bench_sim), NULL}};

@@ -5,11 +5,25 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "sim/platform/platform.h"
 #include "sim/workload/workload.h"
 
 #include <stdio.h>
 
-/* --set NAME=VALUE, one after the other. 0, or the exit status. */
+/* --platform, for all commands that simulate a machine: a line of their tables. */
+#define SIM_PLATFORM_OPTION(list_)                                                                 \
+    CLI_LIST("platform", "NAME", list_,                                                            \
+             "which machine: a name of `rhinet sim platform list`, or a file",                     \
+             .suggest = sim_platform_name, .takes_file = true)
+const char *sim_platform_name(size_t index);
+
+/* The constants of the machine. Where nodes may not differ, ranges is NULL. 0, or the exit status
+ * after it has said what is wrong. */
+int sim_platform_apply(const struct cli_list *platforms, struct sim_constants *constants,
+                       struct platform_ranges *ranges);
+
+/* --set NAME=VALUE, one after the other, and whether a machine can be made of it. 0, or the exit
+ * status. */
 int sim_set_apply(const struct cli_list *texts, struct sim_constants *constants);
 
 /* One measured load of a run. */

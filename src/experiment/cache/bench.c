@@ -104,21 +104,17 @@ static const struct cli_option options[] = {
 
 static int make_folder(void)
 {
-    const char *top = bench.path ? bench.path : getenv("TMPDIR");
     if (bench.plot && plot_folder_make(bench.plot) != 0)
         return 1;
     if (bench.is_simulated)
         return 0;
-    if (!top || !top[0])
-        top = "/tmp";
-    snprintf(bench.folder, sizeof(bench.folder), "%s/rhinet-bench-XXXXXX", top);
-    if (!mkdtemp(bench.folder)) { /* also if it was too long for all of the name */
-        cli_say("no folder for data in %s (%s): %s", top, bench.path ? "--path" : "TMPDIR",
-                strerror(errno));
-        bench.folder[0] = '\0';
-        return 1;
-    }
-    return 0;
+    int error = scratch_open(&bench.scratch, bench.path);
+    if (error == 0)
+        return 0;
+    const char *top = bench.path ? bench.path : getenv("TMPDIR");
+    cli_say("no folder for data in %s (%s): %s", top ? top : "/tmp",
+            bench.path ? "--path" : "TMPDIR", strerror(error));
+    return 1;
 }
 
 static int run_experiment(size_t which)
@@ -159,9 +155,7 @@ static int bench_run(int count, char **words)
         status = run_named(words[i]);
     if (count == 0 && status == 0)
         status = run_all();
-    bench_data_remove(&bench);
-    if (bench.folder[0])
-        rmdir(bench.folder);
+    scratch_close(&bench.scratch);
     return bench.json ? route_output_close(bench.json, bench.json_path, status) : status;
 }
 

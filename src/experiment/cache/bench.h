@@ -14,6 +14,7 @@
 #pragma once
 
 #include "cli/plot.h"
+#include "experiment/scratch.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -36,12 +37,10 @@ struct cache_bench {
     int node_count_count;
     FILE *json; /* NULL: none */
     const char *json_path;
-    const char *plot; /* folder for pictures, or NULL */
-    const char *path; /* the user's, on the file system to measure, or NULL */
-    /* Of the data, there: made for this run, so that nothing of the user's can be in it, and
-     * removed at the end. "": not yet. */
-    char folder[BENCH_PATH_MAX];
-    const char *pretend; /* bytes per second of the pretended file system; "": the real one */
+    const char *plot;       /* folder for pictures, or NULL */
+    const char *path;       /* the user's, on the file system to measure, or NULL */
+    struct scratch scratch; /* of the data, there: nothing of the user's can be in it */
+    const char *pretend;    /* bytes per second of the pretended file system; "": the real one */
     char *run_words[BENCH_RUN_WORDS]; /* further arguments of `rhinet run` */
     int run_word_count;
     char data[BENCH_PATH_MAX]; /* the file or folder that was made last */
@@ -79,7 +78,6 @@ struct bench_trial {
  * an exit status after it has said what is wrong. */
 int bench_data_file(struct cache_bench *bench, uint64_t size);
 int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size);
-void bench_data_remove(struct cache_bench *bench);
 
 /* Run it; the result is the caller's, or NULL after it has said what is wrong. */
 json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *trial);

@@ -43,7 +43,7 @@ static int write_file(const char *path, uint64_t size)
     return is_good ? 0 : 1;
 }
 
-void bench_data_remove(struct cache_bench *bench)
+static void remove_data(struct cache_bench *bench)
 {
     char path[BENCH_PATH_MAX + 24];
     struct stat status;
@@ -61,11 +61,11 @@ void bench_data_remove(struct cache_bench *bench)
 /* What was made before goes; 0, or an exit status. */
 static int name_data(struct cache_bench *bench, const char *name)
 {
-    bench_data_remove(bench);
-    int length = snprintf(bench->data, sizeof(bench->data), "%s/%s", bench->folder, name);
+    remove_data(bench);
+    int length = snprintf(bench->data, sizeof(bench->data), "%s/%s", bench->scratch.folder, name);
     if (length < (int)sizeof(bench->data))
         return 0;
-    cli_say("the path %s is too long", bench->folder);
+    cli_say("the path %s is too long", bench->scratch.folder);
     bench->data[0] = '\0';
     return 1;
 }
@@ -109,7 +109,7 @@ static void put_number(const char *name, uint64_t value)
 /* In the child: the settings of the trial. */
 static void set_settings(const struct cache_bench *bench, const struct bench_trial *trial)
 {
-    setenv("RHINET_CACHE_PATH", bench->folder, 1);
+    setenv("RHINET_CACHE_PATH", bench->scratch.folder, 1);
     put_number("RHINET_CACHE_SIZE", trial->cache_bytes);
     put_number("RHINET_CACHE_BLOCK", trial->block_bytes ? trial->block_bytes : 1 << 20);
     put_number("RHINET_CACHE_GROUPS", (uint64_t)trial->groups);

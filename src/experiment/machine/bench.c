@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "experiment/experiment.h"
 #include "experiment/machine/dsm/dsm.h"
+#include "experiment/machine/mpi/mpi.h"
 #include "experiment/machine/msg/msg.h"
 #include "experiment/machine/ofi/ofi.h"
 #include "experiment/machine/rma/rma.h"
@@ -33,6 +34,7 @@ const struct bench_layer bench_layers[] = {
     {.name = "sizes", .cases = bench_sizes_cases, .case_count = BENCH_SIZES_CASES},
     {.name = "tail", .cases = bench_tail_cases, .case_count = BENCH_TAIL_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
+    {.name = "mpi", .cases = bench_mpi_cases, .case_count = BENCH_MPI_CASES, .is_mpi = true},
     {.name = "dsm", .cases = bench_dsm_cases, .case_count = BENCH_DSM_CASES},
     {.name = "pages", .cases = bench_pages_cases, .case_count = BENCH_PAGES_CASES},
     {.name = "himeno", .cases = bench_himeno_cases, .case_count = BENCH_HIMENO_CASES},
@@ -121,13 +123,13 @@ static void choose_what_fits(const struct bench_layer *layer, struct bench_wishe
 static int wishes_make(const struct bench_layer *layer, struct bench_wishes *wishes)
 {
     *wishes = (struct bench_wishes){.layer = (int)(layer - bench_layers),
-                                    .with_peers = asked.with_peers,
+                                    .with_peers = asked.with_peers || layer->is_mpi,
                                     .round_count = asked.rounds > 0 ? asked.rounds
                                                    : asked.is_quick ? ROUNDS_QUICK
                                                                     : ROUNDS,
                                     .case_time_ns = asked.is_quick ? QUICK_TIME_NS : CASE_TIME_NS};
     snprintf(wishes->nic, sizeof(wishes->nic), "%s", asked.nic < 0 ? "" : nics[asked.nic]);
-    if (asked.with_peers) /* they need time, too */
+    if (wishes->with_peers) /* they need time, too */
         wishes->case_time_ns *= PEERS_FACTOR;
     int status = choose(layer, wishes);
     if (status == 0)
@@ -260,6 +262,8 @@ const struct cli_command cli_bench_sizes = LAYER("sizes", msg_options,
 const struct cli_command cli_bench_tail = LAYER(
     "tail", NULL, "the slow ones: medians, 99th and 99.9th percentiles");
 const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");
+const struct cli_command cli_bench_mpi = LAYER(
+    "mpi", NULL, "MPI programs on rhinet, beside Open MPI and MPICH by themselves");
 const struct cli_command cli_bench_dsm = LAYER("dsm", dsm_options, "distributed shared memory");
 const struct cli_command cli_bench_pages = LAYER("pages", NULL,
                                                  "page mode: faults, fetches, locks");

@@ -7,7 +7,7 @@
  * processes. The command starts jobs of itself; rank 0 of a job conducts, the others follow it
  * step by step. A round is: line trip, raw, ours, the peers, raw, line trip. Rounds in which the
  * machine changed are thrown away. There is one table of cases per layer: remote memory, messages,
- * sizes, the libfabric NICs.
+ * sizes, the libfabric NICs, MPI programs.
  *
  *   bench.c    options, and the order of things      raw.c      raw programs of remote memory
  *   members.c  starting a job, being a rank of it    start.c    starting jobs, from outside
@@ -16,10 +16,12 @@
  *   timing.c   loops and their time                  sheet.c    memory that all of them share
  *   cores.c    which core, and whether two are two
  *
- * and a folder per layer, rma/, msg/, sizes/, tail/, ofi/, dsm/: cases*.c is its table of cases,
- * raw.c its raw programs, the rest our side.
+ * and a folder per layer, rma/, msg/, sizes/, tail/, ofi/, mpi/, dsm/: cases*.c is its table of
+ * cases, raw.c its raw programs, the rest our side.
  */
 #pragma once
+
+#include "experiment/scratch.h"
 
 #include <rhinet/msg.h>
 #include <rhinet/pm.h>
@@ -48,7 +50,14 @@ enum bench_place {
     BENCH_CROWDED       /* even ranks on the first, odd ones on the last, as an MPI job's; none */
 };
 
-enum bench_peer { BENCH_OPEN_MPI, BENCH_MPICH, BENCH_UCX, BENCH_PEER_COUNT };
+enum bench_peer {
+    BENCH_OPEN_MPI,
+    BENCH_MPICH,
+    BENCH_OPEN_MPI_SHM, /* on libfabric's own shm */
+    BENCH_PROVIDER,     /* Open MPI on ours: no peer, but what mpi/ measures */
+    BENCH_UCX,
+    BENCH_PEER_COUNT
+};
 
 /* What a case is made of. Every process of the job calls raw and measure; rank 0's figure counts.
  * They return 0 or a negative error with its text. Headers declare them as
@@ -84,6 +93,7 @@ struct bench_layer {
     const struct bench_case *cases;
     int case_count;
     const char *nic; /* NULL: as RHINET_NIC says */
+    bool is_mpi;     /* about MPI programs: they are always there */
 };
 
 extern const struct bench_layer bench_layers[]; /* ends with a name of NULL */
@@ -120,7 +130,7 @@ struct bench_wishes {
 struct bench_peer_way {
     bool is_there;
     _Atomic bool has_failed;
-    char path[64]; /* of its sheet, for MPI */
+    char path[SCRATCH_PATH_MAX + 16]; /* of its sheet, for MPI */
 };
 
 enum bench_companion { BENCH_COMPANION_IDLE, BENCH_COMPANION_BUSY, BENCH_COMPANION_ENOUGH };
@@ -323,6 +333,8 @@ void bench_peers_close(struct bench_sheet *sheet);
 void bench_peers_start(struct bench_sheet *sheet, int rank_count);
 void bench_peers_stop(struct bench_sheet *sheet);
 const char *bench_peer_name(enum bench_peer peer);
+/* Rank 0: one of the MPI jobs' figure for this case. */
+int bench_peers_ask(struct bench_run *run, enum bench_peer peer, double *figure);
 /* Rank 0: what the peers need for the same as this case; 0 where one cannot tell. */
 void bench_peers_measure(struct bench_run *run, struct bench_round *round);
 bool bench_ucx_is_there(void);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/text.h"
+#include "cli/run/run.h"
 #include "experiment/machine/bench.h"
 #include "job/job_layer.h"
 #include "job/launch/launch.h"
@@ -35,7 +36,7 @@ const char *bench_program(void)
 static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
 {
     const struct bench_layer *layer = bench_layer_of(sheet);
-    char fd[16];
+    char fd[16], folder[PATH_MAX + 64];
     struct settings settings;
     const char *program = bench_program();
     const char *argv[] = {program, "bench", ".rank", fd, NULL};
@@ -43,6 +44,10 @@ static int launch(const struct bench_sheet *sheet, int rank_count, int sheet_fd)
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
     if (layer->nic)
         setenv("RHINET_NIC", layer->nic, 1);
+    if (layer->is_mpi && run_provider_find(folder, sizeof(folder))) {
+        setenv("FI_PROVIDER_PATH", folder, 1); /* for who opens it in a rank: mpi/ */
+        setenv("FI_PROVIDER", "rhinet", 1);
+    }
     if (sheet->wishes.nic[0])
         setenv("RHINET_NIC", sheet->wishes.nic, 1);
     if (bench_is_far(sheet)) /* every rank a host of its own */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "experiment/machine/bench.h"
 #include "experiment/machine/peers/follow.h"
+#include "experiment/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,16 @@
 #define LOOK_US      2000
 #define SHARE        4 /* of a case's time that one peer may take */
 #define ARGUMENT_MAX 16
-#define MPI_COUNT    2
+#define MPI_COUNT    4
+#define THIS_PROGRAM "rhinet"
 #define INSTALL_HINT "`tools/setup peers` installs it"
 
 struct mpi {
     const char *compiler;
+    const char *more;                  /* a second source of its program, or NULL */
     const char *starter[ARGUMENT_MAX]; /* without the number of ranks and the program */
     int rank_max;                      /* of a job on two cores that still ends */
+    bool is_of_layer_mpi;              /* else of all that have peers */
     char program[PATH_MAX];            /* "": it is not there */
     pid_t pid;
     struct follow_sheet *sheet;
@@ -44,13 +48,28 @@ static struct mpi mpis[MPI_COUNT] = {
                         .starter = {"mpirun.openmpi", "--oversubscribe", "--bind-to", "none"},
                         .rank_max = INT_MAX},
     [BENCH_MPICH] = {.compiler = "mpicc.mpich", .starter = {"mpirun.mpich"}, .rank_max = 8},
+    [BENCH_OPEN_MPI_SHM] = {.compiler = "mpicc.openmpi",
+                            .more = "strip_hints.c",
+                            .starter = {"env", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi",
+                                        "OMPI_MCA_opal_common_ofi_provider_include=shm",
+                                        "OMPI_MCA_osc=pt2pt", "OMPI_MCA_btl=self", "mpirun.openmpi",
+                                        "--oversubscribe", "--bind-to", "none"},
+                            .rank_max = INT_MAX,
+                            .is_of_layer_mpi = true},
+    [BENCH_PROVIDER] = {.compiler = "mpicc.openmpi",
+                        .starter = {THIS_PROGRAM, "mpirun", "--", "--oversubscribe", "--bind-to",
+                                    "none"},
+                        .rank_max = INT_MAX,
+                        .is_of_layer_mpi = true},
 };
+_Static_assert(BENCH_UCX == MPI_COUNT, "the MPI jobs are the first of all peers");
 
-static char work[] = "/tmp/rhinet-bench-XXXXXX";
+static struct scratch work;
 
 const char *bench_peer_name(enum bench_peer peer)
 {
-    static const char *const names[BENCH_PEER_COUNT] = {"Open MPI", "MPICH", "UCX"};
+    static const char *const names[BENCH_PEER_COUNT] = {"Open MPI", "MPICH", "Open MPI on shm",
+                                                        "Open MPI on rhinet", "UCX"};
     return names[peer];
 }
 
@@ -93,30 +112,34 @@ static void print_log(const char *path)
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 /* Beside the program: in the source tree, or installed. */
-static int find_source(char source[PATH_MAX])
+static int find_source(const char *name, char source[PATH_MAX])
 {
-    static const char *const places[] = {"../src/experiment/machine/peers/mpi_peer.c",
-                                         "../share/rhinet/bench/mpi_peer.c"};
+    static const char *const places[] = {"../src/experiment/machine/peers",
+                                         "../share/rhinet/bench"};
     char folder[PATH_MAX];
     const char *program = bench_program();
     snprintf(folder, sizeof(folder), "%s", program ? program : "");
     const char *at = dirname(folder);
     for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (snprintf(source, PATH_MAX, "%s/%s", at, places[i]) < PATH_MAX &&
+        if (snprintf(source, PATH_MAX, "%s/%s/%s", at, places[i], name) < PATH_MAX &&
             access(source, R_OK) == 0)
             return 0;
     }
-    fprintf(stderr, "rhinet bench: --peers: mpi_peer.c is not where it should be, %s\n", source);
+    fprintf(stderr, "rhinet bench: --peers: %s is not where it should be, %s\n", name, source);
     return -1;
 }
 
-static void build(enum bench_peer peer, const char *source)
+static void build(enum bench_peer peer)
 {
     struct mpi *mpi = &mpis[peer];
-    char program[sizeof(work) + 16], log[sizeof(work) + 16];
-    snprintf(program, sizeof(program), "%s/mpi-%d", work, peer);
-    snprintf(log, sizeof(log), "%s/log-%d", work, peer);
-    const char *argv[] = {mpi->compiler, "-O2", "-D_GNU_SOURCE", source, "-o", program, NULL};
+    char program[SCRATCH_PATH_MAX + 16], log[SCRATCH_PATH_MAX + 16], source[PATH_MAX],
+        more[PATH_MAX];
+    if (find_source("mpi_peer.c", source) < 0 || (mpi->more && find_source(mpi->more, more) < 0))
+        return;
+    snprintf(program, sizeof(program), "%s/mpi-%d", work.folder, peer);
+    snprintf(log, sizeof(log), "%s/log-%d", work.folder, peer);
+    const char *argv[] = {mpi->compiler, "-O2",       "-D_GNU_SOURCE",         source, "-o",
+                          program,       "-rdynamic", mpi->more ? more : NULL, NULL};
     int status = await_end(start(argv, log));
     if (status == 0) {
         snprintf(mpi->program, sizeof(mpi->program), "%s", program);
@@ -132,18 +155,38 @@ static void build(enum bench_peer peer, const char *source)
     print_log(log);
 }
 
+static bool is_of_layer(const struct bench_sheet *sheet, int peer)
+{
+    return !mpis[peer].is_of_layer_mpi || bench_layer_of(sheet)->is_mpi;
+}
+
+/* What Open MPI on rhinet is asked for cannot be measured without it. */
+static void leave_out_mpi(struct bench_sheet *sheet)
+{
+    const struct bench_layer *layer = bench_layer_of(sheet);
+    for (int i = 0; i < layer->case_count && mpis[BENCH_PROVIDER].program[0] == '\0'; i++) {
+        if (layer->cases[i].has_mpi && sheet->wishes.is_chosen[i])
+            fprintf(stderr, "rhinet bench: %s is left out\n", layer->cases[i].name);
+        sheet->wishes.is_chosen[i] &= !layer->cases[i].has_mpi;
+    }
+}
+
 int bench_peers_open(struct bench_sheet *sheet)
 {
-    char source[PATH_MAX];
-    if (!mkdtemp(work)) {
-        fprintf(stderr, "rhinet bench: %s: %s\n", work, strerror(errno));
+    int error = scratch_open(&work, NULL);
+    if (error != 0) {
+        fprintf(stderr, "rhinet bench: no folder for --peers in TMPDIR: %s\n", strerror(error));
         return -1;
     }
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-    if (find_source(source) == 0) {
-        for (int peer = 0; peer < MPI_COUNT; peer++)
-            build((enum bench_peer)peer, source);
+    for (int peer = 0; peer < MPI_COUNT; peer++) {
+        if (is_of_layer(sheet, peer))
+            build((enum bench_peer)peer);
+    }
+    if (bench_layer_of(sheet)->is_mpi) {
+        leave_out_mpi(sheet);
+        return 0;
     }
     sheet->peer[BENCH_UCX].is_there = bench_ucx_is_there();
     if (!sheet->peer[BENCH_UCX].is_there)
@@ -153,15 +196,7 @@ int bench_peers_open(struct bench_sheet *sheet)
 
 void bench_peers_close(struct bench_sheet *sheet)
 {
-    static const char *const kinds[] = {"mpi", "log", "sheet"};
-    char path[sizeof(work) + 16];
-    for (int peer = 0; peer < MPI_COUNT; peer++) {
-        for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-            snprintf(path, sizeof(path), "%s/%s-%d", work, kinds[i], peer);
-            unlink(path);
-        }
-    }
-    rmdir(work);
+    scratch_close(&work);
     for (int peer = 0; peer < BENCH_PEER_COUNT; peer++) {
         if (atomic_load(&sheet->peer[peer].has_failed))
             fprintf(stderr, "rhinet bench: %s failed; its figures are not complete\n",
@@ -228,17 +263,19 @@ static void begin_job(struct bench_sheet *sheet, enum bench_peer peer, int rank_
 {
     struct mpi *mpi = &mpis[peer];
     struct bench_peer_way *way = &sheet->peer[peer];
-    char log[sizeof(work) + 16], count[16];
+    char log[SCRATCH_PATH_MAX + 16], count[16];
     const char *argv[ARGUMENT_MAX + 8] = {NULL};
     int argc = 0;
-    snprintf(way->path, sizeof(way->path), "%s/sheet-%d", work, peer);
-    snprintf(log, sizeof(log), "%s/log-%d", work, peer);
+    snprintf(way->path, sizeof(way->path), "%s/sheet-%d", work.folder, peer);
+    snprintf(log, sizeof(log), "%s/log-%d", work.folder, peer);
     snprintf(count, sizeof(count), "%d", rank_count);
     mpi->sheet = make_sheet(way->path);
     if (!mpi->sheet)
         return;
     for (; mpi->starter[argc]; argc++)
         argv[argc] = mpi->starter[argc];
+    if (strcmp(argv[0], THIS_PROGRAM) == 0)
+        argv[0] = bench_program();
     argv[argc++] = "-n";
     argv[argc++] = count;
     argv[argc++] = mpi->program;
@@ -292,9 +329,11 @@ static struct follow_sheet *map_sheet(const char *path)
     return address == MAP_FAILED ? NULL : address;
 }
 
-static int ask(struct bench_run *run, int peer, double *figure)
+int bench_peers_ask(struct bench_run *run, enum bench_peer peer, double *figure)
 {
     static struct follow_sheet *sheets[MPI_COUNT];
+    if (!run->sheet->peer[peer].is_there)
+        return -1;
     if (!sheets[peer])
         sheets[peer] = map_sheet(run->sheet->peer[peer].path);
     struct follow_sheet *sheet = sheets[peer];
@@ -325,12 +364,13 @@ void bench_peers_measure(struct bench_run *run, struct bench_round *round)
     for (int peer = 0; peer < BENCH_PEER_COUNT; peer++) {
         struct bench_peer_way *way = &run->sheet->peer[peer];
         bool can = peer == BENCH_UCX ? which->ucx != NULL : which->has_mpi;
-        if (!can || !way->is_there || atomic_load(&way->has_failed) ||
+        if (!can || peer == BENCH_PROVIDER || !way->is_there || atomic_load(&way->has_failed) ||
             spent_ns[peer] > run->sheet->wishes.case_time_ns / SHARE)
             continue;
         int64_t start_ns = clock_now_ns();
-        int result = peer == BENCH_UCX ? bench_ucx_measure(which, &round->peer[peer])
-                                       : ask(run, peer, &round->peer[peer]);
+        int result = peer == BENCH_UCX
+                         ? bench_ucx_measure(which, &round->peer[peer])
+                         : bench_peers_ask(run, (enum bench_peer)peer, &round->peer[peer]);
         if (result < 0)
             atomic_store(&way->has_failed, true);
         spent_ns[peer] += clock_now_ns() - start_ns;

@@ -167,7 +167,7 @@ static void add_row(struct table *table, const struct finding *finding)
 {
     const struct bench_round *median = &finding->median;
     bool is_there = finding->is_there;
-    char bound[BOUND_TEXT_MAX], others[160];
+    char bound[BOUND_TEXT_MAX], others[256];
     bound_text(finding, bound);
     others_text(finding, others, sizeof(others));
     table_cell(table, "%s", finding->which->name);

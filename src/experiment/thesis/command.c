@@ -150,13 +150,14 @@ struct wish {
     struct sim_constants constants;
     const char *which, *json, *plot;
     const char *traces[3]; /* time line, packets, pcap */
-    struct cli_list set;
+    struct cli_list platforms, set;
 };
 
 static struct wish wishes = {.which = "all"};
 static const struct cli_option options[] = {
     CLI_FILE("json", "FILE", &wishes.json, "one JSON object a row, - for stdout"),
     CLI_FILE("plot", "FOLDER", &wishes.plot, "a picture of each figure, as SVG"),
+    SIM_PLATFORM_OPTION(&wishes.platforms),
     CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
     CLI_FILE("timeline", "FILE", &wishes.traces[0], "what each module did when, for Perfetto"),
     CLI_FILE("packets", "FILE", &wishes.traces[1], "each packet of it, a line each"),
@@ -219,8 +220,10 @@ static int run(int count, char **words)
                                "not '%s'",
                                wishes.which);
     wishes.constants = sim_constants_default();
+    int status = sim_platform_apply(&wishes.platforms, &wishes.constants, NULL);
     sim_what_if_apply(&wishes.constants);
-    int status = sim_set_apply(&wishes.set, &wishes.constants);
+    if (status == 0)
+        status = sim_set_apply(&wishes.set, &wishes.constants);
     if (status == 0)
         status = report_make(&wishes);
     if (status == 0 && (wishes.traces[0] || wishes.traces[1] || wishes.traces[2]))

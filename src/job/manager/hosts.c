@@ -109,6 +109,8 @@ static void frame_arrived(void *context, int seat, const struct mesh_frame *fram
         manager_card_keep(&manager->members[rank], frame->data, frame->length);
     else if (frame->kind == HOST_WAITS)
         manager_query_told(manager, frame);
+    else if (frame->kind == HOST_COUNTERS)
+        manager_query_counted(manager, frame);
 }
 
 /* Ranks of which nobody will tell us any more. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who waits for whom on the other hosts, for `rhinet doctor`: it can read the board of its own host
- * only. Asked by a byte in a pipe, the task manager asks the others, each of which tells what its
- * ranks have on their boards; that goes into their places on the board here. Answers are numbered
- * by the round that they belong to, so that a late one is not taken for news.
+ * Who waits for whom on the other hosts, and what they have counted, for `rhinet doctor` and `top`:
+ * they can read the board of their own host only. Asked by a byte in a pipe, the task manager asks
+ * the others, each of which tells what its ranks have on their boards; that goes into their places
+ * on the board here. Answers are numbered by the round that they belong to, so that a late one is
+ * not taken for news. A rank's counters go first: its waits come with the time that makes all of it
+ * news, and what goes over a link arrives in order.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,10 +20,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define COUNTERS_A_FRAME (MESH_DATA_MAX / sizeof(uint64_t))
+
 /* A rank's part of the board, by its host's clock. */
 struct host_waits {
     int64_t now_ns;
-    uint64_t work;
     struct board_wait wait[BOARD_WAITS];
     struct board_group group[BOARD_GROUPS];
 };
@@ -79,12 +82,29 @@ static void copy_wait(struct board_wait *copy, const struct board_wait *wait)
         *copy = (struct board_wait){.turn = turn & ~1u};
 }
 
-static void tell_of(struct manager *manager, int seat, int32_t round, int rank)
+static void tell_counters(struct manager *manager, int seat, int32_t round, int rank)
+{
+    const struct counters *counters = &manager->memory.board[rank].counters;
+    for (unsigned first = 0; first < COUNTERS_MAX; first += COUNTERS_A_FRAME) {
+        uint64_t values[COUNTERS_A_FRAME];
+        unsigned count = 0;
+        for (; count < COUNTERS_A_FRAME && first + count < COUNTERS_MAX; count++)
+            values[count] = counter_read(counters, first + count);
+        struct mesh_frame frame = {.kind = HOST_COUNTERS,
+                                   .seat = rank,
+                                   .value = {round, (int32_t)first},
+                                   .length = count * (uint32_t)sizeof(values[0])};
+        memcpy(frame.data, values, frame.length);
+        mesh_send(manager->mesh, seat, &frame);
+    }
+}
+
+static void tell_waits(struct manager *manager, int seat, int32_t round, int rank)
 {
     struct board_rank *board = &manager->memory.board[rank];
     int pid = atomic_load_explicit(&manager->memory.roster->peer[rank].pid, memory_order_relaxed);
     struct process_look process = process_look(pid);
-    struct host_waits waits = {.now_ns = clock_now_ns(), .work = diagnosis_work(&board->counters)};
+    struct host_waits waits = {.now_ns = clock_now_ns()};
     for (int i = 0; i < BOARD_WAITS; i++)
         copy_wait(&waits.wait[i], &board->wait[i]);
     for (int i = 0; i < BOARD_GROUPS; i++) {
@@ -104,9 +124,11 @@ static void tell_of(struct manager *manager, int seat, int32_t round, int rank)
 void manager_query_answer(struct manager *manager, int seat, int32_t round)
 {
     for (int rank = 0; rank < manager->size; rank++) {
-        if (job_map_is_here(manager->map, rank) &&
-            roster_state(manager->memory.roster, rank) == RH_PEER_JOINED)
-            tell_of(manager, seat, round, rank);
+        if (!job_map_is_here(manager->map, rank) ||
+            roster_state(manager->memory.roster, rank) != RH_PEER_JOINED)
+            continue;
+        tell_counters(manager, seat, round, rank);
+        tell_waits(manager, seat, round, rank);
     }
 }
 
@@ -133,12 +155,29 @@ static int64_t offset_of(struct manager *manager, int rank, int64_t their_now_ns
     return *offset_ns;
 }
 
+static bool is_of_this_round(const struct manager *manager, const struct mesh_frame *frame)
+{
+    return (uint32_t)frame->value[0] == atomic_load(&manager->memory.roster->query_round);
+}
+
+void manager_query_counted(struct manager *manager, const struct mesh_frame *frame)
+{
+    struct counters *counters = &manager->memory.board[frame->seat].counters;
+    uint32_t first = (uint32_t)frame->value[1], count = frame->length / (uint32_t)sizeof(uint64_t);
+    if (first > COUNTERS_MAX || count > COUNTERS_MAX - first || !is_of_this_round(manager, frame))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t value;
+        memcpy(&value, frame->data + i * sizeof(value), sizeof(value));
+        atomic_store_explicit(&counters->value[first + i], value, memory_order_relaxed);
+    }
+}
+
 void manager_query_told(struct manager *manager, const struct mesh_frame *frame)
 {
     struct host_waits waits;
     struct board_rank *board = &manager->memory.board[frame->seat];
-    if (frame->length != sizeof(waits) ||
-        (uint32_t)frame->value[0] != atomic_load(&manager->memory.roster->query_round))
+    if (frame->length != sizeof(waits) || !is_of_this_round(manager, frame))
         return;
     memcpy(&waits, frame->data, sizeof(waits));
     int64_t offset_ns = offset_of(manager, frame->seat, waits.now_ns);
@@ -149,7 +188,6 @@ void manager_query_told(struct manager *manager, const struct mesh_frame *frame)
         atomic_store(&board->group[i].entered, waits.group[i].entered);
         atomic_store(&board->group[i].key, waits.group[i].key);
     }
-    atomic_store(&board->told.work, waits.work);
     atomic_store(&board->told.process_state, (uint32_t)frame->value[1]);
     atomic_store(&board->told.thread_count, (uint32_t)frame->value[2]);
     atomic_store(&board->told.at_ns, clock_now_ns());

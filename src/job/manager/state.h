@@ -120,7 +120,8 @@ enum host_frame {
     HOST_CARD,               /* rank; data: its card */
     HOST_END,                /* value: signal for all ranks; from the first launcher only */
     HOST_QUERY,              /* value: round. Who waits there? */
-    HOST_WAITS               /* rank; values: round, process, threads; data: struct host_waits */
+    HOST_WAITS,              /* rank; values: round, process, threads; data: struct host_waits */
+    HOST_COUNTERS            /* rank; values: round, number of the first; data: their values */
 };
 
 int manager_query_open(struct manager *manager);
@@ -130,6 +131,7 @@ void manager_query_serve(struct manager *manager);
 /* Another host asks, or answers. */
 void manager_query_answer(struct manager *manager, int seat, int32_t round);
 void manager_query_told(struct manager *manager, const struct mesh_frame *frame);
+void manager_query_counted(struct manager *manager, const struct mesh_frame *frame);
 
 /* Keep a card. RH_ENOSPACE, RH_EEXIST. */
 int manager_card_keep(struct member *member, const uint8_t *card, size_t length);

@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MESH_VERSION  4u /* of what goes over the links, and of orders */
+#define MESH_VERSION  5u /* of what goes over the links, and of orders */
 #define MESH_DATA_MAX 528
 #define MESH_TEXT_MAX 512
 

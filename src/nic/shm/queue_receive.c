@@ -2,6 +2,7 @@
  *
  * The receiver's side of append, and the shape of a queue. How it works: queue_layout.h.
  */
+#include "base/fetch.h"
 #include "nic/shm/queue_layout.h"
 
 #define BUFFER_UNIT    64
@@ -110,7 +111,7 @@ int shm_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival)
     /* With a backlog the next slots are written already; without one, fetching them would only take
      * them away from a sender. */
     if (queue->streak++ >= BACKLOG_STREAK)
-        __builtin_prefetch(number_slot(queue, &queue->cut, head + FETCH_AHEAD));
+        fetch_to_read(number_slot(queue, &queue->cut, head + FETCH_AHEAD));
     /* Copied out before it is checked: a broken sender must not lead us astray. */
     uint32_t length = header_length_code(header);
     if (length > LENGTH_CODE_MAX)

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fetch.h"
 #include "nic/handover.h"
 #include "nic/shm/queue_layout.h"
 
@@ -50,17 +51,6 @@ static inline bool has_space(struct shm_queue *queue, struct shm_view *view, uin
     return number < known + view->cut.slot_count;
 }
 
-/* Ask for a line to write to, before it is needed: a plain look would fetch it for reading only,
- * and claiming it would cost a second trip. */
-static inline void fetch_for_writing(const void *line)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
-#else
-    __builtin_prefetch(line, 1);
-#endif
-}
-
 /* Where to look for the next free number; its lines are on their way when this returns. */
 static inline uint64_t first_number(struct shm_queue *queue, struct shm_view *view)
 {
@@ -68,8 +58,8 @@ static inline uint64_t first_number(struct shm_queue *queue, struct shm_view *vi
     uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
     if (unlikely(at < known))
         at = known; /* set back by a sender that slept in between */
-    fetch_for_writing(number_slot(queue, &view->cut, at));
-    fetch_for_writing(number_slot(queue, &view->cut, at + FETCH_AHEAD));
+    fetch_to_write(number_slot(queue, &view->cut, at));
+    fetch_to_write(number_slot(queue, &view->cut, at + FETCH_AHEAD));
     return at;
 }
 

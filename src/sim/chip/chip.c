@@ -170,6 +170,10 @@ void chip_destroy(struct chip *chip)
 {
     if (!chip)
         return;
+    for (uint32_t i = 0; i < chip->dma_count; i++) { /* written, and not seen yet */
+        if (chip->dmas[i]->request.kind == PCI_WRITE && chip->dmas[i]->packet)
+            chip_packet_free(chip, chip->dmas[i]->packet);
+    }
     for (struct arrival *at = chip->rfend.first; at; at = at->next)
         free(at->packet);
     if (chip->rfend.current)
@@ -194,7 +198,6 @@ void chip_destroy(struct chip *chip)
     free(chip->replier.jobs);
     cpu_close(chip);
     free(chip->firmware.rings);
-    free(chip->firmware.locks);
     free(chip->pages.slots);
     free(chip->segments.slots);
     if (chip->room)
@@ -353,8 +356,8 @@ void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick)
     request->window = window;
     request->kick = kick;
     request->next = NULL;
-    /* only an image is longer than a header */
-    uint32_t words = kick == CHIP_BOTF ? CHIP_WINDOW_WORDS : CHIP_HEADER_WORDS;
+    bool is_long = kick == CHIP_BOTF || kick == CHIP_SOFTWARE;
+    uint32_t words = is_long ? CHIP_WINDOW_WORDS : CHIP_HEADER_WORDS;
     memcpy(request->words, chip->windows[window].words, words * sizeof(request->words[0]));
     *(chip->kicked.last ? &chip->kicked.last->next : &chip->kicked.first) = request;
     chip->kicked.last = request;

@@ -12,9 +12,9 @@
  * that both kinds of driver use the same calls.
  *
  * Files: chip.c (tables, windows), module.c (states, take-over), initiator.c, replier.c, rfend.c,
- * rbend.c, aotf.c, dmac.c, tlb.c, vpush.c, atomic.c, lock.c, note.c (for traces); cpu.c (firmware,
- * in step with virtual time), registers.c and take_over.c (the chip as firmware sees it),
- * firmware.c (what it leaves to the model).
+ * rbend.c, aotf.c, dmac.c, tlb.c, vpush.c, note.c (for traces); cpu.c (firmware, in step with
+ * virtual time), registers.c, take_over.c and cpu_dma.c (the chip as firmware sees it), firmware.c
+ * (when it is called).
  */
 #pragma once
 
@@ -179,7 +179,7 @@ enum chip_atomic {
     CHIP_SWAP,
     CHIP_COMPARE_SWAP,
     /* A queue's slot: the words are tail, head, and CHIP_CLAIM_TABLE bytes behind the first a table
-     * of `operand` words. If less than so many are between head and tail, `expected` goes to the
+     * of `operand` words, a power of two. If less than so many are between head and tail, `expected` goes to the
      * table at tail, which moves on; the value before is tail, or CHIP_CLAIM_NONE. */
     CHIP_CLAIM
 };
@@ -199,8 +199,9 @@ enum chip_answer { CHIP_ANSWER_DONE = 1, CHIP_ANSWER_FULL, CHIP_ANSWER_REFUSED }
  * holder hands the lock on when it unlocks. */
 enum chip_lock { CHIP_LOCK_OPEN = 1, CHIP_LOCK_TAKE, CHIP_LOCK_GIVE };
 #define CHIP_LOCK_WORD(operation, segment) ((uint32_t)(operation) | (uint32_t)(segment) << 8)
-/* The process has ended: what the firmware knows of its locks, as user and as representative. */
-void chip_locks_forget(struct chip *chip, uint16_t pgid, uint16_t pid);
+/* The process has ended: firmware forgets what it knows of its locks, as user and as
+ * representative. */
+void chip_process_ended(struct chip *chip, uint16_t pgid, uint16_t pid);
 
 /* Is there a transfer under way that uses a part of this? Physical address. */
 bool chip_touches(const struct chip *chip, uint64_t physical, uint64_t length);
@@ -246,7 +247,7 @@ struct chip_count {
     uint64_t received, discarded;
     uint64_t exceptions[CHIP_EXCEPTIONS];
     uint64_t refused; /* requests cancelled by the firmware */
-    uint64_t locks;   /* packets of LOCK: requests, reservations, grants */
+    uint64_t made;    /* packets that firmware made */
     uint64_t vpushes; /* messages put into rings */
     sim_time cpu;     /* time that handlers took */
     sim_time stopped; /* time that modules were suspended, summed up */

@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CYCLES_MOST   10000000 /* without looking at the chip */
@@ -73,7 +74,7 @@ static void fault_tell(struct chip *chip)
 static int poll_read(struct chip *chip, uint32_t *value)
 {
     struct cpu *cpu = &chip->firmware.cpu;
-    uint32_t pending = firmware_pending(chip);
+    uint32_t pending = chip->interrupts;
     sim_time now = cpu_now(chip);
     if (cpu->has_polled && cpu->accesses == 0 && pending == cpu->polled) {
         cpu->is_parked = true;
@@ -116,17 +117,11 @@ static int bus_write(void *context, uint32_t address, uint32_t bytes, uint32_t v
     struct cpu *cpu = &chip->firmware.cpu;
     if (bytes != 4)
         return PROCESSOR_BUS_ERROR;
-    bool is_still = address - SEND_HEADER < 4 * CHIP_HEADER_REGISTERS;
-    if (!cpu->is_on_time && !cpu->is_booting && !is_still)
+    if (!cpu->is_on_time && !cpu->is_booting && !register_is_own(address))
         return PROCESSOR_BUS_LATER;
     cpu->is_on_time = false;
     cpu->accesses++;
-    if (address != INTC_DEFER)
-        return register_write(chip, address, value);
-    if (value >= MODULE_COUNT || firmware_defer(chip, (enum chip_module)value) < 0)
-        return PROCESSOR_BUS_ERROR;
-    processor_halt(cpu->processor);
-    return (int)chip->constants->cpu_write_cycles;
+    return register_write(chip, address, value);
 }
 
 static bool stack_is_sound(const struct chip *chip)
@@ -209,16 +204,9 @@ void cpu_step(struct chip *chip)
         cpu_go(chip);
 }
 
-void cpu_resume(struct chip *chip)
-{
-    struct cpu *cpu = &chip->firmware.cpu;
-    in_step(cpu);
-    cpu->is_on_time = false;
-    cpu->noticed = sim_now(chip->sim);
-    cpu_go(chip);
-}
-
 void cpu_close(struct chip *chip)
 {
     processor_destroy(chip->firmware.cpu.processor);
+    free(chip->firmware.work);
+    free(chip->firmware.ended);
 }

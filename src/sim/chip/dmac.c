@@ -5,6 +5,7 @@
  * transfer here: the packet FIFOs are asked only when it really starts.
  */
 #include "sim/chip/cpu.h"
+#include "sim/chip/registers.h"
 
 #include "base/array.h"
 
@@ -46,16 +47,44 @@ static void pci_started(void *context, struct pci_request *request)
         dma->started(dma->chip, dma);
 }
 
+/* What it writes, to memory. A conditional one changes nothing if something else is there. */
+static void dma_write(struct chip *chip, struct dma *dma)
+{
+    const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
+    uint64_t there = dma->expected;
+    dma->is_posted = false;
+    if (dma->is_conditional)
+        host_memory_read(chip->host, dma->physical, &there, sizeof(there));
+    if (there == dma->expected)
+        host_memory_write(chip->host, dma->physical, source, dma->length);
+    if (dma->is_conditional)
+        chip->firmware.if_state = there == dma->expected ? 0 : IF_DIFFERS;
+}
+
+/* A read finds what was written before it: it drives the bridge's posted writes into memory. */
+static void posted_flush(struct chip *chip, const struct dma *read)
+{
+    for (uint32_t i = 0; i < chip->dma_count; i++) {
+        struct dma *dma = chip->dmas[i];
+        if (dma->is_posted && dma->physical < read->physical + read->length &&
+            read->physical < dma->physical + dma->length)
+            dma_write(chip, dma);
+    }
+}
+
 /* The last word has passed. What was written is seen by a poll a little later. */
 static void pci_ended(void *context, struct pci_request *request)
 {
     struct dma *dma = context;
     struct chip *chip = dma->chip;
-    if (request->kind == PCI_READ)
+    if (request->kind == PCI_READ) {
+        posted_flush(chip, dma);
         host_memory_read(chip->host, dma->physical, dma->packet->payload + dma->at, dma->length);
-    else
+    } else {
+        dma->is_posted = true;
         chip_post(chip, chip->constants->post_cycles + chip->constants->see_cycles, EVENT_SEEN,
                   dma->number);
+    }
     if (dma->ended)
         dma->ended(chip, dma);
     if (request->kind == PCI_READ)
@@ -64,8 +93,8 @@ static void pci_ended(void *context, struct pci_request *request)
 
 static void dma_seen(struct chip *chip, struct dma *dma)
 {
-    const void *source = dma->packet ? (const void *)(dma->packet->payload + dma->at) : &dma->flag;
-    host_memory_write(chip->host, dma->physical, source, dma->length);
+    if (dma->is_posted)
+        dma_write(chip, dma);
     host_memory_written(chip->host, dma->physical, dma->length);
     if (dma->packet)
         chip_packet_free(chip, dma->packet);

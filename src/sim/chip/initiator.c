@@ -246,13 +246,23 @@ static void state_chk2(struct chip *chip)
     module_rest(chip, CHIP_INITIATOR, I_CONT);
 }
 
+/* What firmware sees of it. A window that is nobody's asks in nobody's name. */
+static void special_begin(struct chip *chip)
+{
+    struct initiator *initiator = &chip->initiator;
+    chip_header_unpack(&initiator->header, initiator->first->words);
+    header_complete(chip, &chip->windows[initiator->first->window], &initiator->header);
+    initiator->sent = 0;
+    module_suspend(chip, CHIP_INITIATOR, CHIP_SPECIAL_REQUEST);
+}
+
 void initiator_step(struct chip *chip, uint32_t state)
 {
     const struct request *request = chip->initiator.first;
     switch ((enum initiator_state)state) {
     case I_IDLE:
         if (request->kick == CHIP_SOFTWARE)
-            module_suspend(chip, CHIP_INITIATOR, CHIP_SPECIAL_REQUEST);
+            special_begin(chip);
         else
             module_go(chip, CHIP_INITIATOR, I_PGID, chip->constants->pgid_cycles);
         break;

@@ -18,8 +18,13 @@ static const char *const rfend_names[] = {"IDLE", "FLIT0",   "FLIT1", "FLIT2", "
                                           "AOTF", "AOTFR",   "MISS",  NULL};
 static const char *const rbend_names[] = {"IDLE", "PATLB", "DMA", "FLAG", "MISS", NULL};
 static const char *const aotf_names[] = {"IDLE", "QUEUE", "TLB", "HEADER", NULL};
-static const char *const cpu_names[] = {"main",          "initiator handler", "replier handler",
-                                        "rfend handler", "rbend handler",     NULL};
+static const char *const cpu_names[] = {"main",
+                                        "initiator handler",
+                                        "replier handler",
+                                        "rfend handler",
+                                        "rbend handler",
+                                        "host handler",
+                                        NULL};
 
 /* What the modules are called; which state means suspended, NONE: it has no take-over. */
 #define NO_MISS UINT32_MAX

@@ -42,7 +42,7 @@ enum rfend_state {
 };
 enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
 enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
-enum cpu_state { C_POLL, C_HANDLER }; /* of the module: C_HANDLER + its number */
+enum cpu_state { C_POLL, C_HANDLER }; /* C_HANDLER + the bit of INTC_PENDING */
 
 struct module {
     uint32_t state, last_state;
@@ -63,6 +63,8 @@ struct dma {
     uint64_t physical;
     uint32_t at, length;
     uint64_t flag;                                /* written if there is no packet */
+    uint64_t expected;                            /* is_conditional: what must still be there */
+    bool is_conditional, is_posted;               /* is_posted: has passed the bus, is not seen */
     void (*started)(struct chip *, struct dma *); /* may be NULL */
     void (*ended)(struct chip *, struct dma *);   /* may be NULL */
     bool is_last;                                 /* of its packet */
@@ -188,21 +190,22 @@ struct firmware {
     struct cpu cpu;
     struct tlb_port patlb, rvatlb;
     uint64_t send_header[CHIP_HEADER_WORDS], send_data[CHIP_SEND_WORDS];
-    uint64_t dma_host, dma_data;
+    uint64_t dma_host, dma_data, dma_old;
     uint32_t dma_length;
-    bool is_reading;  /* dma_data is on its way from the host */
-    bool is_deferred; /* the model does a handler's work, without code */
-    sim_time begin;   /* of the handler */
-    enum chip_module serving;
-    struct lock *locks;
-    uint32_t lock_count;
-    size_t lock_room;
+    bool is_reading;   /* dma_data is on its way from the host */
+    bool is_moving;    /* a packet's payload is on its way to the host */
+    uint32_t if_state; /* DMAC_IF */
+    sim_time begin;    /* of the handler */
+    uint32_t serving;  /* a bit of INTC_PENDING */
+    uint32_t *work;    /* SDRAM_WORK; NULL: not used yet */
+    bool listens;      /* to what ends: */
+    uint32_t *ended;   /* processes */
+    uint32_t ended_count;
+    size_t ended_room;
     struct ring *rings;
     uint32_t ring_count;
     size_t ring_room;
     bool waits_for_room; /* RFend is stopped until the host releases */
-    bool is_delivering;  /* the CPU moves a VPUSH */
-    uint32_t delivering; /* into this ring */
 };
 
 struct store {
@@ -323,9 +326,8 @@ void rfend_step(struct chip *chip, uint32_t state);
 void rfend_hand(struct chip *chip);
 void rfend_next(struct chip *chip); /* hands the next packet over, if it may */
 void rfend_discard(struct chip *chip);
-void rfend_consume(struct chip *chip);   /* the firmware has done what the packet asked */
-void rfend_delivered(struct chip *chip); /* the firmware has moved its payload by DMA */
-void rfend_retry(struct chip *chip);     /* RBend or Replier is free again */
+void rfend_consume(struct chip *chip); /* the firmware has done what the packet asked */
+void rfend_retry(struct chip *chip);   /* RBend or Replier is free again */
 
 /* rbend.c */
 void rbend_step(struct chip *chip, uint32_t state);
@@ -383,26 +385,14 @@ static inline uint32_t part_length(const struct chip *chip, uint64_t virtual, ui
     return part < rest ? (uint32_t)part : rest;
 }
 
-/* vpush.c: the firmware's part of it. */
+/* vpush.c: in hardware, as a what-if. */
 bool vpush_is_for_ring(const struct chip *chip, const struct chip_header *header);
-void vpush_soft(struct chip *chip); /* all in software: RFend has stopped at RVA */
 /* RBend could not write it. */
 void vpush_lost(struct chip *chip, const struct chip_header *header);
-/* In hardware, as a what-if. */
 enum vpush_slot { VPUSH_GIVEN, VPUSH_WAITS, VPUSH_REFUSES };
 enum vpush_slot vpush_slot(struct chip *chip, uint64_t *virtual);
 void vpush_deliver(struct chip *chip, const struct chip_header *header); /* it is in memory */
 
-/* atomic.c: RFend has stopped at FLIT3 with such a packet. */
-void atomic_serve(struct chip *chip);
-
-/* lock.c: what a request or packet of LOCK asks for. False: it is none, or makes no sense. */
-bool lock_request(struct chip *chip);
-bool lock_packet(struct chip *chip);
-
 /* firmware.c; what the processor and its registers need is in cpu.h */
-/* Sends these words to where the packet wanted its ack. */
-void firmware_answer(struct chip *chip, const struct chip_header *asked, const uint64_t *words,
-                     uint32_t count);
 void firmware_step(struct chip *chip, uint32_t state);
 void firmware_interrupt(struct chip *chip);

@@ -7,6 +7,7 @@
 #include "sim/chip/registers.h"
 #include "sim/chip/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(struct tlb_entry) == SDRAM_SLOT_BYTES, "the tables as firmware reads them");
@@ -79,53 +80,6 @@ static uint32_t mode(const struct chip *chip)
            (chip->constants->hardware_vpush ? MODE_HARDWARE_VPUSH : 0);
 }
 
-static void word_has_come(struct chip *chip, struct dma *dma)
-{
-    memcpy(&chip->firmware.dma_data, dma->packet->payload, sizeof(chip->firmware.dma_data));
-    chip->firmware.is_reading = false;
-    chip_packet_free(chip, dma->packet);
-}
-
-/* Eight bytes from the host. */
-static int word_fetch(struct chip *chip)
-{
-    struct firmware *firmware = &chip->firmware;
-    if (!firmware->patlb.is_open)
-        return 0;
-    if (firmware->is_reading ||
-        !host_memory_has(chip->host, firmware->dma_host, sizeof(firmware->dma_data)))
-        return PROCESSOR_BUS_ERROR;
-    struct chip_packet *packet = chip_packet_make(chip);
-    struct dma *dma = packet ? dma_make(chip, PCI_READ) : NULL;
-    if (!dma)
-        return 0;
-    firmware->is_reading = true;
-    dma->packet = packet;
-    dma->physical = firmware->dma_host;
-    dma->length = sizeof(firmware->dma_data);
-    dma->ended = word_has_come;
-    dma_begin(chip, dma);
-    return 0;
-}
-
-/* Eight bytes to the host. */
-static int word_send(struct chip *chip)
-{
-    const struct firmware *firmware = &chip->firmware;
-    if (!firmware->patlb.is_open)
-        return 0;
-    if (!host_memory_has(chip->host, firmware->dma_host, sizeof(firmware->dma_data)))
-        return PROCESSOR_BUS_ERROR;
-    struct dma *dma = dma_make(chip, PCI_WRITE);
-    if (!dma)
-        return 0;
-    dma->physical = firmware->dma_host;
-    dma->length = sizeof(dma->flag);
-    dma->flag = firmware->dma_data;
-    dma_begin(chip, dma);
-    return 0;
-}
-
 static int packet_send(struct chip *chip)
 {
     const struct firmware *firmware = &chip->firmware;
@@ -141,6 +95,7 @@ static int packet_send(struct chip *chip)
     packet->header = header;
     memcpy(packet->payload, firmware->send_data, header.length);
     packet->origin = CHIP_CPU;
+    chip->count.made++;
     send_join(chip, packet, chip->constants->swi_tx_cycles);
     return 0;
 }
@@ -168,19 +123,13 @@ static int single_read(struct chip *chip, uint32_t address, uint32_t *value)
     case SEGMENTS_SLOTS:
         *value = chip->segments.capacity;
         return 0;
-    case DMAC_HOST:
-    case DMAC_HOST_HIGH:
-        *value = half_of(firmware->dma_host, address == DMAC_HOST_HIGH);
+    case CHIP_NODE:
+        *value = chip->number;
         return 0;
-    case DMAC_LENGTH:
-        *value = firmware->dma_length;
-        return 0;
-    case DMAC_DATA:
-    case DMAC_DATA_HIGH:
-        *value = half_of(firmware->dma_data, address == DMAC_DATA_HIGH);
-        return 0;
-    case DMAC_READ:
-        *value = firmware->is_reading;
+    case HOST_ENDED:
+        if (firmware->ended_count == 0)
+            return PROCESSOR_BUS_ERROR;
+        *value = firmware->ended[0];
         return 0;
     case RINGS:
         *value = firmware->ring_count < CHIP_RINGS_MOST ? firmware->ring_count : CHIP_RINGS_MOST;
@@ -192,7 +141,21 @@ static int single_read(struct chip *chip, uint32_t address, uint32_t *value)
         return tlb_read(&firmware->rvatlb, &chip->rvatlb, address - RVATLB_JOB, value);
     if (address >= PATLB_JOB && address < RVATLB_JOB)
         return tlb_read(&firmware->patlb, &chip->patlb, address - PATLB_JOB, value);
-    return PROCESSOR_BUS_ERROR;
+    return cpu_dma_read(chip, address, value);
+}
+
+/* INTC_HOST goes when the last of them does. */
+static int ended_next(struct chip *chip)
+{
+    struct firmware *firmware = &chip->firmware;
+    if (firmware->ended_count == 0)
+        return PROCESSOR_BUS_ERROR;
+    firmware->ended_count--;
+    memmove(firmware->ended, firmware->ended + 1,
+            firmware->ended_count * sizeof(firmware->ended[0]));
+    if (firmware->ended_count == 0)
+        chip->interrupts &= ~(uint32_t)INTC_HOST;
+    return 0;
 }
 
 static int single_write(struct chip *chip, uint32_t address, uint32_t value)
@@ -207,23 +170,13 @@ static int single_write(struct chip *chip, uint32_t address, uint32_t value)
     }
     switch (address) {
     case INTC_CLEAR:
-        chip->interrupts &= ~value;
+        chip->interrupts &= ~value | INTC_HOST;
         return 0;
-    case DMAC_HOST:
-    case DMAC_HOST_HIGH:
-        half_set(&firmware->dma_host, address == DMAC_HOST_HIGH, value);
+    case HOST_LISTEN:
+        firmware->listens = value & 1;
         return 0;
-    case DMAC_LENGTH:
-        firmware->dma_length = value;
-        return 0;
-    case DMAC_DATA:
-    case DMAC_DATA_HIGH:
-        half_set(&firmware->dma_data, address == DMAC_DATA_HIGH, value);
-        return 0;
-    case DMAC_GO:
-        return word_send(chip);
-    case DMAC_READ:
-        return word_fetch(chip);
+    case HOST_ENDED:
+        return ended_next(chip);
     case SEND_GO:
         return packet_send(chip);
     default:
@@ -233,7 +186,7 @@ static int single_write(struct chip *chip, uint32_t address, uint32_t value)
         return tlb_write(&firmware->rvatlb, &chip->rvatlb, address - RVATLB_JOB, value);
     if (address >= PATLB_JOB && address < RVATLB_JOB)
         return tlb_write(&firmware->patlb, &chip->patlb, address - PATLB_JOB, value);
-    return PROCESSOR_BUS_ERROR;
+    return cpu_dma_write(chip, address, value);
 }
 
 /* The module in whose block an address is; CHIP_MODULES: in none's. */
@@ -302,6 +255,19 @@ static int ring_write(struct chip *chip, struct ring *ring, uint32_t at, uint32_
     }
 }
 
+/* The firmware's own part of SDRAM. NULL: memory is out, and the world stops. */
+static uint32_t *work_word(struct chip *chip, uint32_t address)
+{
+    struct firmware *firmware = &chip->firmware;
+    if (!firmware->work)
+        firmware->work = calloc(1, SDRAM_WORK_BYTES);
+    if (!firmware->work) {
+        sim_starve(chip->sim);
+        return NULL;
+    }
+    return &firmware->work[(address - SDRAM_WORK) / sizeof(firmware->work[0])];
+}
+
 static int sdram_read(const struct chip *chip, uint32_t address, uint32_t *value)
 {
     const struct table *table = address < SDRAM_SEGMENTS ? &chip->pages : &chip->segments;
@@ -317,11 +283,21 @@ static bool is_sdram(uint32_t address)
     return address - SDRAM_PAGES < 2 * SDRAM_TABLE_BYTES;
 }
 
+static bool is_work(uint32_t address)
+{
+    return address - SDRAM_WORK < SDRAM_WORK_BYTES;
+}
+
 int register_read(struct chip *chip, uint32_t address, uint32_t *value)
 {
     enum chip_module module = block_of(address);
     if (is_sdram(address))
         return sdram_read(chip, address, value);
+    const uint32_t *work = is_work(address) ? work_word(chip, address) : NULL;
+    if (is_work(address)) {
+        *value = work ? *work : 0;
+        return (int)chip->constants->cpu_sdram_cycles;
+    }
     const struct ring *ring = ring_of(chip, address);
     int result = module < CHIP_MODULES
                      ? module_register_read(chip, module, address % CHIP_BLOCK_BYTES, value)
@@ -334,6 +310,11 @@ int register_write(struct chip *chip, uint32_t address, uint32_t value)
 {
     enum chip_module module = block_of(address);
     struct ring *ring = ring_of(chip, address);
+    uint32_t *work = is_work(address) ? work_word(chip, address) : NULL;
+    if (work)
+        *work = value;
+    if (is_work(address))
+        return (int)chip->constants->cpu_sdram_cycles;
     int result = module < CHIP_MODULES
                      ? module_register_write(chip, module, address % CHIP_BLOCK_BYTES, value)
                  : ring ? ring_write(chip, ring, address % 0x40, value)
@@ -341,9 +322,14 @@ int register_write(struct chip *chip, uint32_t address, uint32_t value)
     return result < 0 ? result : (int)chip->constants->cpu_write_cycles;
 }
 
+bool register_is_own(uint32_t address)
+{
+    return address - SEND_HEADER < 4 * CHIP_HEADER_REGISTERS ||
+           address - SEND_DATA < 4 * CHIP_SEND_REGISTERS || is_work(address);
+}
+
 bool register_is_still(const struct chip *chip, uint32_t address)
 {
     enum chip_module module = block_of(address);
-    return module < CHIP_MODULES ? chip->modules[module].is_suspended
-                                 : address - SEND_HEADER < 4 * CHIP_HEADER_REGISTERS;
+    return module < CHIP_MODULES ? chip->modules[module].is_suspended : register_is_own(address);
 }

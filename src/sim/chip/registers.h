@@ -15,11 +15,15 @@
 
 /* X(name, address, access, meaning) */
 #define CHIP_REGISTERS(X)                                                                          \
-    X(INTC_PENDING, 0x40000000, "R", "modules that have stopped and wait for firmware, by bit")    \
+    X(INTC_PENDING, 0x40000000, "R",                                                               \
+      "modules that have stopped and wait for firmware, by bit; INTC_HOST")                        \
     X(INTC_CLEAR, 0x40000004, "W", "these are served, though they stay stopped")                   \
-    X(INTC_DEFER, 0x40000008, "W", "number of a module: what the model does without firmware")     \
     X(CHIP_MODE, 0x4000000c, "R", "what-if switches (MODE_ …)")                                    \
     X(CHIP_MTU, 0x40000010, "R", "most bytes that a packet carries")                               \
+    X(CHIP_NODE, 0x40000014, "R", "number of this node")                                           \
+    X(HOST_LISTEN, 0x40000018, "W", "1: INTC_HOST is set when processes end")                      \
+    X(HOST_ENDED, 0x4000001c, "RW",                                                                \
+      "read: PGID and PID of a process that has ended, as PATLB_JOB; write: it is forgotten")      \
     X(DMAC_HOST, 0x40006000, "RW", "physical address in the host's memory")                        \
     X(DMAC_HOST_HIGH, 0x40006004, "RW", "upper half of it")                                        \
     X(DMAC_LENGTH, 0x40006008, "RW", "bytes")                                                      \
@@ -31,6 +35,11 @@
     X(RINGS, 0x4000601c, "R", "rings of VPUSH: numbers below this")                                \
     X(DMAC_READ, 0x40006020, "RW",                                                                 \
       "write: read DMAC_DATA, as DMAC_GO writes it; read: 1, not yet")                             \
+    X(DMAC_IF, 0x40006024, "RW",                                                                   \
+      "write: as DMAC_GO, if the host still has DMAC_OLD there; read: 1, not yet; 2: it had not")  \
+    X(DMAC_OLD, 0x40006028, "RW", "eight bytes, low and high half")                                \
+    X(DMAC_FIFO, 0x40006030, "RW",                                                                 \
+      "write: DMAC_LENGTH bytes of RFend's packet from this one on, as DMAC_GO; read: 1, not yet") \
     X(SEND_DATA, 0x40006080, "RW", "sixteen words: its payload")                                   \
     X(SEND_HEADER, 0x40006040, "RW", "twelve words: header of a packet that firmware makes")       \
     X(PATLB_JOB, 0x40005000, "RW", "key: PGID in the upper half, PID in the lower")                \
@@ -46,6 +55,8 @@
     X(RVATLB_START, 0x4000504c, "RW", "virtual address at which it starts")                        \
     X(RVATLB_START_HIGH, 0x40005050, "RW", "upper half of it")                                     \
     X(RVATLB_PUT, 0x40005054, "RW", "write: enter it; read: 1, or 0 if it was removed meanwhile")  \
+    X(RVATLB_FIND, 0x40005058, "R",                                                                \
+      "1: the key is in, and its start in RVATLB_START; 0: it is not")                             \
     X(RVATLB_OPEN, 0x4000505c, "R", "1, or 0 if the key was removed since RVATLB_SID was written") \
     X(PAGES_SLOTS, 0x40005080, "R", "slots of the page table in SDRAM, a power of two or 0")       \
     X(SEGMENTS_SLOTS, 0x40005084, "R", "slots of the SID table in SDRAM, a power of two or 0")
@@ -63,10 +74,12 @@
     X(MODULE_ADDRESS_HIGH, 0x1c, "R", "upper half of it")                                          \
     X(MODULE_PART, 0x20, "R", "Initiator: bytes of the request that are sent")                     \
     X(MODULE_SKIP, 0x24, "RW", "RFend: 1, the address is the header's offset; no RVATLB")          \
+    X(MODULE_WINDOW, 0x28, "R", "Initiator: 1, the request's window has an owner in PGIDTBL")      \
     X(MODULE_HEADER, 0x40, "RW",                                                                   \
       "twelve words: header of its request or packet; RFend: offset, "                             \
       "flag and HEADER_WANTS_ACK can be written, Replier: flag")                                   \
-    X(MODULE_PAYLOAD, 0x800, "R", "RFend: 512 words, what the packet carries")
+    X(MODULE_PAYLOAD, 0x800, "R",                                                                  \
+      "512 words: RFend: what the packet carries; Initiator: what is behind a special request")
 
 /* In the block of a ring of VPUSH: 0x40010000 + 0x40 times its number. */
 #define CHIP_RING_REGISTERS(X)                                                                     \
@@ -106,6 +119,7 @@ enum {
 };
 /* Bits of INTC_PENDING, and blocks: enum chip_module. */
 enum { MODULE_INITIATOR, MODULE_REPLIER, MODULE_RFEND, MODULE_RBEND, MODULE_COUNT };
+#define INTC_HOST (1 << MODULE_COUNT) /* HOST_ENDED has something */
 
 /* MODULE_COMMAND. Cancel: the Initiator tells its process that the request is refused, the others
  * drop what they have. Complete: firmware has done it. Soft (Initiator, PATLB miss): firmware has
@@ -114,6 +128,7 @@ enum { MODULE_INITIATOR, MODULE_REPLIER, MODULE_RFEND, MODULE_RBEND, MODULE_COUN
 enum { COMMAND_CANCEL = 1, COMMAND_COMPLETE, COMMAND_SOFT };
 enum { MODE_SOFT_PUSH = 1, MODE_MISS_LOOPS = 2, MODE_SOFT_VPUSH = 4, MODE_HARDWARE_VPUSH = 8 };
 enum { RING_REFUSES = 1, RING_HAS_TABLE = 2 };
+enum { IF_RUNS = 1, IF_DIFFERS }; /* DMAC_IF */
 #define RING_SLOT_BYTES 2048
 
 /* States at which modules may be let go on (besides the one where they stopped). */
@@ -127,6 +142,8 @@ enum { RFEND_RVA = 6, RFEND_RVACHK2 = 7 };
 #define SDRAM_SEGMENTS    0x24000000
 #define SDRAM_TABLE_BYTES 0x04000000
 #define SDRAM_SLOT_BYTES  24
+#define SDRAM_WORK        0x28000000 /* the firmware's own */
+#define SDRAM_WORK_BYTES  0x00040000
 #define TABLE_KEY_FACTOR  0x9e3779b97f4a7c15ULL
 #define TABLE_TAG_FACTOR  0xff51afd7ed558ccdULL
 
@@ -141,7 +158,29 @@ enum {
     HEADER_LOCAL = 8,
     HEADER_FLAG = 10
 };
-enum { TYPE_PUSH = 1, TYPE_ACK, TYPE_PULL_REQUEST, TYPE_PULL_REPLY, TYPE_CONTROL, TYPE_OTHER };
+enum {
+    TYPE_PUSH = 1,
+    TYPE_ACK,
+    TYPE_PULL_REQUEST,
+    TYPE_PULL_REPLY,
+    TYPE_CONTROL,
+    TYPE_OTHER,
+    TYPE_LOCK_REQUEST,
+    TYPE_LOCK_RESERVE,
+    TYPE_ATOMIC = 64
+};
 enum { HEADER_WANTS_ACK = 1 << 8, HEADER_IS_AOTF = 1 << 9 };
 /* What acks write. */
-enum { ANSWER_DONE = 1, ANSWER_FULL };
+enum { ANSWER_DONE = 1, ANSWER_FULL, ANSWER_REFUSED };
+/* Special requests: the lowest byte of HEADER_LENGTH, with a segment above it. */
+enum { LOCK_OPEN = 1, LOCK_TAKE, LOCK_GIVE };
+/* Atomic operations (enum chip_atomic), and where a queue's table is. */
+enum {
+    ATOMIC_FETCH_ADD,
+    ATOMIC_FETCH_OR,
+    ATOMIC_FETCH_AND,
+    ATOMIC_SWAP,
+    ATOMIC_COMPARE_SWAP,
+    ATOMIC_CLAIM
+};
+#define ATOMIC_CLAIM_TABLE 64

@@ -116,16 +116,6 @@ void rfend_discard(struct chip *chip)
     rfend_consume(chip);
 }
 
-void rfend_delivered(struct chip *chip)
-{
-    struct arrival *arrival = chip->rfend.current;
-    module_release(chip, CHIP_RFEND);
-    chip_packet_free(chip, arrival->packet);
-    arrival->next = chip->free_arrivals;
-    chip->free_arrivals = arrival;
-    rfend_end(chip);
-}
-
 /* Hands over, or waits in SET4 until RBend or Replier has room. */
 static void hand_over(struct chip *chip)
 {

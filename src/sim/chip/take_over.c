@@ -54,6 +54,17 @@ static uint32_t header_register(const struct chip_header *header, uint32_t numbe
     return (uint32_t)(words[number / 2] >> number % 2 * 32);
 }
 
+/* What is in the window behind the words of a special request. */
+static int behind_read(const struct chip *chip, uint32_t at, uint32_t *value)
+{
+    const struct request *request = chip->initiator.first;
+    if (!request || request->kick != CHIP_SOFTWARE ||
+        at >= (CHIP_WINDOW_WORDS - CHIP_HEADER_WORDS) * sizeof(request->words[0]))
+        return PROCESSOR_BUS_ERROR;
+    *value = half_of(request->words[CHIP_HEADER_WORDS + at / 8], at % 8);
+    return 0;
+}
+
 static int payload_read(const struct chip *chip, uint32_t at, uint32_t *value)
 {
     const struct chip_packet *packet = chip->rfend.current ? chip->rfend.current->packet : NULL;
@@ -75,8 +86,9 @@ int module_register_read(const struct chip *chip, enum chip_module number, uint3
         return 0;
     }
     if (at >= MODULE_PAYLOAD)
-        return number == CHIP_RFEND ? payload_read(chip, at - MODULE_PAYLOAD, value)
-                                    : PROCESSOR_BUS_ERROR;
+        return number == CHIP_RFEND       ? payload_read(chip, at - MODULE_PAYLOAD, value)
+               : number == CHIP_INITIATOR ? behind_read(chip, at - MODULE_PAYLOAD, value)
+                                          : PROCESSOR_BUS_ERROR;
     switch (at) {
     case MODULE_STATE:
         *value = module->state;
@@ -112,6 +124,9 @@ int module_register_read(const struct chip *chip, enum chip_module number, uint3
         return 0;
     case MODULE_SKIP:
         *value = chip->rfend.skips_rvatlb;
+        return 0;
+    case MODULE_WINDOW:
+        *value = chip->initiator.first && chip->windows[chip->initiator.first->window].is_valid;
         return 0;
     default:
         return PROCESSOR_BUS_ERROR;
@@ -236,8 +251,6 @@ static int header_write(struct chip *chip, enum chip_module number, uint32_t whi
 int module_register_write(struct chip *chip, enum chip_module number, uint32_t at, uint32_t value)
 {
     bool is_held = chip->modules[number].is_suspended && module_header(chip, number);
-    if (number == CHIP_RFEND && chip->firmware.is_delivering && at != MODULE_BREAK)
-        return PROCESSOR_BUS_ERROR; /* the model still has its packet */
     if (at >= MODULE_HEADER && at < MODULE_HEADER + 4 * CHIP_HEADER_REGISTERS && is_held)
         return header_write(chip, number, (at - MODULE_HEADER) / 4, value);
     switch (at) {

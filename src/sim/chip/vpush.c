@@ -2,10 +2,8 @@
  *
  * VPUSH: packets to one SID go into a ring, in order of arrival. Three ways, to compare:
  *
- * By take-over: firmware/vpush.c.
- *
- * All in software (soft_vpush): RFend stays stopped; addresses, DMA, and the pointer are the
- * firmware's. Its time is that of the thesis (T9), not of code: see firmware_defer().
+ * By take-over, and all in software (soft_vpush: RFend stays stopped; addresses, DMA and the pointer
+ * are the firmware's): firmware/vpush.c.
  *
  * In hardware (hardware_vpush), which nobody built: RFend has the ring's registers, looks whether
  * there is room, and RBend writes the pointer when the data is there.
@@ -98,79 +96,6 @@ static void ring_advance(struct chip *chip, struct ring *ring, uint16_t source, 
                    CHIP_RING_WORD(number, source, length));
     else
         flag_write(chip, job_key(shape->pgid, shape->pid), shape->pointer, ring->delivered);
-}
-
-static void soft_started(struct chip *chip, struct dma *dma)
-{
-    if (dma->is_last)
-        chip->wire.drain(chip->wire.context, chip, chip->rfend.current->stay, dma->request.end);
-}
-
-static void soft_ended(struct chip *chip, struct dma *dma)
-{
-    struct firmware *firmware = &chip->firmware;
-    const struct chip_header *header = &dma->packet->header;
-    if (!dma->is_last)
-        return;
-    firmware->is_delivering = false;
-    ring_advance(chip, &firmware->rings[firmware->delivering], header->source_pid, header->length);
-    if (header->wants_ack && header->flag)
-        firmware_answer(chip, header, &(uint64_t){CHIP_ANSWER_DONE}, 1);
-    rfend_delivered(chip);
-    firmware_interrupt(chip);
-}
-
-/* A part of the payload, up to the end of a page. NULL: the page is not pinned. */
-static struct dma *soft_part(struct chip *chip, const struct ring *ring, uint64_t virtual)
-{
-    uint32_t job = job_key(ring->shape.pgid, ring->shape.pid);
-    uint64_t physical, page, page_bytes = (uint64_t)chip->constants->page_bytes;
-    if (!patlb_find(chip, job, virtual, &physical)) {
-        if (!table_find(&chip->pages, job, virtual / page_bytes, &page))
-            return NULL;
-        tlb_put(&chip->patlb, job, virtual / page_bytes, page);
-        physical = page * page_bytes + virtual % page_bytes;
-    }
-    struct dma *dma = dma_make(chip, PCI_WRITE);
-    if (dma)
-        dma->physical = physical;
-    return dma;
-}
-
-/* The CPU does what RVA, RBend and Replier do: addresses, and a DMA for each page. */
-static void soft_deliver(struct chip *chip, struct ring *ring)
-{
-    const struct arrival *arrival = chip->rfend.current;
-    uint32_t length = arrival->packet->header.length;
-    uint64_t start = ring_tail(ring);
-    for (uint32_t done = 0; done < length;) {
-        struct dma *dma = soft_part(chip, ring, start + done);
-        if (!dma) {
-            rfend_discard(chip);
-            return;
-        }
-        dma->packet = arrival->packet;
-        dma->at = done;
-        dma->length = part_length(chip, start + done, length - done);
-        done += dma->length;
-        dma->is_last = done == length;
-        dma->request.data_ready = arrival->tail;
-        dma->started = soft_started;
-        dma->ended = soft_ended;
-        dma_begin(chip, dma);
-    }
-    ring->received += CHIP_RING_SLOT;
-    chip->firmware.delivering = (uint32_t)(ring - chip->firmware.rings);
-    chip->firmware.is_delivering = true;
-}
-
-void vpush_soft(struct chip *chip)
-{
-    struct ring *ring = ring_find(chip, &chip->rfend.current->packet->header);
-    if (!ring || !ring_has_room(ring)) /* closed since, or the firmware was wrong */
-        rfend_discard(chip);
-    else
-        soft_deliver(chip, ring);
 }
 
 void chip_ring_release(struct chip *chip, int ring, uint64_t released)

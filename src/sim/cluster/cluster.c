@@ -31,6 +31,7 @@ struct cluster {
     struct network_plan pair; /* two nodes back to back */
     struct network_link pair_link;
     struct sim_constants constants;
+    struct platform_ranges ranges; /* nodes with other constants */
     struct flight *flights;
     uint32_t flight_count, flight_free;
     size_t flight_room;
@@ -190,21 +191,29 @@ static int firmware_load(struct cluster *cluster)
 
 static int node_make(struct cluster *cluster, const struct cluster_spec *spec, uint32_t number)
 {
-    struct host_spec host = {.number = number,
-                             .memory = spec->memory,
-                             .constants = &cluster->constants,
-                             .trace = spec->trace};
+    const struct sim_constants *constants = cluster_constants(cluster, number);
+    struct host_spec host = {
+        .number = number, .memory = spec->memory, .constants = constants, .trace = spec->trace};
     int result = host_create(&cluster->hosts[number], cluster->sim, &host);
     if (result < 0)
         return result;
     struct chip_spec chip = {.number = number,
                              .host = cluster->hosts[number],
                              .wire = {cluster, wire_send, wire_drain, wire_has},
-                             .constants = &cluster->constants,
+                             .constants = constants,
                              .image = cluster->image,
                              .trace = spec->trace};
     result = chip_create(&cluster->chips[number], cluster->sim, &chip);
     return result < 0 ? result : driver_create(&cluster->drivers[number], cluster->chips[number]);
+}
+
+static void ranges_take(struct cluster *cluster, const struct platform_ranges *ranges)
+{
+    if (!ranges)
+        return;
+    cluster->ranges = *ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        sim_constants_share_network(&cluster->ranges.range[i].constants, &cluster->constants);
 }
 
 int cluster_create(struct cluster **cluster, struct sim *sim, const struct cluster_spec *spec)
@@ -216,6 +225,7 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
         made->node_count = spec->node_count;
         made->flight_free = NO_FLIGHT;
         made->constants = spec->constants ? *spec->constants : sim_constants_default();
+        ranges_take(made, spec->ranges);
         ARENA_TAKE(&made->memory, made->hosts, spec->node_count);
         ARENA_TAKE(&made->memory, made->chips, spec->node_count);
         ARENA_TAKE(&made->memory, made->drivers, spec->node_count);
@@ -272,6 +282,12 @@ struct chip *cluster_chip(const struct cluster *cluster, uint32_t node)
 struct driver *cluster_driver(const struct cluster *cluster, uint32_t node)
 {
     return cluster->drivers[node];
+}
+
+const struct sim_constants *cluster_constants(const struct cluster *cluster, uint32_t node)
+{
+    const struct platform_range *range = platform_range_of(&cluster->ranges, node);
+    return range ? &range->constants : &cluster->constants;
 }
 
 struct network *cluster_network(const struct cluster *cluster)

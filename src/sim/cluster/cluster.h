@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sim/driver/driver.h"
+#include "sim/platform/platform.h"
 #include "sim/switch/switch.h"
 
 struct cluster;
@@ -19,6 +20,7 @@ struct cluster_spec {
     uint32_t mbps;                         /* of links back to back; 0: cluster_mbps */
     double bit_error_rate;                 /* on every link */
     const struct sim_constants *constants; /* NULL: the default ones */
+    const struct platform_ranges *ranges;  /* nodes that are other machines; may be NULL */
     struct trace *trace;                   /* may be NULL */
 };
 
@@ -30,6 +32,8 @@ void cluster_destroy(struct cluster *cluster);
 struct host *cluster_host(const struct cluster *cluster, uint32_t node);
 struct chip *cluster_chip(const struct cluster *cluster, uint32_t node);
 struct driver *cluster_driver(const struct cluster *cluster, uint32_t node);
+/* Of this node: what is links' and switches' is the same everywhere. */
+const struct sim_constants *cluster_constants(const struct cluster *cluster, uint32_t node);
 struct network *cluster_network(const struct cluster *cluster);
 
 /* Faults. A node that is killed sends and receives nothing any more, not even what is on its way.

@@ -272,7 +272,7 @@ void driver_close(struct driver *driver, int file)
     for (uint32_t i = 0; i < closed->range_count; i++)
         range_forget(driver, closed, &closed->ranges[i]);
     if (closed->is_entered)
-        chip_locks_forget(driver->chip, closed->entry.pgid, closed->entry.pid);
+        chip_process_ended(driver->chip, closed->entry.pgid, closed->entry.pid);
     free(closed->ranges);
     *closed = (struct file){0};
 }

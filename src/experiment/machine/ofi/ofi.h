@@ -14,6 +14,7 @@ extern const struct bench_case bench_ofi_cases[BENCH_OFI_CASES];
 #define BENCH_OFI_BLOCKS 8u
 #define BENCH_OFI_WINDOW 4u /* blocks under way */
 bench_set_up raw_ofi_open;
+int raw_ofi_open_by(struct bench_run *run, const char *provider);
 bench_tear_down raw_ofi_close;
 bench_measure raw_ofi_words, raw_ofi_blocks, raw_ofi_stream, raw_ofi_inject, raw_ofi_send;
 

@@ -60,15 +60,8 @@ static int failed(const char *what, ssize_t code)
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-static int get_info(struct raw_ofi *raw)
+static int get_info(struct raw_ofi *raw, const char *provider)
 {
-    struct settings settings;
-    struct ofi_choice choice;
-    if (settings_load(&settings, environ) < 0)
-        return RH_EINVALID;
-    ofi_choose(&settings, &choice);
-    if (choice.provider[0] == '\0')
-        return error_fail(RH_EUNSUP, "%s", choice.reason);
     struct fi_info *hints = ofi_library.dupinfo(NULL);
     if (!hints)
         return failed("memory", -FI_ENOMEM);
@@ -77,9 +70,8 @@ static int get_info(struct raw_ofi *raw)
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-    hints->fabric_attr->prov_name = strdup(choice.provider);
-    bool has_ip = strncmp(choice.provider, "tcp", 3) == 0 ||
-                  strncmp(choice.provider, "net", 3) == 0;
+    hints->fabric_attr->prov_name = strdup(provider);
+    bool has_ip = strncmp(provider, "tcp", 3) == 0 || strncmp(provider, "net", 3) == 0;
     int result = ofi_library.getinfo(FI_VERSION(1, 17), has_ip ? "127.0.0.1" : NULL, NULL,
                                      has_ip ? FI_SOURCE : 0, hints, &raw->info);
     ofi_library.freeinfo(hints);
@@ -156,19 +148,34 @@ static int exchange_cards(struct bench_run *run, struct raw_ofi *raw)
     return inserted == 1 ? 0 : failed("fi_av_insert", inserted);
 }
 
-int raw_ofi_open(struct bench_run *run)
+int raw_ofi_open_by(struct bench_run *run, const char *provider)
 {
     struct raw_ofi *raw = calloc(1, sizeof(*raw));
     if (!raw)
         return failed("memory", -FI_ENOMEM);
     run->raw_ofi = raw;
-    int result = get_info(raw);
+    int result = ofi_library_load();
+    if (result == 0)
+        result = get_info(raw, provider);
     if (result < 0)
         return result;
     ssize_t opened = open_objects(raw);
     if (opened == 0)
         opened = open_memory(run, raw);
     return opened < 0 ? failed("opening", opened) : exchange_cards(run, raw);
+}
+
+/* By the provider that the NIC takes. */
+int raw_ofi_open(struct bench_run *run)
+{
+    struct settings settings;
+    struct ofi_choice choice;
+    if (settings_load(&settings, environ) < 0)
+        return RH_EINVALID;
+    ofi_choose(&settings, &choice);
+    if (choice.provider[0] == '\0')
+        return error_fail(RH_EUNSUP, "%s", choice.reason);
+    return raw_ofi_open_by(run, choice.provider);
 }
 
 static void close_object(struct fid *object)

@@ -6,7 +6,8 @@
  *   mpi_peer                two ranks: measures remote memory and prints one JSON object per line:
  *                           name, value, unit. For tools/bench-peers.
  *   mpi_peer --follow FILE  any number of ranks: measures messages, case by case, when told to by
- *                           that file. For `rhinet bench msg --peers` and `sizes`; see follow.h.
+ *                           that file. For `rhinet bench mpi`, `msg --peers`, `sizes`; see
+ *                           follow.h.
  *
  * Longer than most files: it is built with the compiler wrapper of each library, where rhinet is
  * installed, so it is one.
@@ -357,6 +358,10 @@ static double measure_pair(struct peer *peer, const char *name)
     if (strcmp(name, "rate-8") == 0)
         return 1e3 /
                least(time_ns(peer, stream_8, MESSAGES), time_ns(peer, stream_windows, MESSAGES));
+    if (strcmp(name, "window-8") == 0)
+        return 1e3 / time_ns(peer, stream_windows, MESSAGES);
+    if (strcmp(name, "ping-1M") == 0)
+        return BLOCK_LENGTH / (time_ns(peer, ping_block, 4) / 2);
     if (strncmp(name, "stream-", 7) == 0)
         return measure_stream(peer, length_of(name + 7));
     if (strcmp(name, "lock") == 0)

@@ -89,9 +89,14 @@ static volatile struct lock *lock_make(u32 job, u32 id)
 
 void locks_forget(u32 job)
 {
-    for (u32 i = 0; i < LOCKS && slots_taken > 0; i++) {
+    for (u32 i = LOCKS; i-- > 0 && slots_taken > 0;) {
         if (slots[i].state == SLOT_USED && slots[i].job == job)
             slots[i].state = SLOT_GONE;
+        /* no search goes past a free one: what is before it need not be kept */
+        if (slots[i].state == SLOT_GONE && slots[(i + 1) % LOCKS].state == SLOT_FREE) {
+            slots[i].state = SLOT_FREE;
+            slots_taken--;
+        }
     }
 }
 
@@ -175,8 +180,9 @@ static int manage(u32 job, u32 id, const struct waiter *waiter)
 static int take(u32 job, u32 id, volatile struct lock *lock)
 {
     u32 manager = lock->manager;
-    lock->own.ticket++;
     struct waiter own = lock->own;
+    own.ticket += own.ticket == ~0u ? 2 : 1; /* 0 is nobody */
+    lock->own.ticket = own.ticket;
     if (is_here(manager))
         return manage(job_of(job, manager), id, &own);
     words_send(TYPE_LOCK_REQUEST, job, id, manager, &own, 0);

@@ -52,7 +52,8 @@ struct cli_command {
 
 extern const struct cli_command cli_root; /* the program itself, main.c */
 extern const struct cli_command cli_run, cli_node, cli_top, cli_doctor, cli_info, cli_bench,
-    cli_dsm, cli_route, cli_sim, cli_cache, cli_report, cli_help, cli_completion, cli_mpirun;
+    cli_dsm, cli_route, cli_sim, cli_cache, cli_report, cli_help, cli_completion, cli_mpirun,
+    cli_demo;
 
 /* ---- command.c ------------------------------------------------------------------------------ */
 

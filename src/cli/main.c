@@ -34,7 +34,7 @@ const struct cli_command cli_root = {
     .commands = (const struct cli_command *const[]){&cli_run, &cli_mpirun, &cli_node, &cli_top,
                                                     &cli_doctor, &cli_info, &cli_bench, &cli_dsm,
                                                     &cli_route, &cli_sim, &cli_cache, &cli_report,
-                                                    &cli_completion, &cli_help, NULL},
+                                                    &cli_demo, &cli_completion, &cli_help, NULL},
     .stops = true,
     .run = run};
 

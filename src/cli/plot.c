@@ -142,9 +142,13 @@ static void line_draw(const struct plot_line *line, const struct axes *axes, con
 
 int plot_folder_make(const char *path)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    struct stat status;
+    int error = mkdir(path, 0777) < 0 ? errno : 0;
+    if (error == EEXIST && stat(path, &status) == 0)
+        error = S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+    if (error == 0)
         return 0;
-    cli_say("cannot make %s: %s", path, strerror(errno));
+    cli_say("cannot make %s: %s", path, strerror(error));
     return 1;
 }
 

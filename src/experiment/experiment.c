@@ -18,10 +18,12 @@ const struct cli_command cli_bench = {
     .operands = "[EXPERIMENT [ARGUMENT...]]",
     .commands =
         (const struct cli_command *const[]){
-            &cli_bench_rma,    &cli_bench_msg,      &cli_bench_sizes,  &cli_bench_tail,
-            &cli_bench_ofi,    &cli_bench_mpi,      &cli_bench_dsm,    &cli_bench_pages,
-            &cli_bench_himeno, &cli_bench_datagram, &cli_bench_cache,  &cli_bench_route,
-            &cli_bench_sim,    &cli_bench_engine,   &cli_bench_thesis, &cli_bench_rank,
-            &cli_bench_join,   &cli_bench_nothing,  &cli_bench_trial,  NULL},
+            &cli_bench_rma,     &cli_bench_msg,      &cli_bench_sizes,
+            &cli_bench_sets,    &cli_bench_tail,     &cli_bench_ofi,
+            &cli_bench_mpi,     &cli_bench_dsm,      &cli_bench_pages,
+            &cli_bench_himeno,  &cli_bench_datagram, &cli_bench_cache,
+            &cli_bench_route,   &cli_bench_sim,      &cli_bench_engine,
+            &cli_bench_thesis,  &cli_bench_rank,     &cli_bench_join,
+            &cli_bench_nothing, &cli_bench_trial,    NULL},
     .stops = true,
     .run = list};

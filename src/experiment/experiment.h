@@ -22,7 +22,7 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cli_bench_rma, cli_bench_msg, cli_bench_sizes, cli_bench_tail,
-    cli_bench_ofi, cli_bench_mpi, cli_bench_dsm, cli_bench_pages, cli_bench_himeno,
+    cli_bench_sets, cli_bench_ofi, cli_bench_mpi, cli_bench_dsm, cli_bench_pages, cli_bench_himeno,
     cli_bench_datagram, cli_bench_cache, cli_bench_route, cli_bench_sim, cli_bench_engine,
     cli_bench_thesis;
 

@@ -80,3 +80,16 @@ struct job_place {
 
 /* Takes it, as rh_join() would; ends with rh_leave(). Errors: RH_ENOSPACE, those of the NIC. */
 int job_place_take(struct rh_job **job, const struct job_place *place);
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+#define JOB_NAME_MAX 56 /* bytes */
+
+/* Ranks of this host find each other by names, which their task manager knows: what a program wants
+ * to be called, and a number of its own that stands for it. A name ends with its rank. In a job of
+ * one rank nobody asks, and nothing is kept. RH_EREFUSED: another rank has it; RH_EINVALID: too
+ * long, or empty. */
+int job_name_put(struct rh_job *job, const char *name, uint32_t number);
+int job_name_drop(struct rh_job *job, const char *name);
+/* RH_EAGAIN: nobody is called so just now. */
+int job_name_find(struct rh_job *job, const char *name, int *rank, uint32_t *number);

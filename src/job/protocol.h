@@ -10,8 +10,9 @@
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION  5u
+#define PROTOCOL_VERSION  6u
 #define PROTOCOL_CARD_MAX 512
+#define PROTOCOL_NAME_MAX 56 /* bytes of a name */
 
 enum request_kind {
     REQUEST_HELLO = 1,       /* reply: identity; descriptors: roster (read-only), board */
@@ -25,7 +26,10 @@ enum request_kind {
     REQUEST_CARD_GET,        /* rank; reply: its card */
     REQUEST_LEAVE,
     REQUEST_PEER, /* open job: rank, length (its serial): whether that process is there; we meet */
-    REQUEST_CLAIM /* to a manager process, before all else: rank; card: proof. No reply */
+    REQUEST_NAME_PUT,  /* length, card: a name of this rank's; sid: the number that it stands for */
+    REQUEST_NAME_DROP, /* length, card: it has that name no more */
+    REQUEST_NAME_GET,  /* length, card; reply: rank, size: the number; we meet */
+    REQUEST_CLAIM      /* to a manager process, before all else: rank; card: proof. No reply */
 };
 
 struct request {

@@ -9,7 +9,7 @@
 
 #define SLOT_INLINE  48 /* bytes of a message inside a slot */
 #define LANE_COUNT   4  /* senders of one receiver that get a lane */
-#define LANE_SLOTS   64
+#define LANE_SLOTS   256
 #define LANE_BLOCKS  8 /* of which this many at a time may have a block */
 #define BLOCK_LENGTH 8192
 #define INBOX_SLOTS  128

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/fetch.h"
+#include "base/small_copy.h"
 #include "base/turn.h"
 #include "msg/layout.h"
 #include "msg/msg.h"
@@ -151,10 +152,11 @@ struct wanted {
 /* Small copies of a length that is mostly 8. */
 static inline void slot_copy(char *target, const void *source, size_t length)
 {
+    ASSERT(length <= SLOT_INLINE);
     if (likely(length == 8))
         memcpy(target, source, 8);
-    else if (length > 0) /* source may be NULL otherwise */
-        memcpy(target, source, length);
+    else
+        small_copy(target, source, length);
 }
 
 static inline bool lane_has_room(const struct mail *mail, int rank)
@@ -182,24 +184,44 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
 /* The same for a middle message, of INBOX_LENGTH at most where there is no lane. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
 
-/* The short way of a small message, written once for every caller: whether it has gone, by a lane
- * that is there and in reach and has room. Plain stores, then the number, all in one line. */
-static inline bool wire_short(struct mail *mail, int rank, const struct slot_head *head,
-                              const void *data)
+/* The short way of a small message by a lane that the NIC must write. Whether it has gone. */
+bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length);
+
+/* The short way of a small message: a slot in a lane that is there and in reach and has room, or
+ * NULL. The caller writes its data, then calls wire_slot_send(): plain stores, then the number, all
+ * in one line. */
+static inline struct slot *wire_slot_take(struct mail *mail, int rank)
 {
     struct peer *peer = &mail->peer[rank];
-    ASSERT(head->kind == SLOT_INLINED && head->length <= SLOT_INLINE);
     if (unlikely(!peer->lane_slots || peer->pending.first || !lane_has_room(mail, rank) ||
                  !rma_words_stand(&peer->lane_words)))
-        return false;
-    struct slot *slot = &peer->lane_slots[peer->lane_next % LANE_SLOTS];
+        return NULL;
     if (++peer->streak > STREAM_STREAK) /* else the receiver looks at them, waiting */
         fetch_to_write(&peer->lane_slots[(peer->lane_next + STREAM_AHEAD) % LANE_SLOTS]);
-    memcpy(&slot->head, head, sizeof(*head));
-    slot_copy(slot->data, data, head->length);
+    return &peer->lane_slots[peer->lane_next % LANE_SLOTS];
+}
+
+static inline void wire_slot_send(struct mail *mail, int rank, struct slot *slot, int32_t tag,
+                                  size_t length)
+{
+    struct peer *peer = &mail->peer[rank];
+    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
+    ASSERT(length <= SLOT_INLINE);
+    memcpy(&slot->head, &head, sizeof(head));
     rma_words_store(&peer->lane_words, &slot->number, ++peer->lane_next);
     counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
-    counter_add(mail->counters, COUNTER_MSG_BYTES, head->length);
+    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
+}
+
+/* All of it. Whether it has gone. */
+static inline bool wire_short(struct mail *mail, int rank, int32_t tag, const void *data,
+                              size_t length)
+{
+    struct slot *slot = wire_slot_take(mail, rank);
+    if (unlikely(!slot))
+        return wire_short_far(mail, rank, tag, data, length);
+    slot_copy(slot->data, data, length);
+    wire_slot_send(mail, rank, slot, tag, length);
     return true;
 }
 
@@ -213,6 +235,8 @@ void wire_close(struct mail *mail);
 
 /* Look at one's own lanes and inbox; hands what is there to match_arrival(). */
 void wire_poll(struct mail *mail);
+/* At the lanes only. */
+void wire_lanes_poll(struct mail *mail);
 
 /* The program has taken a message that came by the inbox: give credit back. */
 void wire_consumed(struct mail *mail, int source, bool by_inbox);

@@ -28,9 +28,12 @@ static struct rh_request *find_posted(struct mail *mail, int source, int tag)
 
 static void deliver(struct rh_request *receive, const char *data, size_t length)
 {
+    const struct mail *mail = receive->msg->mail;
     size_t part = length < receive->length ? length : receive->length;
     if (likely(part > 0)) /* the buffer may be NULL otherwise */
         memcpy(receive->buffer, data, part);
+    if (unlikely(!mail->peer[receive->status.source].is_direct))
+        rma_copied(mail->job, part);
     counter_add(receive->msg->mail->counters, COUNTER_MSG_RECEIVED, 1);
     request_complete(receive, unlikely(length > receive->length) ? RH_ETOOBIG : 0);
 }
@@ -99,6 +102,8 @@ static bool hold(struct mail *mail, const struct arrived *arrived)
     struct unexpected *message = make_record(arrived);
     if (!message)
         return false;
+    if (!mail->peer[arrived->source].is_direct)
+        rma_copied(mail->job, arrived->length);
     mail->peer[arrived->source].held++;
     keep(mail, message);
     return true;

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#define LOOKS_AT_LANES 8 /* of which one is at everything */
+
 int parcels_open(struct mail *mail, parcel_sink sink, void *context)
 {
     struct parcels *parcels = calloc(1, sizeof(*parcels));
@@ -52,9 +54,7 @@ void parcel_send(struct mail *mail, struct rh_request *send)
 bool parcel_send_short(struct mail *mail, int rank, uint32_t label, const void *whole,
                        size_t length)
 {
-    struct slot_head head = {
-        .tag = (int32_t)label, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    return wire_short(mail, rank, &head, whole);
+    return wire_short(mail, rank, (int32_t)label, whole, length);
 }
 
 void parcel_fetch(struct mail *mail, struct rh_request *receive, int source, const struct rts *rts)
@@ -85,4 +85,16 @@ bool parcel_abort(struct mail *mail, struct rh_request *request)
 void parcels_progress(struct mail *mail)
 {
     progress(mail);
+}
+
+bool parcels_look(struct mail *mail)
+{
+    bool is_quiet = mail->pending_count == 0 && mail->long_count == 0 && mail->waiters == 0 &&
+                    atomic_load_explicit(mail->joins, memory_order_acquire) == mail->joins_seen;
+    if (likely(is_quiet && ++mail->parcels->looks % LOOKS_AT_LANES != 0)) {
+        wire_lanes_poll(mail);
+        return false;
+    }
+    progress(mail);
+    return true;
 }

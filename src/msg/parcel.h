@@ -35,6 +35,7 @@ struct parcels {
     parcel_sink sink;
     void *context;
     struct rh_request *over_first, **over_end;
+    uint32_t looks;
     char whole[BLOCK_LENGTH]; /* an envelope and its data, on their way */
 };
 
@@ -62,6 +63,9 @@ bool parcel_abort(struct mail *mail, struct rh_request *request);
 
 /* Let everything go on that can, without waiting. */
 void parcels_progress(struct mail *mail);
+/* The same, for who calls again and again and wants to see quickly what comes by a lane: looks at
+ * everything else now and then, and says whether it has. */
+bool parcels_look(struct mail *mail);
 
 /* The next request that is over, or NULL. */
 static inline struct rh_request *parcels_over(struct parcels *parcels)

@@ -31,8 +31,7 @@ int rh_send(struct rh_msg *msg, int rank, int tag, const void *data, size_t leng
     if (unlikely(result < 0))
         return result;
     mail_take(mail);
-    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    if (unlikely(length > SLOT_INLINE || !wire_short(mail, rank, &head, data)))
+    if (unlikely(length > SLOT_INLINE || !wire_short(mail, rank, tag, data, length)))
         return send_slow(msg, rank, tag, data, length);
     mail_give(mail);
     return 0;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define RETURN_EVERY (LANE_SLOTS / 2)
+#define RETURN_EVERY (LANE_SLOTS / 4)
 #define CREDIT_EVERY (INBOX_CREDIT / 4)
 /* For a message that is about to come, before anything else is done. */
 #define EAGER_LOOKS         1024
@@ -89,6 +89,18 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
         return or_again(result);
     peer->lane_next++;
     return 0;
+}
+
+bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length)
+{
+    struct peer *peer = &mail->peer[rank];
+    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
+    if (peer->lane < 0 || peer->lane_slots || peer->pending.first || !lane_has_room(mail, rank) ||
+        wire_lane(mail, rank, &head, data) < 0)
+        return false;
+    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
+    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
+    return true;
 }
 
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as
@@ -366,12 +378,17 @@ static void return_owed(struct mail *mail)
     }
 }
 
-void wire_poll(struct mail *mail)
+void wire_lanes_poll(struct mail *mail)
 {
     ASSERT(turn_is_taken(&mail->turn));
     uint64_t taken = __atomic_load_n(&mail->lanes->taken, __ATOMIC_RELAXED);
     for (int lane = 0; lane < LANE_COUNT && (uint64_t)lane < taken; lane++)
         poll_lane(mail, lane);
+}
+
+void wire_poll(struct mail *mail)
+{
+    wire_lanes_poll(mail);
     poll_inbox(mail);
     if (unlikely(mail->owes_credit))
         return_owed(mail);

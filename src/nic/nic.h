@@ -239,6 +239,10 @@ struct nic_ops {
     /* Wake a peer that may be asleep in wait, after plain stores through view.pointer. */
     int (*wake)(struct nic *nic, int rank);
 
+    /* The library has copied so many bytes that came from a peer, which takes time where that is
+     * simulated. Never fails. */
+    void (*copied)(struct nic *nic, uint64_t length);
+
     /* The clock of all deadlines, in ns; never goes back. Simulated where the network is, so nobody
      * above uses another one. */
     int64_t (*now_ns)(struct nic *nic);

@@ -93,6 +93,8 @@ static int default_wake(struct nic *nic, int rank)
     return 0;
 }
 
+static void default_copied(struct nic *nic, uint64_t length) {}
+
 static int64_t default_now_ns(struct nic *nic)
 {
     return clock_now_ns();
@@ -113,5 +115,6 @@ void nic_ops_complete(struct nic_ops *ops)
     COMPLETE(flush);
     COMPLETE(withdraw);
     COMPLETE(wake);
+    COMPLETE(copied);
     COMPLETE(now_ns);
 }

@@ -37,6 +37,12 @@ static const struct setting_spec settings[] = {
                  "what NIC martini simulates, for example seed=7,report=-; see rhinet(7)"),
     NUMBER_SETTING(SETTING_MARTINI_FD, "RHINET_MARTINI_FD", "0", 0, 1 << 20,
                    "connection to the simulation of NIC martini; set by the launcher, not by you"),
+    TEXT_SETTING(SETTING_MARTINI_DOOR, "RHINET_MARTINI_DOOR", "",
+                 "where the simulation of NIC martini is found under mpirun; set by `rhinet "
+                 "mpirun`, not by you"),
+    TEXT_SETTING(SETTING_VIRTUAL, "RHINET_VIRTUAL", "",
+                 "what librhinet_virtual.so does in the ranks of NIC martini; set by --compute and "
+                 "--clock, not by you"),
 };
 
 static const struct counter_spec counters[] = {

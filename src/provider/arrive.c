@@ -5,6 +5,7 @@
  */
 #include "provider/receive.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 static struct matching *matching_of(struct endpoint *endpoint, uint32_t label)
@@ -45,7 +46,9 @@ static size_t copy_in(const struct op *receive, const char *bytes, size_t length
     if (unlikely(receive->iov_count > 1))
         return iov_scatter(receive->iov, receive->iov_count, bytes, length);
     size_t part = length < receive->request.length ? length : receive->request.length;
-    if (part > 0)
+    if (likely(part <= SMALL_COPY_MAX))
+        small_copy(receive->request.buffer, bytes, part);
+    else
         memcpy(receive->request.buffer, bytes, part);
     return part;
 }
@@ -55,6 +58,8 @@ static void deliver(struct op *receive, const struct head *head, const char *byt
     struct engine *engine = receive->endpoint->engine;
     receive_describe(receive, head, length);
     size_t part = copy_in(receive, bytes, length);
+    if (unlikely(engine->is_polled))
+        rma_copied(engine->job, part);
     answer(engine, head, 0);
     op_complete(receive, part, unlikely(part < length) ? FI_ETRUNC : 0);
 }
@@ -153,8 +158,11 @@ static struct message *make_message(const struct head *head, const char *bytes, 
     struct message *message = malloc(sizeof(*message) + length);
     if (!message)
         return NULL;
-    *message = (struct message){
-        .entry = {.source = head->place, .tag = head->tag}, .head = *head, .length = length};
+    small_clear(message, offsetof(struct message, bytes));
+    message->entry.source = head->place;
+    message->entry.tag = head->tag;
+    message->head = *head;
+    message->length = length;
     if (bytes && length > 0)
         memcpy(message->bytes, bytes, length);
     return message;

@@ -46,14 +46,13 @@ static ssize_t check(const struct endpoint *endpoint, const struct acting *actin
         return -FI_EOPBADSTATE;
     if (!atomic_is_valid(acting->type, acting->operation, acting->kind))
         return -FI_EOPNOTSUPP;
-    *place = vector_place(endpoint->vector, acting->peer);
     size_t count = reads ? elements(acting->result, acting->result_count)
                          : elements(acting->operand, acting->operand_count);
     bool has_all = (acting->kind != ATOMIC_COMPARE ||
                     elements(acting->comparand, acting->comparand_count) == count) &&
                    (acting->kind == ATOMIC_PLAIN ||
                     elements(acting->result, acting->result_count) == count);
-    if (*place == PLACE_NONE || !has_all || acting->result_count > IOV_MAX_COUNT)
+    if (!has_all || acting->result_count > IOV_MAX_COUNT)
         return -FI_EINVAL;
     if (count * size > ATOMIC_MAX || count > ATOMIC_MAX)
         return -FI_EMSGSIZE;
@@ -63,7 +62,7 @@ static ssize_t check(const struct endpoint *endpoint, const struct acting *actin
                                        .count = count,
                                        .address = acting->address,
                                        .key = acting->key};
-    return 0;
+    return vector_reach(endpoint->vector, acting->peer, place);
 }
 
 static struct op *make(struct endpoint *endpoint, const struct acting *acting)

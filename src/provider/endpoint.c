@@ -56,7 +56,8 @@ static int bind_endpoint(struct fid *fid, struct fid *other, uint64_t flags)
         endpoint->vector = (struct vector *)other;
         endpoint->vector->users++;
         return 0;
-    case FI_CLASS_EQ: /* where nothing will come */
+    case FI_CLASS_STX_CTX: /* has nothing that an endpoint could use */
+    case FI_CLASS_EQ:      /* where nothing will come */
         return 0;
     default:
         return -FI_EINVAL;
@@ -203,6 +204,7 @@ static int close_endpoint(struct fid *fid)
 {
     struct endpoint *endpoint = (struct endpoint *)fid;
     struct engine *engine = endpoint->engine;
+    endpoint_name_drop(endpoint);
     engine_take(engine);
     engine_progress(engine); /* what is over is told */
     engine->port[endpoint->port] = NULL;
@@ -272,6 +274,9 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **
     }
     endpoint->port = (uint32_t)port;
     domain->users++;
+    struct address wanted;
+    if (address_read(info->src_addr, info->src_addrlen, &wanted) && wanted.magic == ADDRESS_NAMED)
+        endpoint_name_take(endpoint, &wanted);
     *ep = &endpoint->fid;
     return 0;
 }

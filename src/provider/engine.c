@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "provider/op.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -99,17 +100,40 @@ static void end_gone(struct engine *engine)
         op_gone_end(engine);
 }
 
+static inline void look_for_gone(struct engine *engine)
+{
+    const struct mail *mail = engine->mail;
+    if (unlikely(mail->looks % GONE_EVERY == 0 || mail->deaths_seen != engine->deaths_seen))
+        end_gone(engine);
+}
+
+static inline void end_requests(struct engine *engine)
+{
+    struct rh_request *request;
+    while (unlikely((request = parcels_over(engine->mail->parcels)) != NULL))
+        op_request_over(engine, (struct op *)request);
+}
+
 void engine_progress(struct engine *engine)
 {
     struct mail *mail = engine->mail;
     if (unlikely(engine->is_polled))
         rma_progress(engine->job);
     parcels_progress(mail);
-    struct rh_request *request;
-    while (unlikely((request = parcels_over(mail->parcels)) != NULL))
-        op_request_over(engine, (struct op *)request);
-    if (unlikely(mail->looks % GONE_EVERY == 0 || mail->deaths_seen != engine->deaths_seen))
-        end_gone(engine);
+    end_requests(engine);
+    look_for_gone(engine);
+}
+
+void engine_look(struct engine *engine)
+{
+    if (unlikely(engine->is_polled)) {
+        engine_progress(engine);
+        return;
+    }
+    bool is_at_all = parcels_look(engine->mail);
+    end_requests(engine);
+    if (unlikely(is_at_all))
+        look_for_gone(engine);
 }
 
 #define LOOKS_BEFORE_SLEEP 256 /* from then on others must wake us */
@@ -151,7 +175,11 @@ int engine_wait(struct engine *engine, bool (*is_met)(void *context), void *cont
                              .from = engine->mail->rank,
                              .timeout_ns = timeout < 0 ? RH_TIMEOUT_LONGEST
                                                        : (int64_t)timeout * NS_PER_MS};
+    if (engine->program)
+        engine->program->enter();
     int result = rh_wait_until(engine->job, &until);
+    if (engine->program)
+        engine->program->leave();
     if (waiting.looks >= LOOKS_BEFORE_SLEEP) {
         engine_take(engine);
         engine->mail->waiters--;
@@ -169,6 +197,7 @@ static int open_mailbox(struct engine *engine)
         return result;
     engine->mail = engine->msg->mail;
     engine->is_polled = strcmp(rh_nic_name(engine->job), "shm") != 0;
+    engine->program = dlsym(RTLD_DEFAULT, VIRTUAL_NAME);
     result = parcels_open(engine->mail, arrive, engine);
     if (result < 0)
         rh_msg_close(engine->msg);

@@ -6,12 +6,14 @@
 
 #include "base/log.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV)
+#define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define SEND_CAPS    (FI_SEND | FI_READ | FI_WRITE)
 #define RECEIVE_CAPS                                                                               \
-    (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT)
+    (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |   \
+     FI_RMA_EVENT)
 #define DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define ALL_CAPS    (PRIMARY_CAPS | SEND_CAPS | RECEIVE_CAPS | DOMAIN_CAPS)
 #define ORDER       FI_ORDER_SAS
@@ -20,6 +22,13 @@
      FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define RECEIVE_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 #define MESSAGE_MAX   (SIZE_MAX / 4)
+
+/* What a call names besides its hints. */
+struct info_request {
+    const char *node, *service;
+    uint64_t flags;
+    const struct fi_info *hints;
+};
 
 /* Why not, for who asks by RHINET_LOG=debug. */
 static bool refuse(const char *what)
@@ -72,8 +81,8 @@ static bool endpoint_fits(const struct fi_ep_attr *hints)
         return refuse("another type of endpoint");
     if (hints->protocol != FI_PROTO_UNSPEC && hints->protocol != PROVIDER_PROTOCOL)
         return refuse("another protocol");
-    if (hints->tx_ctx_cnt > 1 || hints->rx_ctx_cnt > 1)
-        return refuse("several or shared contexts");
+    if ((hints->tx_ctx_cnt > 1 && hints->tx_ctx_cnt != FI_SHARED_CONTEXT) || hints->rx_ctx_cnt > 1)
+        return refuse("several contexts, or shared ones of receives");
     if (hints->max_msg_size > MESSAGE_MAX)
         return refuse("longer messages");
     if (hints->auth_key_size > 0)
@@ -87,8 +96,6 @@ static bool domain_fits(const struct fi_domain_attr *hints)
         return true;
     if (hints->name && strcmp(hints->name, PROVIDER_NAME) != 0)
         return refuse("another domain");
-    if (hints->data_progress == FI_PROGRESS_AUTO || hints->control_progress == FI_PROGRESS_AUTO)
-        return refuse("automatic progress");
     if (hints->cq_data_size > sizeof(uint32_t))
         return refuse("more than 4 bytes of data in a completion");
     if (hints->auth_key_size > 0)
@@ -152,7 +159,7 @@ static void fill_endpoint(struct fi_info *info, const struct fi_ep_attr *hints)
         .protocol_version = 1,
         .max_msg_size = MESSAGE_MAX,
         .mem_tag_format = hints && hints->mem_tag_format ? hints->mem_tag_format : UINT64_MAX,
-        .tx_ctx_cnt = 1,
+        .tx_ctx_cnt = hints && hints->tx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1,
         .rx_ctx_cnt = 1,
     };
 }
@@ -172,8 +179,10 @@ static void fill_domain(struct fi_info *info, uint32_t version, const struct fi_
     struct fi_domain_attr *domain = info->domain_attr;
     domain->name = strdup(PROVIDER_NAME);
     domain->threading = hints && hints->threading ? hints->threading : FI_THREAD_SAFE;
-    domain->control_progress = FI_PROGRESS_MANUAL;
-    domain->data_progress = FI_PROGRESS_MANUAL;
+    domain->control_progress = hints && hints->control_progress ? hints->control_progress
+                                                                : FI_PROGRESS_AUTO;
+    domain->data_progress = hints && hints->data_progress ? hints->data_progress
+                                                          : FI_PROGRESS_MANUAL;
     domain->resource_mgmt = FI_RM_ENABLED;
     domain->av_type = hints && hints->av_type ? hints->av_type : FI_AV_TABLE;
     domain->mr_mode = mr_mode(version, hints);
@@ -185,11 +194,55 @@ static void fill_domain(struct fi_info *info, uint32_t version, const struct fi_
     domain->rx_ctx_cnt = PORT_COUNT;
     domain->max_ep_tx_ctx = 1;
     domain->max_ep_rx_ctx = 1;
+    domain->max_ep_stx_ctx = PORT_COUNT;
     domain->cntr_cnt = 1024;
     domain->mr_iov_limit = 1;
     domain->caps = DOMAIN_CAPS;
     domain->max_err_data = 0;
     domain->mr_cnt = 1 << 16;
+}
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+static bool put_address(void **copy, size_t *length, const struct address *address)
+{
+    *copy = malloc(sizeof(*address));
+    if (*copy) {
+        memcpy(*copy, address, sizeof(*address));
+        *length = sizeof(*address);
+    }
+    return *copy != NULL;
+}
+
+/* From whom, and to whom: as the call says, else as the hints do. 0, -FI_ENODATA, -FI_ENOMEM. */
+static int fill_addresses(struct fi_info *info, const struct info_request *request)
+{
+    const struct fi_info *hints = request->hints;
+    bool is_source = request->flags & FI_SOURCE;
+    bool has_name = request->node || request->service;
+    struct address source, target, named;
+    if (request->node && !host_is_here(request->node, request->flags & FI_NUMERICHOST))
+        return -FI_ENODATA;
+    if (!address_name(&named, request->service))
+        return -FI_ENODATA;
+    address_name(&source, NULL);
+    if (is_source && has_name)
+        source = named;
+    else if (hints && hints->src_addr &&
+             !address_read(hints->src_addr, hints->src_addrlen, &source))
+        return -FI_ENODATA;
+    bool has_target = has_name && !is_source;
+    if (has_target)
+        target = named;
+    else if (hints && hints->dest_addr) {
+        has_target = true;
+        if (!address_read(hints->dest_addr, hints->dest_addrlen, &target))
+            return -FI_ENODATA;
+    }
+    if (!put_address(&info->src_addr, &info->src_addrlen, &source) ||
+        (has_target && !put_address(&info->dest_addr, &info->dest_addrlen, &target)))
+        return -FI_ENOMEM;
+    return 0;
 }
 
 int info_get(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -198,10 +251,6 @@ int info_get(uint32_t version, const char *node, const char *service, uint64_t f
     /* Our own NIC may look for something to go by: that must not be us. */
     if (engine_is_opening() || !fits(hints))
         return -FI_ENODATA;
-    if (node && !(flags & FI_SOURCE)) {
-        refuse("a peer by the name of its host");
-        return -FI_ENODATA;
-    }
     struct fi_info *made = fi_allocinfo();
     if (!made)
         return -FI_ENOMEM;
@@ -220,10 +269,13 @@ int info_get(uint32_t version, const char *node, const char *service, uint64_t f
     made->fabric_attr->name = strdup(PROVIDER_NAME);
     made->fabric_attr->prov_version = PROVIDER_VERSION;
     made->fabric_attr->api_version = version;
-    if (!made->domain_attr->name || !made->fabric_attr->name) {
+    struct info_request request = {
+        .node = node, .service = service, .flags = flags, .hints = hints};
+    int result = made->domain_attr->name && made->fabric_attr->name ? fill_addresses(made, &request)
+                                                                    : -FI_ENOMEM;
+    if (result < 0)
         fi_freeinfo(made);
-        return -FI_ENOMEM;
-    }
-    *info = made;
-    return 0;
+    else
+        *info = made;
+    return result;
 }

@@ -40,13 +40,16 @@ void memory_notice(struct endpoint *endpoint, const struct region *region, uint3
     counter_step(region->counter[notice->count], false);
     if (!(label & LABEL_HAS_DATA) || !endpoint->receive_queue)
         return;
-    struct completion completion = {.entry = {.flags = notice->flags | FI_REMOTE_CQ_DATA,
-                                              .len = notice->length,
-                                              .data = notice->data},
-                                    .source = endpoint->wants_source
-                                                  ? vector_find(endpoint->vector, notice->place)
-                                                  : FI_ADDR_NOTAVAIL};
-    queue_put(endpoint->receive_queue, &completion);
+    struct completion *completion = queue_slot(endpoint->receive_queue);
+    if (!completion)
+        return;
+    *completion = (struct completion){.entry = {.flags = notice->flags | FI_REMOTE_CQ_DATA,
+                                                .len = notice->length,
+                                                .data = notice->data},
+                                      .source = endpoint->wants_source
+                                                    ? vector_find(endpoint->vector, notice->place)
+                                                    : FI_ADDR_NOTAVAIL};
+    queue_put(endpoint->receive_queue);
 }
 
 /* ---- Writes --------------------------------------------------------------------------------- */

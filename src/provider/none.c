@@ -64,6 +64,28 @@ int no_receive_context(struct fid_ep *ep, int index, struct fi_rx_attr *attr, st
     return -FI_ENOSYS;
 }
 
+/* ---- Shared contexts ------------------------------------------------------------------------ */
+
+ssize_t no_cancel(fid_t fid, void *context)
+{
+    return -FI_ENOSYS;
+}
+
+int no_get_option(fid_t fid, int level, int name, void *value, size_t *length)
+{
+    return -FI_ENOPROTOOPT;
+}
+
+int no_set_option(fid_t fid, int level, int name, const void *value, size_t length)
+{
+    return -FI_ENOPROTOOPT;
+}
+
+ssize_t no_size_left(struct fid_ep *ep)
+{
+    return -FI_ENOSYS;
+}
+
 /* ---- Collective operations ------------------------------------------------------------------ */
 
 static ssize_t no_barrier(struct fid_ep *ep, fi_addr_t group, void *context)

@@ -53,8 +53,11 @@ struct op *op_make_ours(struct engine *engine, enum op_kind kind)
     engine->free_ops = op->next;
     /* A receive's part of the request is set when its message is fetched. */
     bool is_receive = kind == OP_RECEIVE;
-    memset(&op->request, 0, is_receive ? offsetof(struct rh_request, out) : sizeof(op->request));
-    memset(&op->entry, 0, offsetof(struct op, iov) - offsetof(struct op, entry));
+    if (is_receive)
+        small_clear(&op->request, offsetof(struct rh_request, out));
+    else
+        memset(&op->request, 0, sizeof(op->request));
+    small_clear(&op->entry, offsetof(struct op, iov) - offsetof(struct op, entry));
     op->multiple = NULL;
     op->used = 0;
     op->sharers = 0;
@@ -170,22 +173,22 @@ static void put(const struct op *op, size_t length, int error)
     struct queue *queue = is_receive ? endpoint->receive_queue : endpoint->send_queue;
     if (!queue || (op->is_silent && likely(error == 0)))
         return;
-    struct completion completion = {
-        .entry = {.op_context = op->context,
-                  .flags = op->flags,
-                  .len = length,
-                  .buf = is_receive ? op->request.buffer : NULL,
-                  .data = op->data,
-                  .tag = op->tag},
-        .source = FI_ADDR_NOTAVAIL,
-        .error = error,
-        .result = op->request.result,
-    };
-    if (error == FI_ETRUNC)
-        completion.cut = op->message_length - length;
-    if (is_receive && endpoint->wants_source && op->place != PLACE_NONE)
-        completion.source = vector_find(endpoint->vector, op->place);
-    queue_put(queue, &completion);
+    struct completion *completion = queue_slot(queue);
+    if (unlikely(!completion))
+        return;
+    completion->entry.op_context = op->context;
+    completion->entry.flags = op->flags;
+    completion->entry.len = length;
+    completion->entry.buf = is_receive ? op->request.buffer : NULL;
+    completion->entry.data = op->data;
+    completion->entry.tag = op->tag;
+    completion->source = FI_ADDR_NOTAVAIL;
+    completion->error = error;
+    completion->result = op->request.result;
+    completion->cut = unlikely(error == FI_ETRUNC) ? op->message_length - length : 0;
+    if (unlikely(is_receive && endpoint->wants_source && op->place != PLACE_NONE))
+        completion->source = vector_find(endpoint->vector, op->place);
+    queue_put(queue);
 }
 
 /* One message of several in a buffer: the last one gives the buffer back. Returns the buffer if it

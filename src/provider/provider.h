@@ -17,11 +17,13 @@
  *   engine.c    job, arrivals, progress op.h, op.c  operations and their completion
  *   domain.c    domains                 endpoint.c  endpoints
  *   queue.c     completion queues       counter.c   counters
+ *   event.c     event queues
  *   vector.c    address vectors         region.c    registered memory
  *   wait.c      wait objects, wait sets poll.c      poll sets
  *   send.c      sends, plain and tagged receive.c   receives
  *   arrive.c    messages that come      pieces.c    memory in pieces
  *   memory.c    RMA and atomics at their target, and answers
+ *   name.c      endpoints by node and service
  *   none.c      calls that are not there
  *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
  */
@@ -30,6 +32,7 @@
 #include "msg/mail.h"
 #include "msg/matching.h"
 #include "provider/wire.h"
+#include "virtual/virtual.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -101,8 +104,10 @@ struct engine {
     /* Operations that somebody's answer ends, by their number. */
     struct op **awaiting;
     size_t awaiting_room, awaiting_count, awaiting_next;
-    int signal_count; /* queues and counters that tell by a descriptor */
+    int64_t ask_ns, say_ns; /* when somebody may be looked for by name again; and be talked of */
+    int signal_count; /* queues and counters that tell by a descriptor, and who wants progress */
     struct watcher *watcher;
+    const struct virtual_program *program; /* it lives in virtual time; NULL: it does not */
 };
 
 /* The process's one, joined to its job by the first domain. */
@@ -111,17 +116,23 @@ void engine_close(struct engine *engine);
 /* Whether this thread is opening the engine, whose NIC may ask libfabric for providers. */
 bool engine_is_opening(void);
 
-/* With the turn. */
+/* With the turn. The second is for who calls again and again: see parcels_look(). */
 void engine_progress(struct engine *engine);
+void engine_look(struct engine *engine);
 
+/* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
 static inline void engine_take(struct engine *engine)
 {
+    if (unlikely(engine->program != NULL))
+        engine->program->enter();
     mail_take(engine->mail);
 }
 
 static inline void engine_give(struct engine *engine)
 {
     mail_give(engine->mail);
+    if (unlikely(engine->program != NULL))
+        engine->program->leave();
 }
 
 /* Something that another thread of this process may wait for has happened. With the turn. */
@@ -140,6 +151,7 @@ struct domain {
     struct engine *engine;
     bool has_virtual_addresses; /* of registered memory, else offsets */
     bool gives_keys;
+    bool is_automatic; /* progress */
     _Atomic unsigned users;
     struct region *regions[REGION_LISTS]; /* by key */
     uint64_t next_key;
@@ -166,7 +178,8 @@ static inline uint32_t place_port(uint64_t place)
     return (uint32_t)(place & UINT16_MAX);
 }
 
-#define PLACE_NONE UINT64_MAX
+#define PLACE_NONE  UINT64_MAX
+#define PLACE_LATER (UINT64_MAX - 1) /* known by a name that nobody has yet */
 
 struct vector_entry {
     uint64_t place; /* PLACE_NONE: removed */
@@ -192,6 +205,38 @@ static inline uint64_t vector_place(const struct vector *vector, fi_addr_t addre
 }
 
 fi_addr_t vector_find(const struct vector *vector, uint64_t place);
+
+/* Look for an entry at PLACE_LATER again, now and then. With the turn, which is given up for it. */
+uint64_t vector_resolve(struct vector *vector, fi_addr_t to);
+
+/* Where an operation goes. -FI_EINVAL: nowhere; -FI_EAGAIN: there is nobody yet. With the turn. */
+static inline ssize_t vector_reach(struct vector *vector, fi_addr_t to, uint64_t *place)
+{
+    *place = vector ? vector_place(vector, to) : PLACE_NONE;
+    if (likely(*place < PLACE_LATER))
+        return 0;
+    if (*place == PLACE_LATER)
+        *place = vector_resolve(vector, to);
+    if (*place == PLACE_LATER)
+        return -FI_EAGAIN;
+    return *place == PLACE_NONE ? -FI_EINVAL : 0;
+}
+
+/* ---- name.c --------------------------------------------------------------------------------- */
+
+#define NAME_ROOM (sizeof(((struct address *)0)->job) + 1)
+
+/* Whether a node, as fi_getinfo() has them, is this host. */
+bool host_is_here(const char *node, bool is_number);
+/* An address by name; NULL: any. False: it is too long. */
+bool address_name(struct address *address, const char *name);
+/* False: these bytes are no address of this provider. */
+bool address_read(const void *bytes, size_t length, struct address *address);
+/* The place of an address by name, PLACE_LATER or PLACE_NONE. Without the turn. */
+uint64_t named_find(struct engine *engine, const struct address *address);
+/* Without the turn. */
+void endpoint_name_take(struct endpoint *endpoint, const struct address *address);
+void endpoint_name_drop(struct endpoint *endpoint);
 
 /* ---- queue.c -------------------------------------------------------------------------------- */
 
@@ -230,8 +275,16 @@ struct queue {
 
 int queue_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
                void *context);
-/* With the turn. */
-void queue_put(struct queue *queue, const struct completion *completion);
+/* The next completion, to be filled in whole and then put; NULL: there is no memory, and reading
+ * says so. With the turn. */
+struct completion *queue_slot(struct queue *queue);
+void queue_put(struct queue *queue);
+
+/* ---- event.c -------------------------------------------------------------------------------- */
+
+int event_queue_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+                     void *context);
+bool event_queue_has(struct fid *fid);
 
 /* ---- counter.c ------------------------------------------------------------------------------ */
 
@@ -277,6 +330,7 @@ struct endpoint {
     uint64_t send_flags, receive_flags; /* of calls that bring none */
     struct counter *counter[COUNT_KINDS];
     uint32_t port;
+    char name[NAME_ROOM]; /* "": none */
     size_t multi_receive_least;
     struct matching tagged, plain;
     struct matching_list claimed; /* messages that a peek keeps for who asked */
@@ -324,6 +378,10 @@ void signal_raise(struct signal *signal);
 void signal_lower(struct signal *signal);
 int signal_get(const struct signal *signal, int command, void *argument);
 
+/* A thread makes progress from now on, until as many have ended it as begun. */
+int progress_begin(struct engine *engine);
+void progress_end(struct engine *engine);
+
 int wait_try(struct fid_fabric *fabric, struct fid **fids, int count);
 int wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **set);
 int poll_set_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
@@ -344,6 +402,10 @@ int no_send_context(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struc
                     void *context);
 int no_receive_context(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **made,
                        void *context);
+ssize_t no_cancel(fid_t fid, void *context);
+int no_get_option(fid_t fid, int level, int name, void *value, size_t *length);
+int no_set_option(fid_t fid, int level, int name, const void *value, size_t length);
+ssize_t no_size_left(struct fid_ep *ep);
 extern struct fi_ops_collective no_collective_calls;
 
 /* ---- Tables of calls ------------------------------------------------------------------------ */

@@ -32,13 +32,18 @@ static bool grow(struct queue *queue)
     return true;
 }
 
-void queue_put(struct queue *queue, const struct completion *completion)
+struct completion *queue_slot(struct queue *queue)
 {
     if (unlikely(queue->tail - queue->head == queue->room) && !grow(queue)) {
         queue->is_overrun = true;
-        return;
+        return NULL;
     }
-    queue->ring[queue->tail++ & (queue->room - 1)] = *completion;
+    return &queue->ring[queue->tail & (queue->room - 1)];
+}
+
+void queue_put(struct queue *queue)
+{
+    queue->tail++;
     if (unlikely(queue->signal.kind != FI_WAIT_NONE))
         signal_raise(&queue->signal);
 }
@@ -55,8 +60,11 @@ static ssize_t take(struct queue *queue, void *buffer, size_t count, fi_addr_t *
         const struct completion *completion = &queue->ring[queue->head & (queue->room - 1)];
         if (unlikely(completion->error != 0))
             break;
-        memcpy((char *)buffer + taken * queue->entry_length, &completion->entry,
-               queue->entry_length);
+        if (likely(queue->entry_length == sizeof(completion->entry)))
+            ((struct fi_cq_tagged_entry *)buffer)[taken] = completion->entry;
+        else
+            memcpy((char *)buffer + taken * queue->entry_length, &completion->entry,
+                   queue->entry_length);
         if (source)
             source[taken] = completion->source;
         queue->head++;
@@ -76,7 +84,7 @@ static ssize_t read_from(struct fid_cq *cq, void *buffer, size_t count, fi_addr_
     struct queue *queue = queue_of(cq);
     engine_take(queue->engine);
     if (queue->head == queue->tail || count == 0)
-        engine_progress(queue->engine);
+        engine_look(queue->engine);
     ssize_t result = likely(queue->head == queue->tail) && likely(!queue->is_overrun)
                          ? -FI_EAGAIN
                          : take(queue, buffer, count, source);

@@ -115,10 +115,10 @@ static ssize_t post(struct endpoint *endpoint, const struct receiving *receiving
     op->entry.ignore = receiving->ignore;
     op->entry.source = MATCHING_ANY_SOURCE;
     if (receiving->from != FI_ADDR_UNSPEC && (endpoint->caps & FI_DIRECTED_RECV)) {
-        op->entry.source = vector_place(endpoint->vector, receiving->from);
-        if (op->entry.source == PLACE_NONE) {
+        ssize_t result = vector_reach(endpoint->vector, receiving->from, &op->entry.source);
+        if (result < 0) {
             op_free(endpoint->engine, op);
-            return -FI_EINVAL;
+            return result;
         }
     }
     if (unlikely(receiving->flags & FI_PEEK))

@@ -29,12 +29,11 @@ static ssize_t check(const struct endpoint *endpoint, const struct moving *movin
 {
     if (!endpoint->is_enabled)
         return -FI_EOPBADSTATE;
-    *place = vector_place(endpoint->vector, moving->peer);
-    if (*place == PLACE_NONE || moving->count > IOV_MAX_COUNT)
+    if (moving->count > IOV_MAX_COUNT)
         return -FI_EINVAL;
     if ((moving->flags & FI_INJECT) && iov_length(moving->iov, moving->count) > INJECT_MAX)
         return -FI_EMSGSIZE;
-    return 0;
+    return vector_reach(endpoint->vector, moving->peer, place);
 }
 
 static struct op *make(struct endpoint *endpoint, const struct moving *moving, enum op_kind kind)

@@ -4,22 +4,31 @@
  */
 #include "provider/op.h"
 
+/* By a lane that the NIC must write. */
+static rare_path bool send_short_far(const struct endpoint *endpoint, uint64_t place,
+                                     uint32_t label, const struct message_envelope *envelope,
+                                     const void *buffer, size_t length)
+{
+    char whole[SLOT_INLINE];
+    memcpy(whole, envelope, sizeof(*envelope));
+    slot_copy(whole + sizeof(*envelope), buffer, length);
+    return parcel_send_short(endpoint->engine->mail, place_rank(place), label, whole,
+                             sizeof(*envelope) + length);
+}
+
 /* Without an operation. Whether it has gone. */
 static inline bool send_short(const struct endpoint *endpoint, uint64_t place, uint32_t label,
                               const struct message_envelope *envelope, const void *buffer,
                               size_t length)
 {
-    struct {
-        struct message_envelope envelope;
-        char data[SLOT_INLINE - sizeof(struct message_envelope)];
-    } whole;
-    whole.envelope = *envelope;
-    if (likely(length == 8))
-        memcpy(whole.data, buffer, 8);
-    else if (length > 0)
-        memcpy(whole.data, buffer, length);
-    return parcel_send_short(endpoint->engine->mail, place_rank(place), label, &whole,
-                             sizeof(*envelope) + length);
+    struct mail *mail = endpoint->engine->mail;
+    struct slot *slot = wire_slot_take(mail, place_rank(place));
+    if (unlikely(!slot))
+        return send_short_far(endpoint, place, label, envelope, buffer, length);
+    memcpy(slot->data, envelope, sizeof(*envelope));
+    slot_copy(slot->data + sizeof(*envelope), buffer, length);
+    wire_slot_send(mail, place_rank(place), slot, (int32_t)label, sizeof(*envelope) + length);
+    return true;
 }
 
 static bool is_short(const struct endpoint *endpoint, uint64_t place, size_t length)
@@ -81,12 +90,15 @@ static void complete_short(struct endpoint *endpoint, const struct sending *send
                      (sending->flags & SEND_IS_QUIET);
     if (is_silent || !endpoint->send_queue)
         return;
-    struct completion completion = {
+    struct completion *completion = queue_slot(endpoint->send_queue);
+    if (unlikely(!completion))
+        return;
+    *completion = (struct completion){
         .entry = {.op_context = sending->context,
                   .flags = FI_SEND | (sending->is_tagged ? FI_TAGGED : FI_MSG),
                   .tag = sending->tag},
         .source = FI_ADDR_NOTAVAIL};
-    queue_put(endpoint->send_queue, &completion);
+    queue_put(endpoint->send_queue);
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -103,11 +115,11 @@ static uint32_t make_label(const struct endpoint *endpoint, const struct sending
     return label;
 }
 
-static ssize_t check(const struct endpoint *endpoint, const struct sending *sending, uint64_t place)
+static ssize_t check(const struct endpoint *endpoint, const struct sending *sending)
 {
     if (!endpoint->is_enabled)
         return -FI_EOPBADSTATE;
-    if (place == PLACE_NONE || sending->count > IOV_MAX_COUNT)
+    if (sending->count > IOV_MAX_COUNT)
         return -FI_EINVAL;
     if ((sending->flags & FI_INJECT) && iov_length(sending->iov, sending->count) > INJECT_MAX)
         return -FI_EMSGSIZE;
@@ -118,8 +130,10 @@ ssize_t send_post(struct endpoint *endpoint, const struct sending *sending)
 {
     bool has_gone = false;
     engine_take(endpoint->engine); /* also for the vector, which may grow meanwhile */
-    uint64_t place = endpoint->vector ? vector_place(endpoint->vector, sending->to) : PLACE_NONE;
-    ssize_t result = check(endpoint, sending, place);
+    uint64_t place;
+    ssize_t result = vector_reach(endpoint->vector, sending->to, &place);
+    if (likely(result == 0))
+        result = check(endpoint, sending);
     if (unlikely(result < 0)) {
         engine_give(endpoint->engine);
         return result;

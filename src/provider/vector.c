@@ -21,11 +21,13 @@ fi_addr_t vector_find(const struct vector *vector, uint64_t place)
 }
 
 /* The place of an address, or PLACE_NONE. Without the turn, since the task manager may be asked. */
-static uint64_t place_at(const struct engine *engine, const struct address *address)
+static uint64_t place_at(struct engine *engine, const void *bytes, struct address *address)
 {
     int rank;
-    bool is_address = address->magic == ADDRESS_MAGIC && address->port < PORT_COUNT &&
-                      address->job_length <= sizeof(address->job);
+    bool is_address = address_read(bytes, sizeof(*address), address);
+    if (is_address && address->magic == ADDRESS_NAMED && address->job_length > 0)
+        return named_find(engine, address);
+    is_address = is_address && address->magic == ADDRESS_MAGIC;
     if (is_address && rh_peer(engine->job, address->job, address->job_length, &rank) == 0)
         return place_of(rank, address->port);
     log_warning("libfabric provider rhinet: fi_av_insert: %s",
@@ -50,9 +52,8 @@ static int insert(struct fid_av *av, const void *addresses, size_t count, fi_add
     int inserted = 0;
     for (size_t i = 0; i < count; i++) {
         struct vector_entry entry;
-        memcpy(&entry.address, (const char *)addresses + i * sizeof(entry.address),
-               sizeof(entry.address));
-        entry.place = place_at(engine, &entry.address);
+        entry.place = place_at(engine, (const char *)addresses + i * sizeof(entry.address),
+                               &entry.address);
         engine_take(engine);
         bool has_room = array_grow(&vector->entry, &vector->room, vector->count + 1);
         if (has_room)
@@ -67,17 +68,38 @@ static int insert(struct fid_av *av, const void *addresses, size_t count, fi_add
     return inserted;
 }
 
-static int insert_service(struct fid_av *av, const char *node, const char *service, fi_addr_t *made,
-                          uint64_t flags, void *context)
-{
-    return -FI_ENOSYS; /* processes are not known by the names of hosts */
-}
-
+/* Services count up; nodes do not, since there is one. */
 static int insert_symmetric(struct fid_av *av, const char *node, size_t node_count,
                             const char *service, size_t service_count, fi_addr_t *made,
                             uint64_t flags, void *context)
 {
-    return -FI_ENOSYS;
+    struct address address;
+    char *rest = NULL;
+    unsigned long first = service ? strtoul(service, &rest, 10) : 0;
+    bool is_number = service && rest != service && *rest == '\0';
+    int inserted = 0;
+    if (!service || node_count != 1 || (service_count > 1 && !is_number))
+        return -FI_EINVAL;
+    if (node && !host_is_here(node, false))
+        return -FI_ENODATA;
+    for (size_t i = 0; i < service_count; i++) {
+        char name[24];
+        snprintf(name, sizeof(name), "%lu", first + i);
+        if (!address_name(&address, i == 0 ? service : name))
+            return -FI_EINVAL;
+        int result = insert(av, &address, 1, made ? &made[i] : NULL, flags,
+                            context ? (int *)context + i : NULL);
+        if (result < 0)
+            return result;
+        inserted += result;
+    }
+    return inserted;
+}
+
+static int insert_service(struct fid_av *av, const char *node, const char *service, fi_addr_t *made,
+                          uint64_t flags, void *context)
+{
+    return insert_symmetric(av, node, 1, service, 1, made, flags, context);
 }
 
 static int remove_some(struct fid_av *av, fi_addr_t *addresses, size_t count, uint64_t flags)
@@ -115,9 +137,12 @@ static const char *print(struct fid_av *av, const void *address, char *buffer, s
     struct address copy;
     char job[2 * sizeof(copy.job) + 1] = "";
     memcpy(&copy, address, sizeof(copy));
-    for (size_t i = 0; i < sizeof(copy.job) && i < copy.job_length; i++)
+    size_t used = copy.job_length < sizeof(copy.job) ? copy.job_length : sizeof(copy.job);
+    for (size_t i = 0; i < used; i++)
         snprintf(job + 2 * i, 3, "%02x", copy.job[i]);
-    int needed = snprintf(buffer, *length, "rhinet://%s:%u", job, copy.port);
+    int needed = copy.magic == ADDRESS_NAMED
+                     ? snprintf(buffer, *length, "rhinet://%.*s", (int)used, copy.job)
+                     : snprintf(buffer, *length, "rhinet://%s:%u", job, copy.port);
     *length = (size_t)needed + 1;
     return buffer;
 }

@@ -4,7 +4,7 @@
  *
  * Who sleeps in select() on a descriptor makes no progress. So between fi_trywait() and the next
  * completion a thread of ours does, the watcher; it begins with the first descriptor and sleeps
- * while nobody has asked. Each queue and counter is asked for by itself: that one has something
+ * while nobody has asked. For domains with automatic progress it never sleeps but in the mailbox. Each queue and counter is asked for by itself: that one has something
  * says nothing of another.
  */
 #include "provider/op.h"
@@ -96,14 +96,57 @@ static void watcher_stop(struct engine *engine, struct watcher *watcher)
     free(watcher);
 }
 
+/* Somebody needs the watcher, and does no more. With the turn; the second returns the watcher if it
+ * must be stopped, without. */
+static int watcher_get(struct engine *engine)
+{
+    int result = engine->signal_count == 0 ? watcher_start(engine) : 0;
+    engine->signal_count += result == 0;
+    return result;
+}
+
+static struct watcher *watcher_put(struct engine *engine)
+{
+    struct watcher *last = NULL;
+    if (--engine->signal_count == 0) {
+        last = engine->watcher;
+        engine->watcher = NULL;
+    }
+    return last;
+}
+
+static void watcher_ask(struct watcher *watcher)
+{
+    if (atomic_fetch_add(&watcher->asked, 1) == 0)
+        ring(watcher);
+}
+
+int progress_begin(struct engine *engine)
+{
+    engine_take(engine);
+    int result = watcher_get(engine);
+    if (result == 0)
+        watcher_ask(engine->watcher);
+    engine_give(engine);
+    return result;
+}
+
+void progress_end(struct engine *engine)
+{
+    engine_take(engine);
+    atomic_fetch_sub(&engine->watcher->asked, 1);
+    struct watcher *last = watcher_put(engine);
+    engine_give(engine);
+    if (last)
+        watcher_stop(engine, last);
+}
+
 static void signal_ask(struct signal *signal)
 {
-    struct watcher *watcher = signal->engine->watcher;
     if (signal->is_asked || (signal->kind != FI_WAIT_FD && signal->kind != FI_WAIT_SET))
         return;
     signal->is_asked = true;
-    if (atomic_fetch_add(&watcher->asked, 1) == 0)
-        ring(watcher);
+    watcher_ask(signal->engine->watcher);
 }
 
 static void signal_answer(struct signal *signal)
@@ -143,15 +186,13 @@ static int open_descriptor(struct signal *signal, struct wait_set *set, struct f
     int result = signal->kind == FI_WAIT_SET ? join_set(signal, set, member)
                  : signal->descriptor < 0    ? -FI_EMFILE
                                              : 0;
-    if (result == 0 && engine->signal_count == 0)
-        result = watcher_start(engine);
+    if (result == 0)
+        result = watcher_get(engine);
     if (result < 0) {
         leave_set(signal->set, member);
         descriptor_close(&signal->descriptor);
-        return result;
     }
-    engine->signal_count++;
-    return 0;
+    return result;
 }
 
 int signal_open(struct signal *signal, struct engine *engine, enum fi_wait_obj kind,
@@ -179,15 +220,11 @@ void signal_close(struct signal *signal, struct engine *engine, const struct fid
 {
     if (signal->kind != FI_WAIT_FD && signal->kind != FI_WAIT_SET)
         return;
-    struct watcher *last = NULL;
     engine_take(engine);
     signal_answer(signal);
     leave_set(signal->set, member);
     descriptor_close(&signal->descriptor);
-    if (--engine->signal_count == 0) {
-        last = engine->watcher;
-        engine->watcher = NULL;
-    }
+    struct watcher *last = watcher_put(engine);
     engine_give(engine);
     if (last)
         watcher_stop(engine, last);
@@ -294,7 +331,9 @@ int wait_try(struct fid_fabric *fabric, struct fid **fids, int count)
             result = try_one(&fids[i]);
         else if (fids[i]->fclass == FI_CLASS_WAIT)
             result = try_set((struct wait_set *)fids[i]);
-        else if (fids[i]->fclass != FI_CLASS_EQ)
+        else if (fids[i]->fclass == FI_CLASS_EQ)
+            result = event_queue_has(fids[i]) ? -FI_EAGAIN : 0;
+        else
             result = -FI_EINVAL;
         if (result < 0)
             return result;

@@ -10,13 +10,14 @@
 /* ---- Addresses ------------------------------------------------------------------------------ */
 
 #define ADDRESS_MAGIC 0x72686931u /* "rhi1" */
+#define ADDRESS_NAMED 0x7268694eu /* "rhiN": by name, see name.c; without one: any */
 
 /* What fi_getname() gives and fi_av_insert() takes. Open MPI has 64 bytes for it. */
 struct address {
     uint32_t magic;
     uint16_t port;
     uint16_t job_length;
-    uint8_t job[56]; /* of rh_address() */
+    uint8_t job[56]; /* of rh_address(), or the name */
 };
 _Static_assert(sizeof(struct address) == 64, "said to others");
 

@@ -120,3 +120,5 @@ int rma_segment_create(struct rh_job *job, struct rh_segment *segment, int *fd);
 
 /* Let the NIC do what it can do at once, between two looks at memory that it writes. */
 void rma_progress(struct rh_job *job);
+/* So many bytes that came from a peer were copied: simulated hosts take time for that. */
+void rma_copied(struct rh_job *job, uint64_t length);

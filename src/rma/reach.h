@@ -14,11 +14,10 @@
  */
 #pragma once
 
+#include "base/small_copy.h"
 #include "rma/rma.h"
 
-#include <string.h>
-
-#define REACH_LENGTH 64 /* bytes, at most: what reach_copy() moves */
+#define REACH_LENGTH 64 /* bytes, at most: what small_copy() moves */
 
 /* Called when the short way was not open to a short operation that the NIC carried out: open it,
  * if that is worth while. */
@@ -63,51 +62,6 @@ static inline int reach_wrote(struct rh_job *job, const struct job_reach *reach,
     return 0;
 }
 
-/* memmove() of up to REACH_LENGTH bytes: all is loaded before anything is stored, and from both
- * ends, so that few lengths have to be told apart. 1, 2, 4 and 8 bytes are one store each. */
-static inline void reach_copy(char *target, const char *source, size_t length)
-{
-    struct pair {
-        uint64_t low, high;
-    } a, b, c, d;
-    uint64_t word, last_word;
-    uint32_t half, last_half;
-    uint16_t quarter;
-    if (length >= sizeof(a)) {
-        memcpy(&a, source, sizeof(a));
-        memcpy(&b, source + length - sizeof(b), sizeof(b));
-        if (length > 2 * sizeof(a)) {
-            memcpy(&c, source + sizeof(a), sizeof(c));
-            memcpy(&d, source + length - 2 * sizeof(d), sizeof(d));
-            memcpy(target + sizeof(a), &c, sizeof(c));
-            memcpy(target + length - 2 * sizeof(d), &d, sizeof(d));
-        }
-        memcpy(target, &a, sizeof(a));
-        if (length > sizeof(a))
-            memcpy(target + length - sizeof(b), &b, sizeof(b));
-    } else if (length >= sizeof(word)) {
-        memcpy(&word, source, sizeof(word));
-        memcpy(&last_word, source + length - sizeof(last_word), sizeof(last_word));
-        memcpy(target, &word, sizeof(word));
-        if (length > sizeof(word))
-            memcpy(target + length - sizeof(last_word), &last_word, sizeof(last_word));
-    } else if (length >= sizeof(half)) {
-        memcpy(&half, source, sizeof(half));
-        memcpy(&last_half, source + length - sizeof(last_half), sizeof(last_half));
-        memcpy(target, &half, sizeof(half));
-        if (length > sizeof(half))
-            memcpy(target + length - sizeof(last_half), &last_half, sizeof(last_half));
-    } else if (length > 0) {
-        char last = source[length - 1];
-        if (length >= sizeof(quarter)) {
-            memcpy(&quarter, source, sizeof(quarter));
-            memcpy(target, &quarter, sizeof(quarter));
-        }
-        if (length != sizeof(quarter))
-            target[length - 1] = last;
-    }
-}
-
 /* Words that somebody polls arrive whole, and after what was written before them. */
 static inline bool reach_is_word(const char *place, size_t length)
 {
@@ -121,7 +75,7 @@ static inline void reach_write(char *place, const void *source, size_t length)
         memcpy(&word, source, sizeof(word));
         __atomic_store_n((uint64_t *)(void *)place, word, __ATOMIC_RELEASE);
     } else {
-        reach_copy(place, source, length);
+        small_copy(place, source, length);
     }
 }
 
@@ -131,6 +85,6 @@ static inline void reach_read(void *target, const char *place, size_t length)
         uint64_t word = __atomic_load_n((const uint64_t *)(const void *)place, __ATOMIC_ACQUIRE);
         memcpy(target, &word, sizeof(word));
     } else {
-        reach_copy(target, place, length);
+        small_copy(target, place, length);
     }
 }

@@ -298,6 +298,11 @@ void rma_progress(struct rh_job *job)
     job->nic->ops->wait(job->nic, &look);
 }
 
+void rma_copied(struct rh_job *job, uint64_t length)
+{
+    job->nic->ops->copied(job->nic, length);
+}
+
 /* ---- Counters ------------------------------------------------------------------------------- */
 
 int rh_counter(const struct rh_job *job, const char *name, uint64_t *value)

@@ -34,6 +34,7 @@ struct sim_constants sim_constants_dimm(const struct sim_constants *pci)
         pci->post_cycles; /* no bridge: nothing is posted that a read must wait for */
     dimm.post_cycles = 0;
     dimm.pci_read_cycles = pci->dimm_read_cycles;
+    dimm.pci_snoop_cycles = 0; /* SO-DIMM is no memory of the CPU's cache */
     dimm.pio_ps = pci->dimm_pio_ps;
     dimm.pio_word_ps = pci->dimm_pio_word_ps;
     dimm.cluster_mbps = pci->rhinet2_mbps;

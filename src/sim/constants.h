@@ -50,6 +50,8 @@
     X(pci_read_cycles, 13, "clk", "6.1.2", "C T6.3 tx", "PCI: address to first word of a read")    \
     X(pci_write_cycles, 3, "clk", "-", "assumed", "PCI: address to first word of a write")         \
     X(pci_line_cycles, 0, "clk", "-", "switch", "what if: PCI waits at each 32 bytes of a read")   \
+    X(pci_snoop_cycles, 1, "clk", "-", "assumed",                                                  \
+      "PCI: each further line of a read that the CPU's cache has changed")                         \
     X(pci_turn_cycles, 2, "clk", "-", "assumed", "PCI: idle between transactions")                 \
     X(pci_latency_cycles, 64, "clk", "-", "assumed", "PCI: latency timer, then stores may cut in") \
     X(pci_word_bytes, 8, "B", "6.1.3", "K M2", "PCI: bytes of a data phase")                       \
@@ -57,13 +59,14 @@
     X(l2_ps, 7500, "ps", "-", "K P-III", "reading: second cache, 7 clocks")                        \
     X(walk_ps, 7500, "ps", "-", "assumed", "reading: TLB miss, its entry in the second cache")     \
     X(memory_ps, 63000, "ps", "8.3.2", "C R4", "reading: memory")                                  \
-    X(library_ps, 2033000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
+    X(library_ps, 1450000, "ps", "8.4.3", "C R2", "a library's work for one request")              \
     X(look_ps, 20000, "ps", "-", "assumed", "some 20 instructions: looking at one of many places") \
     X(copy_ps, 3000, "ps/B", "-", "assumed", "the CPU copies memory: 330 MB/s")                    \
     /* the controller */                                                                           \
     X(core_ps, 15152, "ps", "4.6.3", "K M1", "core clock: 66 MHz")                                 \
     X(page_bytes, 4096, "B", "4.2.2", "K M7", "page of the host, and window")                      \
     X(patlb_sets, 1024, "", "4.6.2", "K M3", "PATLB: sets of two ways, 2048 entries")              \
+    X(patlb_ways, 2, "", "4.6.2", "K M3", "PATLB: ways; 1 with 64-bit hosts: 1024 entries")        \
     X(rvatlb_sets, 1024, "", "4.6.2", "K M4", "RVATLB: about the same")                            \
     X(window_cycles, 6, "clk", "4.6.2", "C T6.2 tx", "window to Send Controller")                  \
     X(idle_cycles, 1, "clk", "7.4", "C T6.2 tx", "Initiator IDLE: which request")                  \
@@ -95,7 +98,7 @@
     /* firmware on the on-chip CPU */                                                              \
     X(cpu_write_cycles, 2, "clk", "7.5.4", "C M10", "CPU writes a module's register")              \
     X(cpu_read_cycles, 3, "clk", "7.5.4", "C M10", "CPU reads a module's register")                \
-    X(cpu_sdram_cycles, 132, "clk", "7.5.2", "C T6", "CPU reads a word of the NIC's SDRAM")        \
+    X(cpu_sdram_cycles, 122, "clk", "7.5.2", "C T6", "CPU reads a word of the NIC's SDRAM")        \
     X(cpu_sram_cycles, 0, "clk", "4.6.2", "assumed", "CPU reads or writes its SRAM: beyond 1")     \
     X(cpu_multiply_cycles, 12, "clk", "4.6.2", "K R3000", "CPU: until a product can be read")      \
     X(cpu_divide_cycles, 35, "clk", "4.6.2", "K R3000", "CPU: until a quotient can be read")       \

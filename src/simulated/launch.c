@@ -46,11 +46,12 @@ static int serve(void *state, const int *fds)
                                                      .plan = wanted->network.plan,
                                                      .kind = settings->kind,
                                                      .metres = settings->metres,
+                                                     .bit_error_rate = settings->bit_error_rate,
                                                      .constants = &settings->constants,
                                                      .ranges = &settings->ranges,
                                                      .timeout_ns = wanted->timeout_ns},
                                             .fds = fds,
-                                            .compute_per_mille = settings->compute_per_mille,
+                                            .compute = settings->compute,
                                             .report = settings->report[0] ? settings->report
                                                                           : NULL};
     return martini_serve(&options);

@@ -10,14 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ITEM_MAX 300
+#define ITEM_MAX   300
+#define ERRORS_MAX 0.01 /* more than half of all flits are wrong then */
 
 static int refuse(const char *item)
 {
     return error_fail(RH_EINVALID,
                       "RHINET_MARTINI: \"%s\"; allowed are platform=NAME or FIRST-LAST:NAME, seed, "
-                      "network=rhinet2 or rhinet3, metres, "
-                      "compute (per mille), report=FILE, topology=FILE, routing=ALGORITHM or FILE, "
+                      "network=rhinet2 or rhinet3, metres, errors (of bits, 0 to 0.01), "
+                      "compute=none, measured, scaled:F, record:FILE or replay:FILE, report=FILE, "
+                      "topology=FILE, routing=ALGORITHM or FILE, "
                       "lanes=one, hop or branch, and the constants that `rhinet sim "
                       "constants` lists, each as NAME=VALUE",
                       item);
@@ -82,11 +84,13 @@ static int item_read(struct martini_settings *settings, const char *item)
         settings->metres = (uint32_t)number;
         return result;
     }
-    if (strncmp(item, "compute=", length + 1) == 0) {
-        result = number_read(item, value, 1000000, &number);
-        settings->compute_per_mille = (uint32_t)number;
-        return result;
-    }
+    if (strncmp(item, "errors=", length + 1) == 0)
+        return text_to_real(value, &settings->bit_error_rate) && settings->bit_error_rate >= 0 &&
+                       settings->bit_error_rate <= ERRORS_MAX
+                   ? 0
+                   : refuse(item);
+    if (strncmp(item, "compute=", length + 1) == 0)
+        return compute_model_read(&settings->compute, value) < 0 ? refuse(item) : 0;
     return constant_read(settings, item);
 }
 

@@ -9,209 +9,17 @@
  * reads and writes their memory, and a job of single-threaded ranks is the same each time it runs.
  * A rank of which one thread waits and another computes counts as waiting, after a moment.
  */
-#include "base/array.h"
-#include "base/assert.h"
-#include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/error.h"
-#include "simulated/station.h"
+#include "simulated/server.h"
 
-#include <errno.h>
-#include <poll.h>
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define GRACE_NS   (2 * NS_PER_MS) /* for another call of a rank of which a thread waits */
 #define EVENT_TURN 200000          /* events after which the outside is looked at again */
-
-struct server_rank;
-
-struct channel {
-    struct server_rank *rank;
-    int fd;              /* -1: closed, or not open yet */
-    bool is_busy;        /* with a call ... */
-    bool is_new;         /* ... that its fiber has not been told of */
-    int64_t answered_ns; /* wall clock */
-    struct martini_call call;
-    struct sim_condition wanted;
-    struct channel *next;
-};
-
-struct server_rank {
-    struct server *server;
-    struct station *station;
-    int control; /* -1: gone */
-    int pid;
-    struct host_reach reach;
-    struct channel *channels;
-};
-
-struct server {
-    const struct martini_serve_options *options;
-    struct martini_world *world;
-    struct server_rank *ranks;
-    uint32_t size, live_count;
-    struct pollfd *polled;
-    size_t polled_room;
-};
-
-/* ---- The memory of ranks --------------------------------------------------------------------- */
-
-static int reach_read(void *context, uint64_t address, void *target, size_t length)
-{
-    const struct server_rank *rank = context;
-    struct iovec local = {target, length}, remote = {(void *)(uintptr_t)address, length};
-    return process_vm_readv(rank->pid, &local, 1, &remote, 1, 0) == (ssize_t)length ? 0 : -EFAULT;
-}
-
-static int reach_write(void *context, uint64_t address, const void *source, size_t length)
-{
-    const struct server_rank *rank = context;
-    struct iovec local = {(void *)(uintptr_t)source, length};
-    struct iovec remote = {(void *)(uintptr_t)address, length};
-    return process_vm_writev(rank->pid, &local, 1, &remote, 1, 0) == (ssize_t)length ? 0 : -EFAULT;
-}
-
-/* ---- Calls ----------------------------------------------------------------------------------- */
-
-/* What stations take for granted. */
-static int call_check(const struct server *server, const struct martini_call *call)
-{
-    bool is_any = call->operation == MARTINI_FLUSH && call->rank == RH_ANY_RANK;
-    if (!is_any && (call->rank < 0 || (uint32_t)call->rank >= server->size))
-        return error_fail(RH_EINVALID, "there is no rank %d", call->rank);
-    if (call->timeout_ns < 0)
-        return error_fail(RH_EINVALID, "a wait of %lld ns", (long long)call->timeout_ns);
-    return 0;
-}
-
-static void call_serve(struct channel *channel)
-{
-    struct server *server = channel->rank->server;
-    struct martini_call *call = &channel->call;
-    uint64_t cost = call->computed_ns * server->options->compute_per_mille / 1000;
-    station_sleep(channel->rank->station, (sim_time)cost * SIM_NS);
-    call->text[0] = '\0';
-    call->result = call_check(server, call);
-    if (call->result == 0)
-        station_serve(channel->rank->station, call);
-    if (call->result < 0) {
-        call->error_rank = rh_error_rank();
-        snprintf(call->text, sizeof(call->text), "%s", rh_error_text());
-    }
-}
-
-static void channel_body(void *argument)
-{
-    struct channel *channel = argument;
-    struct sim *sim = channel->rank->server->world->sim;
-    for (;;) {
-        while (!channel->is_busy || channel->is_new)
-            fiber_wait(sim, &channel->wanted, SIM_NEVER);
-        ASSERT(channel->rank->station);
-        call_serve(channel);
-        channel->is_busy = false;
-        channel->answered_ns = clock_now_ns();
-        if (channel->fd >= 0)
-            (void)!send(channel->fd, &channel->call, sizeof(channel->call), MSG_NOSIGNAL);
-        sim_stop(sim); /* nothing else happens before the rank has gone on */
-    }
-}
-
-/* Calls that have come while the world stood still, by rank: the order in which they came is the
- * machine's, and must not matter. */
-static void calls_begin(struct server *server)
-{
-    for (uint32_t i = 0; i < server->size; i++) {
-        for (struct channel *at = server->ranks[i].channels; at; at = at->next) {
-            if (!at->is_new)
-                continue;
-            at->is_new = false;
-            sim_condition_signal(server->world->sim, &at->wanted);
-        }
-    }
-}
-
-/* ---- Channels and ranks come and go ---------------------------------------------------------- */
-
-/* Its fiber stays where it is, and is forgotten with the world. */
-static void channel_close(struct channel *channel)
-{
-    descriptor_close(&channel->fd);
-    channel->is_busy = channel->is_new = false;
-}
-
-static void rank_gone(struct server_rank *rank)
-{
-    struct server *server = rank->server;
-    if (rank->control < 0)
-        return;
-    close(rank->control);
-    rank->control = -1;
-    ASSERT(server->live_count > 0);
-    server->live_count--;
-    martini_kill(server->world, rank->station->rank, false); /* does nothing if it has left */
-    for (struct channel *at = rank->channels; at; at = at->next)
-        channel_close(at);
-}
-
-static struct channel *channel_make(struct server_rank *rank)
-{
-    struct channel *channel = calloc(1, sizeof(*channel));
-    char name[32];
-    snprintf(name, sizeof(name), "rank-%d", rank->station->rank);
-    struct fiber_spec spec = {.name = name, .body = channel_body, .argument = channel};
-    if (!channel || fiber_create(rank->server->world->sim, &spec, NULL) < 0) {
-        free(channel);
-        return NULL;
-    }
-    *channel = (struct channel){
-        .rank = rank, .fd = -1, .wanted = {.name = "a call"}, .next = rank->channels};
-    rank->channels = channel;
-    return channel;
-}
-
-/* The first thread's was made before, so that fibers are numbered by rank. */
-static void channel_open(struct server_rank *rank, int fd)
-{
-    struct ucred whose = {0};
-    socklen_t length = sizeof(whose);
-    bool is_first = rank->pid == 0;
-    struct channel *channel = is_first ? rank->channels : channel_make(rank);
-    if (!channel || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &length) < 0) {
-        close(fd);
-        return;
-    }
-    rank->pid = whose.pid;
-    rank->station->reach = &rank->reach;
-    channel->fd = fd;
-    channel->answered_ns = clock_now_ns();
-}
-
-static void control_read(struct server_rank *rank)
-{
-    char letter;
-    struct descriptor_message message = {.data = &letter, .length = sizeof(letter)};
-    int result = descriptor_receive(rank->control, &message, MSG_DONTWAIT);
-    if (result < 0 && result != -EAGAIN)
-        rank_gone(rank);
-    for (int i = 0; result >= 0 && i < message.fd_count; i++)
-        channel_open(rank, message.fd[i]);
-}
-
-static void channel_read(struct channel *channel)
-{
-    ssize_t length = recv(channel->fd, &channel->call, sizeof(channel->call), MSG_DONTWAIT);
-    if (length == (ssize_t)sizeof(channel->call)) {
-        channel->is_busy = channel->is_new = true;
-    } else if (length >= 0 || errno != EAGAIN) {
-        channel_close(channel);
-    }
-}
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
@@ -260,10 +68,10 @@ static void rank_serve(struct server *server, struct server_rank *rank, size_t *
     for (struct channel *channel = rank->channels; channel; channel = next) {
         next = channel->next; /* of those that were polled */
         if (channel->fd >= 0 && !channel->is_busy && server->polled[(*at)++].revents)
-            channel_read(channel);
+            server_channel_read(channel);
     }
     if (control->revents)
-        control_read(rank);
+        server_control_read(rank);
 }
 
 /* Calls, new threads, ends: what has come, or comes within the timeout. */
@@ -298,11 +106,15 @@ static int serve(struct server *server)
     while (server->live_count > 0 && result == 0) {
         int wait_ms = patience(server);
         result = outside_look(server, wait_ms);
-        if (result < 0 || patience(server) != 0)
+        if (result < 0 || patience(server) != 0 ||
+            (server->is_outside && !server_outside_is_over(server)))
             continue;
-        calls_begin(server);
+        server_calls_begin(server);
         int end = sim_run(server->world->sim, SIM_NEVER, EVENT_TURN);
-        if (end == SIM_IDLE && server->live_count > 0 && patience(server) == 0)
+        bool is_stuck = end == SIM_IDLE && server->live_count > 0 && patience(server) == 0;
+        if (is_stuck && server_outside_go(server))
+            server->is_outside = true;
+        else if (is_stuck)
             result = outside_look(server, -1); /* only the outside can change anything */
         else if (end < 0)
             result = error_fail(RH_ENOSPACE, "the simulation is out of memory");
@@ -341,53 +153,23 @@ static void report(const struct server *server)
         fclose(out);
 }
 
-static void ranks_close(struct server *server)
-{
-    for (uint32_t i = 0; server->ranks && i < server->size; i++) {
-        struct server_rank *rank = &server->ranks[i];
-        while (rank->channels) {
-            struct channel *gone = rank->channels;
-            rank->channels = gone->next;
-            descriptor_close(&gone->fd);
-            free(gone);
-        }
-        descriptor_close(&rank->control);
-    }
-    free(server->ranks);
-    free(server->polled);
-}
-
-static int ranks_open(struct server *server)
-{
-    server->ranks = calloc(server->size, sizeof(*server->ranks));
-    if (!server->ranks)
-        return error_fail(RH_ENOSPACE, "no memory to serve %u ranks", server->size);
-    for (uint32_t i = 0; i < server->size; i++) {
-        struct server_rank *rank = &server->ranks[i];
-        *rank = (struct server_rank){.server = server,
-                                     .station = station_of(server->world, (int)i),
-                                     .control = server->options->fds[i],
-                                     .reach = {rank, reach_read, reach_write}};
-        if (!channel_make(rank))
-            return error_set(RH_ENOSPACE, (int)i, "no memory to serve rank %u", i);
-    }
-    server->live_count = server->size;
-    return 0;
-}
-
 int martini_serve(const struct martini_serve_options *options)
 {
     struct server server = {.options = options, .size = options->spec.size};
     int result = martini_world_create(&server.world, &options->spec);
     if (result == 0)
-        result = ranks_open(&server);
+        result = compute_open(&server.compute, &options->compute, server.size);
+    if (result == 0)
+        result = server_ranks_open(&server);
     if (result == 0)
         result = serve(&server);
+    int closed = compute_close(server.compute);
+    result = result < 0 ? result : closed;
     if (result < 0)
         fprintf(stderr, "rhinet: simulation: %s: %s\n", rh_error_name(result), rh_error_text());
     else
         report(&server);
-    ranks_close(&server);
+    server_ranks_close(&server);
     if (server.world)
         martini_world_destroy(server.world);
     return result;

@@ -57,6 +57,18 @@ static sim_time scan_cost(struct station *station, const struct martini_call *ca
     return cost;
 }
 
+#define LINE 32
+
+sim_time station_memory_cost(struct station *station, const struct martini_call *call)
+{
+    struct host *host = process_host(station->process);
+    sim_time line_cost = (sim_time)station_constants(station)->memory_ps, cost = 0;
+    bool is_zeroed = call->operation == MARTINI_SEGMENT_ADD && call->kind != NIC_SEGMENT_ATTACHED;
+    for (uint64_t at = 0; at < call->copied; at += LINE)
+        cost += line_cost + host_read_cost(host, STATION_COPY_AT + at);
+    return cost + (is_zeroed ? (sim_time)(call->length / LINE) * line_cost : 0);
+}
+
 /* Until something changes. A transfer that has ended is a change. Whoever reads many places in turn
  * is, when one of them changes, anywhere on his round. */
 static int pause(struct station *station, const struct martini_call *call)
@@ -69,6 +81,20 @@ static int pause(struct station *station, const struct martini_call *call)
         station_sleep(station, (sim_time)sim_random_below(station->world->sim, (uint64_t)scan + 1));
     transfers_look(station);
     return result == -ETIMEDOUT && station_now(station) >= deadline ? RH_ETIMEOUT : 0;
+}
+
+static int look(struct station *station, const struct martini_call *call)
+{
+    struct martini_call pausing = {.timeout_ns = call->timeout_ns};
+    return pause(station, &pausing);
+}
+
+static int park(struct station *station)
+{
+    sim_time look = transfers_deadline(station);
+    (void)station_wait(station, look);
+    transfers_look(station);
+    return 0;
 }
 
 static int leave(struct station *station)
@@ -109,6 +135,13 @@ static int carry_out(struct station *station, struct martini_call *call)
         return 0;
     case MARTINI_PAUSE:
         return pause(station, call);
+    case MARTINI_LOOK:
+        return look(station, call);
+    case MARTINI_SLEEP:
+        station_sleep(station, station_deadline(station, call->timeout_ns) - station_now(station));
+        return 0;
+    case MARTINI_PARK:
+        return park(station);
     case MARTINI_SEGMENT_ADD:
         return segment_add(station, call);
     case MARTINI_SEGMENT_REMOVE:

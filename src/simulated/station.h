@@ -11,7 +11,9 @@
  *   queue.c      append
  *   small.c      stores, inline pushes, atomics, fences
  *   flag.c       places for answers
- *   server.c     the other end of ports that are sockets
+ *   server.h     the other end of ports that are sockets, in files that it names
+ *   compute.c    what computing costs
+ *   door.c       where ranks of other launchers find the server
  *   options.c    what RHINET_MARTINI says
  *   network.c    networks from files
  *   simulated.c  a job whose ranks are fibers
@@ -32,6 +34,7 @@
 #define STATION_SINK_AT   (STATION_FLAGS_AT + STATION_FLAGS * STATION_FLAG_SIZE) /* for fences */
 #define STATION_WAKE_AT   (STATION_SINK_AT + 64)
 #define STATION_MEMORY    (STATION_FLAGS_AT + 8 * 4096)
+#define STATION_COPY_AT   0xc0000000u /* the program's buffers, as the caches have them */
 #define STATION_WINDOWS   4
 #define STATION_TRANSFERS 64 /* under way at a time */
 #define STATION_PIECES    4  /* of one transfer under way */
@@ -163,6 +166,10 @@ static inline sim_time station_deadline(const struct station *station, int64_t t
     sim_time now = station_now(station);
     return timeout_ns > (SIM_NEVER - now) / SIM_NS - 1 ? SIM_NEVER : now + timeout_ns * SIM_NS;
 }
+
+/* What the library's own copies, and zeroing new memory, take: lines that DMA has just written come
+ * from memory, those of the program's buffers as the caches have them. */
+sim_time station_memory_cost(struct station *station, const struct martini_call *call);
 
 /* The rank's memory. */
 void station_read(struct station *station, uint64_t address, void *target, size_t length);

@@ -55,6 +55,7 @@ static int cluster_make(struct martini_world *world)
                                 .plan = plan,
                                 .kind = spec->kind,
                                 .metres = spec->metres,
+                                .bit_error_rate = spec->bit_error_rate,
                                 .constants = &world->constants,
                                 .ranges = spec->ranges,
                                 .trace = spec->trace};

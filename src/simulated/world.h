@@ -18,6 +18,7 @@
 #include "nic/martini/martini.h"
 #include "sim/platform/platform.h"
 #include "sim/switch/switch.h"
+#include "simulated/compute.h"
 
 struct cluster; /* of sim/cluster */
 struct trace;
@@ -32,6 +33,7 @@ struct martini_spec {
     const struct network_plan *plan;       /* NULL: martini_plan_make() */
     enum network_kind kind;                /* of links and switches */
     uint32_t metres;                       /* length of links */
+    double bit_error_rate;                 /* on every link */
     const struct sim_constants *constants; /* NULL: the default ones */
     const struct platform_ranges *ranges;  /* nodes that are other machines; may be NULL */
     struct trace *trace;                   /* may be NULL */
@@ -73,8 +75,7 @@ void martini_plan_free(struct network_plan *plan);
 struct martini_serve_options {
     struct martini_spec spec;
     const int *fds; /* the server's end of each rank's socket; become the server's */
-    /* Virtual time that a process's computing costs: 0: none; 1000: as much as it takes here. */
-    uint32_t compute_per_mille;
+    struct compute_model compute;
     const char *report; /* file for the counts at the end, "-": stderr; NULL: none */
 };
 
@@ -82,7 +83,9 @@ struct martini_serve_options {
 struct martini_settings {
     uint64_t seed;
     enum network_kind kind;
-    uint32_t metres, compute_per_mille;
+    uint32_t metres;
+    struct compute_model compute;
+    double bit_error_rate;
     char report[256];   /* "": none */
     char topology[256]; /* file; "": martini_plan_make() */
     char routing[256];  /* algorithm or file with tables; "": the usual one */

@@ -230,6 +230,27 @@ class Bench(unittest.TestCase):
 
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_sets_and_many(self):
+        for layer, names in (("sets", ["broadcast-8B", "allreduce-8B"]), ("msg", ["many-8", "all-8"])):
+            said = rhinet("bench", layer, "--quick", "--rounds", "1", "--json", "-", "--only",
+                          ",".join(names), timeout=3 * HANG_S).stdout
+            rows = [json.loads(line) for line in said.splitlines()]
+            self.assertEqual([row["name"] for row in rows], names)
+            for row in rows:
+                self.assertTrue(row["discarded"] > 0 if "value" not in row else
+                                row["value"] > 0 and row["cores"] in ("near", "far"), row)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_curves(self):
+        """A bar for each size that was measured, below the table."""
+        said = rhinet("bench", "sizes", "--quick", "--rounds", "1", "--only", "push-1,push-64,push-4K",
+                      timeout=3 * HANG_S).stdout
+        table, _, curve = said.partition("\npush, MB/s\n")
+        measured = sum(line.startswith("push-") and "not measured" not in line
+                       for line in table.splitlines())
+        self.assertEqual(curve.count("#\n") + curve.count("# "), measured if measured > 1 else 0, said)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
     def test_tail(self):
         said = rhinet("bench", "tail", "--quick", "--rounds", "1", "--json", "-", "--only",
                       "send-8,send-8x4", timeout=3 * HANG_S).stdout

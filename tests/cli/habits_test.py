@@ -127,6 +127,31 @@ class Tables(unittest.TestCase):
         self.assertIn("6.25", text)
 
 
+class Demo(unittest.TestCase):
+    def test_one_screen_and_the_page(self):
+        with tempfile.TemporaryDirectory() as above:
+            folder = os.path.join(above, "demo")
+            for _ in range(2):  # an earlier demo is replaced
+                run = rhinet("demo", "-o", folder)
+            said = run.stdout.partition("\nIn short:\n")[2].splitlines()
+            self.assertTrue(5 <= len(said) <= 22, run.stdout)
+            page = re.fullmatch(r"  all of it: (\S+), for any browser", said[-1])[1]
+            self.assertEqual(page, f"{folder}/report.html")
+            for name in ("remote-memory", "messages"):
+                with open(f"{folder}/{name}.json", encoding="utf-8") as file:
+                    rows = [json.loads(line) for line in file]
+                for row in rows:
+                    if "value" in row:
+                        self.assertTrue([line for line in said if line.split()[0] == row["name"]
+                                         and f" {row['ratio']:.2f} x " in line], (row, said))
+            with open(page, encoding="utf-8") as file:
+                self.assertIn("rhinet demo", file.read())
+            os.rename(folder, folder + "-gone")
+            with open(folder, "w", encoding="ascii"):
+                pass
+            self.assertIn(folder, rhinet("demo", "-o", folder, status=1).stderr)
+
+
 class Interrupted(unittest.TestCase):
     """Ctrl-C, as a terminal sends it: to all processes of the command. Whenever it comes, it ends
     the command, and neither processes nor files of its own are left."""

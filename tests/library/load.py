@@ -24,8 +24,12 @@ class Remote(ctypes.Structure):
     _fields_ = [("rank", ctypes.c_int), ("sid", ctypes.c_uint32), ("offset", ctypes.c_uint64)]
 
 
-def load(path):
-    library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+# As plug-ins' hosts and Python load; as Julia does, where the library's own names go before all.
+MODES = (os.RTLD_NOW | os.RTLD_LOCAL, os.RTLD_LAZY | os.RTLD_DEEPBIND)
+
+
+def load(path, mode):
+    library = ctypes.CDLL(path, mode=mode)
     job = ctypes.c_void_p  # ctypes would cut it off
     library.rh_error_name.restype = ctypes.c_char_p
     library.rh_error_text.restype = ctypes.c_char_p
@@ -71,9 +75,9 @@ class User(threading.Thread):
         self.may_end.wait(LIMIT_S)
 
 
-def once(path):
+def once(path, mode):
     users = [User() for _ in range(THREADS)]
-    libraries = [load(path) for _ in range(2)]
+    libraries = [load(path, mode) for _ in range(2)]
     assert libraries[0].rh_error_name(0)
     assert is_mapped(path)
     for user in users:
@@ -94,8 +98,8 @@ def once(path):
 
 
 def main():
-    for _ in range(ROUNDS):
-        once(sys.argv[1])
+    for i in range(ROUNDS):
+        once(sys.argv[1], MODES[i % len(MODES)])
     print(f"{ROUNDS} times loaded and gone")
 
 

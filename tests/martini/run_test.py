@@ -67,6 +67,11 @@ def route(*words):
 def networks():
     """The network comes from a file: routing by an algorithm or by tables. Rank i is its host i."""
     hello = os.path.join(EXAMPLES, "hello")
+    clean, noisy = (run("-n", "4", os.path.join(EXAMPLES, "halo"),
+                        martini=f"report=-,network=rhinet3,errors={errors}")
+                    for errors in ("0", "0.005"))
+    check("wrong bits are sent again, which takes time",
+          noisy.returncode == 0 and simulated(noisy)[1] > simulated(clean)[1], noisy)
     with tempfile.TemporaryDirectory(prefix="martini-") as folder:
         ring, tables = os.path.join(folder, "ring"), os.path.join(folder, "tables")
         route("generate", "ring", "--switches", "4", "--hosts", "2", "-o", ring)
@@ -112,8 +117,9 @@ def network_refusals(folder, ring, hello):
 
 
 def refusals():
-    done = run("-n", "2", os.path.join(EXAMPLES, "hello"), martini="colour=blue")
-    check("an unknown setting is refused", done.returncode != 0 and "colour" in done.stderr, done)
+    for martini in ("colour=blue", "errors=x", "errors=0.5", "errors=-1"):
+        done = run("-n", "2", os.path.join(EXAMPLES, "hello"), martini=martini)
+        check(f"{martini} is refused", done.returncode != 0 and martini in done.stderr, done)
     alone = subprocess.run([os.path.join(EXAMPLES, "hello")], text=True, capture_output=True,
                            timeout=SECONDS, env=dict(os.environ, RHINET_NIC="martini"), check=False)
     check("without the launcher there is no simulation",

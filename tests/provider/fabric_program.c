@@ -675,7 +675,6 @@ static void open_all(void)
     hints->ep_attr->type = FI_EP_MSG;
     EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
     hints->ep_attr->type = FI_EP_RDM;
-    EXPECT(fi_getinfo(FI_VERSION(1, 17), "localhost", "1", 0, hints, &none) == -FI_ENODATA);
     hints->ep_attr->max_msg_size = SIZE_MAX;
     EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &none) == -FI_ENODATA);
     hints->ep_attr->max_msg_size = LONGEST;

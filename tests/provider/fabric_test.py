@@ -15,6 +15,7 @@ import unittest
 import tap
 
 PROGRAM, RHINET = os.environ["TEST_PROGRAM"], os.environ["TEST_RHINET"]
+NAMED = os.environ["TEST_NAMED"]
 LIMIT_S = 120
 CASES = ["tagged", "peeks", "cancels_and_cuts", "flags_of_receives", "several_in_one_buffer",
          "cancels_several", "rma", "many_at_once", "atomics", "atomics_without_result", "waits",
@@ -56,6 +57,26 @@ class Provider(unittest.TestCase):
             said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
         self.assertEqual(sorted(one.returncode for one in both), [-signal.SIGKILL, 0], said)
         self.assertIn("ok gone\n", "".join(said))
+
+    def test_by_node_and_service(self):
+        """Whoever comes first: the one who looks, or the one who is looked for."""
+        for order in (["peer"], []), ([], ["peer"]):
+            with self.subTest(order=order):
+                name = f"rhinet-test-{os.getpid()}"
+                both = []
+                for words in order:
+                    both.append(subprocess.Popen([NAMED, name, *words], text=True,
+                                                 stdout=subprocess.PIPE,
+                                                 stderr=subprocess.STDOUT))
+                    time.sleep(0.1)  # any order is right; this makes both likely
+                said = [one.communicate(timeout=LIMIT_S)[0] for one in both]
+                self.assertEqual([one.returncode for one in both], [0, 0], said)
+                self.assertEqual(sorted("".join(said).splitlines()), ["ok found", "ok served"])
+
+    def test_alone(self):
+        done = subprocess.run([NAMED], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=LIMIT_S, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok events\nok shared_sends\n"))
 
     @unittest.skipUnless(shutil.which("fi_pingpong"), "fi_pingpong is not here")
     def test_fi_pingpong(self):

@@ -60,6 +60,7 @@ class Case(unittest.TestCase):
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.address)
         self.assertTrue(found, self.address)
         self.port, self.token = int(found[1]), found[2]
+        self.assertIn(self.get("/state")[0], (200, 204))
         until(lambda: self.get("/state")[0] == 200, "the first sample")
 
     def get(self, path, token="", method="GET", **headers):

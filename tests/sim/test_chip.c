@@ -10,6 +10,7 @@
 #include "experiment/thesis/thesis.h"
 #include "sim/chip/parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,7 +281,7 @@ static void test_breakpoints(void **state)
         struct chip *chip = cluster_chip(nodes.cluster, stops[i].node);
         uint32_t number = chip_state_find(stops[i].module, stops[i].name);
         assert_true(number != UINT32_MAX);
-        chip_breakpoint_set(chip, stops[i].module, number, true);
+        assert_int_equal(chip_breakpoint_set(chip, stops[i].module, number, true), 0);
         nodes_start(&nodes, "push", push_once);
         nodes_run(&nodes);
         assert_int_equal(chip_count(chip)->exceptions[CHIP_BREAKPOINT], 1);
@@ -289,7 +290,50 @@ static void test_breakpoints(void **state)
         assert_string_equal(chip_state_name(chip, stops[i].module), "IDLE");
         nodes_close(&nodes);
     }
+    /* no other state is suspendable */
+    static const struct {
+        enum chip_module module;
+        const char *name;
+    } never[] = {
+        {CHIP_INITIATOR, "CHK2"}, {CHIP_REPLIER, "ACK"}, {CHIP_RFEND, "SET3"}, {CHIP_RBEND, "DMA"}};
+    struct chip *chip = cluster_chip(plain.cluster, 0);
+    for (size_t i = 0; i < COUNT_OF(never); i++)
+        assert_int_equal(chip_breakpoint_set(chip, never[i].module,
+                                             chip_state_find(never[i].module, never[i].name), true),
+                         -EINVAL);
     nodes_close(&plain);
+}
+
+/* PATLB of 64-bit hosts has one way: pages that meet in a set drive each other out. */
+static void two_pages(void *argument)
+{
+    struct nodes *nodes = argument;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct process_transfer transfer = {.peer = nodes->process[1],
+                                            .local = NODE_DATA + i % 2 * 8 * 4096ULL,
+                                            .remote = NODE_DATA,
+                                            .length = 8};
+        assert_int_equal(node_ask(nodes, 0, &transfer, CHIP_PUSH), CHIP_CONT_DONE);
+    }
+}
+
+static void test_direct_mapped(void **state)
+{
+    (void)state;
+    uint64_t misses[2];
+    for (int i = 0; i < 2; i++) {
+        struct sim_constants constants = sim_constants_default();
+        struct nodes nodes;
+        constants.patlb_sets = 8;
+        constants.patlb_ways = 2 - i;
+        nodes_open(&nodes, (struct cluster_spec){.constants = &constants}, false);
+        nodes_start(&nodes, "pages", two_pages);
+        nodes_run(&nodes);
+        misses[i] = chip_count(cluster_chip(nodes.cluster, 0))->exceptions[CHIP_PATLB_MISS];
+        nodes_close(&nodes);
+    }
+    assert_int_equal(misses[0], 2);
+    assert_int_equal(misses[1], 6);
 }
 
 #define RING       (NODE_DATA + 4096)
@@ -482,19 +526,13 @@ static void test_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_push),
-        cmocka_unit_test(test_pull),
-        cmocka_unit_test(test_misses),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_store),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_images),
-        cmocka_unit_test(test_breakpoints),
-        cmocka_unit_test(test_both_ways),
-        cmocka_unit_test(test_vpush),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_fifos),
-        cmocka_unit_test(test_table_after_removals),
+        cmocka_unit_test(test_push),        cmocka_unit_test(test_pull),
+        cmocka_unit_test(test_misses),      cmocka_unit_test(test_direct_mapped),
+        cmocka_unit_test(test_tables),      cmocka_unit_test(test_store),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_images),
+        cmocka_unit_test(test_breakpoints), cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_vpush),       cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_fifos),       cmocka_unit_test(test_table_after_removals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

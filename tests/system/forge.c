@@ -148,7 +148,15 @@ static void lie_after_joining(int size)
     lie("a card that is too long", ask(REQUEST_CARD_PUT, 0), -1);
     lie("an unknown segment", ask(REQUEST_FETCH, 0), -1);
     lie("withdrawing what is not there", ask(REQUEST_WITHDRAW, 0), -1);
-    lie("an unknown request", ask(REQUEST_LEAVE + 1, 0), -1);
+    lie("a name without a letter", ask(REQUEST_NAME_PUT, 0), -1);
+    struct request named = ask(REQUEST_NAME_PUT, 0);
+    named.length = PROTOCOL_NAME_MAX + 1;
+    lie("a name that is too long", named, -1);
+    named.kind = REQUEST_NAME_GET;
+    lie("a question for a name that is too long", named, -1);
+    named.length = 1;
+    lie("a name that nobody has", named, -1);
+    lie("an unknown request", ask(REQUEST_CLAIM + 1, 0), -1);
     lie_about_shape();
     lie_about_descriptors();
 }

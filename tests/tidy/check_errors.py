@@ -18,6 +18,7 @@ CALLS = {
     "pm_fail": (1, ""),
     "source_error": (1, "…: "),
     "refuse": (2, ""),
+    "manager_refuse": (2, ""),
     "cli_usage_error": (0, ""),
     "launch_say": (1, ""),
 }

@@ -28,7 +28,8 @@ BELOW = {
     "plan": ["base", "route/fabric", "route/formats", "route/traffic", "route/tables",
              "route/routing", "sim"],
     "watch": ["base"],
-    "nic": ["base", "watch"],
+    "virtual": [],
+    "nic": ["base", "watch", "virtual"],
     "job/starter": ["base"],
     "job": ["base", "watch", "nic", "job/starter"],
     "job/member": ["base", "watch", "nic", "job", "job/starter"],
@@ -48,7 +49,7 @@ BELOW = {
     "cache/files": ["base", "cache"],
     "cache/node": ["base", "rma", "cache", "cache/store", "cache/directory", "cache/files"],
     "cache/agent": ["base", "job", "cache", "cache/node"],
-    "provider": ["base", "watch", "nic", "job", "rma", "msg"],
+    "provider": ["base", "watch", "nic", "job", "rma", "msg", "virtual"],
     # Each experiment is on what it measures, and on what all commands share; none on another.
     "experiment": ["cli", "base"],
     "experiment/cache": ["experiment", "cli", "base", "cache", "cache/client", "cache/agent",
@@ -73,6 +74,7 @@ NO_WAY_BACK = {
 
 # What a module shows to the others; one that is not listed shows all its headers.
 SHOWN = {
+    "virtual": ["virtual/virtual.h"],
     "nic/martini": ["nic/martini/call.h", "nic/martini/martini.h"],
     "nic": ["nic/nic.h", "nic/nic_layer.h", "nic/nic_types.h"],
     "job": ["job/job.h", "job/job_layer.h"],

@@ -107,7 +107,7 @@ static enum MHD_Result answer_with(struct web *web, struct MHD_Connection *conne
     if (web->has_ended && which != ANSWER_PAGE)
         result = refuse(connection, MHD_HTTP_GONE, "the job has ended\n");
     else if (!web->text[which])
-        result = refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no sample yet\n");
+        result = say(connection, MHD_HTTP_NO_CONTENT, answers[which].type, ""); /* not yet */
     else
         result = say(connection, MHD_HTTP_OK, answers[which].type, web->text[which]);
     pthread_mutex_unlock(&web->lock);

@@ -3,8 +3,11 @@
  * `rhinet mpirun`: Open MPI's mpirun, told to use the libfabric provider. It sets variables, makes
  * sure that this MPI can be told so, and is replaced by mpirun.
  */
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
+#include "cli/run/simulation.h"
+#include "cli/sim/sim.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +16,8 @@
 #include <unistd.h>
 
 #define PROVIDER   "librhinet-fi.so"
-#define WORDS_MORE 16 /* that we put before the program's */
+#define WORDS_MORE 24 /* that we put before the program's */
+#define NODES_MAX  1024
 
 static struct {
     const char *mpirun;
@@ -25,6 +29,10 @@ static const struct cli_option options[] = {
              .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or mixed",
              .suggest = run_nic_name, .allowed = "a NIC: see `rhinet info`"),
+    CLI_CALL("platform", "NAME", run_platform_take,
+             "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
+             .suggest = sim_platform_name, .takes_file = true,
+             .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
     CLI_FILE("mpirun", "PROGRAM", &wishes.mpirun,
              "mpirun to use; mpirun.openmpi or mpirun in PATH unless given"),
     CLI_OPTIONS_END};
@@ -33,20 +41,9 @@ static const struct cli_option options[] = {
 
 bool run_provider_find(char *folder, size_t room)
 {
-    static const char *const places[] = {"src/provider", "../" RHINET_LIBDIR "/libfabric"};
-    char program[PATH_MAX], path[PATH_MAX * 2];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (length < 0)
-        return false;
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(folder, room, "%s/%s", program, places[i]);
-        snprintf(path, sizeof(path), "%s/" PROVIDER, folder);
-        if (access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
+    static const struct simulation_places places = {PROVIDER, "src/provider",
+                                                    "../" RHINET_LIBDIR "/libfabric"};
+    return simulation_library_find(&places, folder, room);
 }
 
 /* ---- The MPI -------------------------------------------------------------------------------- */
@@ -103,9 +100,46 @@ static int set_variables(const char *folder)
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-static int run(int count, char **words)
+/* Words of mpirun before the user's. */
+struct words {
+    const char **all;
+    size_t count;
+};
+
+static void add(struct words *words, const char *first, const char *second)
 {
-    char folder[PATH_MAX + 64];
+    words->all[words->count++] = first;
+    if (second)
+        words->all[words->count++] = second;
+}
+
+/* Other hosts get OMPI_MCA_... by themselves, the rest because they are named. */
+static void add_export(struct words *words, const char *name)
+{
+    if (getenv(name))
+        add(words, "-x", name);
+}
+
+/* The ranks of a simulated cluster wait for each other more than they run, all on this host. */
+static int add_simulated(struct words *words, const char *preload, uint64_t *size)
+{
+    static char assignment[PATH_MAX * 3];
+    if (!wishes.ranks || !text_to_u64(wishes.ranks, size) || *size < 1 || *size > NODES_MAX)
+        return cli_usage_error("how many nodes are to be simulated? Give -n N, from 1 to %d",
+                               NODES_MAX);
+    add(words, "--oversubscribe", NULL);
+    add(words, "--bind-to", "none");
+    snprintf(assignment, sizeof(assignment), "LD_PRELOAD=%s", preload);
+    if (preload[0]) /* for the ranks, not for mpirun */
+        add(words, "-x", assignment);
+    return 0;
+}
+
+static int run(int count, char **users)
+{
+    char folder[PATH_MAX + 64], preload[PATH_MAX * 2];
+    const char *nic = getenv("RHINET_NIC");
+    bool is_martini = nic && strcmp(nic, "martini") == 0;
     if (!run_provider_find(folder, sizeof(folder))) {
         cli_say("there is no " PROVIDER " where this program is installed");
         return 1;
@@ -115,30 +149,33 @@ static int run(int count, char **words)
         mpirun = says("", "command -v mpirun.openmpi", "mpirun") ? "mpirun.openmpi" : "mpirun";
     int result = check_mpi(mpirun);
     if (result == 0)
+        result = simulation_prepare(is_martini, true, preload, sizeof(preload));
+    if (result == 0)
         result = set_variables(folder);
     if (result != 0)
         return result;
-    const char **all = calloc((size_t)count + WORDS_MORE, sizeof(*all));
-    if (!all)
+    struct words words = {calloc((size_t)count + WORDS_MORE, sizeof(*words.all)), 0};
+    if (!words.all)
         return cli_fail();
-    size_t at = 0;
-    all[at++] = mpirun;
-    if (wishes.ranks) {
-        all[at++] = "-n";
-        all[at++] = wishes.ranks;
+    add(&words, mpirun, NULL);
+    if (wishes.ranks)
+        add(&words, "-n", wishes.ranks);
+    add_export(&words, "FI_PROVIDER_PATH");
+    add_export(&words, "RHINET_NIC");
+    uint64_t size = 0;
+    if (is_martini)
+        result = add_simulated(&words, preload, &size);
+    memcpy(&words.all[words.count], users, (size_t)count * sizeof(*users));
+    char *const *all = (char *const *)(uintptr_t)words.all;
+    if (result == 0 && is_martini) {
+        result = simulation_run((int)size, all);
+    } else if (result == 0) {
+        execvp(mpirun, all);
+        cli_say("cannot run %s: %s", mpirun, strerror(errno));
+        result = 1;
     }
-    /* Other hosts get OMPI_MCA_... by themselves, the rest because they are named. */
-    all[at++] = "-x";
-    all[at++] = "FI_PROVIDER_PATH";
-    if (getenv("RHINET_NIC")) {
-        all[at++] = "-x";
-        all[at++] = "RHINET_NIC";
-    }
-    memcpy(&all[at], words, (size_t)count * sizeof(*all));
-    execvp(mpirun, (char *const *)(uintptr_t)all);
-    cli_say("cannot run %s: %s", mpirun, strerror(errno));
-    free(all);
-    return 1;
+    free(words.all);
+    return result;
 }
 
 const struct cli_command cli_mpirun = {
@@ -146,6 +183,7 @@ const struct cli_command cli_mpirun = {
     .help = "start an MPI program on rhinet, by Open MPI's mpirun",
     .operands = "PROGRAM [ARGUMENT...]",
     .options = options,
+    .shared = simulation_options,
     .takes_files = true,
     .stops = true,
     .run = run};

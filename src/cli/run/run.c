@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/run/hosts.h"
+#include "cli/run/simulation.h"
 #include "cli/sim/sim.h"
 #include "job/job_layer.h"
 #include "nic/nic.h"
@@ -86,7 +87,7 @@ int run_martini_apply(void)
     return run_variable_set("RHINET_MARTINI", text);
 }
 
-static int take_platform(char *text)
+int run_platform_take(char *text)
 {
     return run_martini_add("platform", text);
 }
@@ -128,7 +129,7 @@ const struct cli_option run_options[] = {
                "number of processes; needed without --hosts", .letter = 'n', .habit = "np"),
     CLI_CALL("nic", "NAME", run_nic_take, "NIC to use, such as shm or fault(shm)",
              .suggest = run_nic_name, .allowed = "the name of a NIC (`rhinet info` lists them)"),
-    CLI_CALL("platform", "NAME", take_platform,
+    CLI_CALL("platform", "NAME", run_platform_take,
              "NIC martini: which machine is simulated, as `rhinet sim platform list` has it",
              .suggest = sim_platform_name, .takes_file = true,
              .allowed = "a platform or file, or FIRST-LAST:NAME for some nodes"),
@@ -195,7 +196,13 @@ int run_job(const struct run_kind *kind, char **argv)
 static int run(int count, char **words)
 {
     static const struct run_kind kind = {.bind = LAUNCH_BIND_AUTO};
-    return run_job(&kind, words);
+    char preload[PATH_MAX * 2];
+    const char *nic = getenv("RHINET_NIC");
+    bool is_martini = nic && strstr(nic, "martini");
+    int status = simulation_prepare(is_martini, false, preload, sizeof(preload));
+    if (status == 0 && preload[0])
+        status = run_variable_set("LD_PRELOAD", preload);
+    return status == 0 ? run_job(&kind, words) : status;
 }
 
 const struct cli_command cli_run = {
@@ -203,6 +210,7 @@ const struct cli_command cli_run = {
     .help = "start a job of N processes, on this machine or on several hosts",
     .operands = "PROGRAM [ARGUMENT...]",
     .options = run_options,
+    .shared = simulation_options,
     .takes_files = true,
     .stops = true,
     .run = run};

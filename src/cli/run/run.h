@@ -36,6 +36,9 @@ int run_job(const struct run_kind *kind, char **argv);
  * installed. */
 bool run_provider_find(char *folder, size_t room);
 
+/* The machine that an option names, for the simulation. */
+int run_platform_take(char *text);
+
 /* The NIC that an option names, for who is started; and the names there are. */
 int run_nic_take(char *text);
 const char *run_nic_name(size_t index);

@@ -15,6 +15,7 @@
 #include "experiment/machine/msg/msg.h"
 #include "experiment/machine/ofi/ofi.h"
 #include "experiment/machine/rma/rma.h"
+#include "experiment/machine/sets/sets.h"
 #include "experiment/machine/sizes/sizes.h"
 #include "experiment/machine/tail/tail.h"
 
@@ -31,7 +32,11 @@
 const struct bench_layer bench_layers[] = {
     {.name = "rma", .cases = bench_rma_cases, .case_count = BENCH_RMA_CASES},
     {.name = "msg", .cases = bench_msg_cases, .case_count = BENCH_MSG_CASES},
-    {.name = "sizes", .cases = bench_sizes_cases, .case_count = BENCH_SIZES_CASES},
+    {.name = "sizes",
+     .cases = bench_sizes_cases,
+     .case_count = BENCH_SIZES_CASES,
+     .has_curves = true},
+    {.name = "sets", .cases = bench_sets_cases, .case_count = BENCH_SETS_CASES, .has_curves = true},
     {.name = "tail", .cases = bench_tail_cases, .case_count = BENCH_TAIL_CASES},
     {.name = "ofi", .cases = bench_ofi_cases, .case_count = BENCH_OFI_CASES, .nic = "ofi"},
     {.name = "mpi", .cases = bench_mpi_cases, .case_count = BENCH_MPI_CASES, .is_mpi = true},
@@ -259,6 +264,8 @@ const struct cli_command cli_bench_rma = LAYER("rma", NULL, "remote memory");
 const struct cli_command cli_bench_msg = LAYER("msg", msg_options, "messages");
 const struct cli_command cli_bench_sizes = LAYER("sizes", msg_options,
                                                  "pushes and messages of 1 byte to 1 GiB");
+const struct cli_command cli_bench_sets = LAYER("sets", msg_options,
+                                                "collectives of 8 ranks, 8 bytes to 1 MiB");
 const struct cli_command cli_bench_tail = LAYER(
     "tail", NULL, "the slow ones: medians, 99th and 99.9th percentiles");
 const struct cli_command cli_bench_ofi = LAYER("ofi", NULL, "the network, by the NIC ofi");

@@ -14,10 +14,10 @@
  *   conduct.c  steps: rank 0 leads, others follow    report.c   table and JSON
  *   rounds.c   rounds, and what is made of them      peers*.c   Open MPI, MPICH, UCX
  *   timing.c   loops and their time                  sheet.c    memory that all of them share
- *   cores.c    which core, and whether two are two
+ *   cores.c    which core, and whether two are two   curves.c   over sizes, below the table
  *
- * and a folder per layer, rma/, msg/, sizes/, tail/, ofi/, mpi/, dsm/: cases*.c is its table of
- * cases, raw.c its raw programs, the rest our side.
+ * and a folder per layer, rma/, msg/, sizes/, tail/, sets/, ofi/, mpi/, dsm/: cases*.c is its table
+ * of cases, raw.c its raw programs, the rest our side.
  */
 #pragma once
 
@@ -93,6 +93,7 @@ struct bench_layer {
     const struct bench_case *cases;
     int case_count;
     const char *nic; /* NULL: as RHINET_NIC says */
+    bool has_curves; /* cases are kinds over sizes, named KIND-SIZE */
     bool is_mpi;     /* about MPI programs: they are always there */
 };
 
@@ -348,3 +349,7 @@ struct bench_report {
 };
 
 int bench_report_write(const struct bench_report *report);
+
+/* ---- curves.c -------------------------------------------------------------------------------- */
+
+void bench_curves_print(const struct bench_sheet *sheet);

@@ -13,6 +13,7 @@
 
 #define MEMORY_PER_SENDER_MAX 256.0 /* bytes */
 #define BOUND_TEXT_MAX        80
+#define NEAR_NS               90 /* a line's trip between cores that are near */
 
 enum verdict { VERDICT_NONE, VERDICT_OK, VERDICT_MISSED, VERDICT_UNSURE, VERDICT_OPEN };
 
@@ -142,6 +143,12 @@ static const struct table_column columns[] = {
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
+/* Whether the two cores are neighbours on the chip. */
+static const char *distance(double trip_ns)
+{
+    return trip_ns < NEAR_NS ? "near" : "far";
+}
+
 /* "0.41 x Open MPI (181.2), ...": our value as a multiple of theirs. */
 static void others_text(const struct finding *finding, char *text, size_t text_size)
 {
@@ -177,7 +184,10 @@ static void add_row(struct table *table, const struct finding *finding)
     table_cell(table, is_there ? "%.2f" : "-", median->value / median->raw);
     table_cell(table, "%s", bound);
     table_cell(table, "%s", is_there ? verdict_text[judge(finding)] : "not measured");
-    table_cell(table, is_there && median->trip > 0 ? "%.0f ns" : "-", median->trip);
+    if (is_there && median->trip > 0)
+        table_cell(table, "%.0f ns %s", median->trip, distance(median->trip));
+    else
+        table_cell(table, "-");
     table_cell(table, "%u", finding->figure->round_count);
     table_cell(table, "%u", finding->figure->discarded_count);
     table_cell(table, "%s", others);
@@ -193,6 +203,8 @@ static int write_table(const struct bench_sheet *sheet)
     }
     table_print(table, stdout, terminal_width());
     table_destroy(table);
+    if (bench_layer_of(sheet)->has_curves)
+        bench_curves_print(sheet);
     return 0;
 }
 
@@ -255,8 +267,10 @@ static json_t *make_object(const struct finding *finding)
         json_put_real(object, "ratio", rounded(median->value / median->raw));
         if (finding->which->has_tail)
             put_tail(object, median);
-        if (median->trip > 0)
+        if (median->trip > 0) {
             json_put_real(object, "line_trip_ns", rounded(median->trip));
+            json_put_text(object, "cores", distance(median->trip));
+        }
         if (verdict == VERDICT_OK || verdict == VERDICT_MISSED)
             json_put_flag(object, "ok", verdict == VERDICT_OK);
     }

@@ -32,8 +32,9 @@ static void chip_settle(struct session *session, const struct sim_constants *c)
 {
     number_settle(session, "M1", mhz(c->core_ps));
     number_settle(session, "M2", mhz(c->pci_ps) * (double)c->pci_word_bytes);
-    number_settle(session, "M3", 2 * (double)c->patlb_sets);
+    number_settle(session, "M3", (double)(c->patlb_ways * c->patlb_sets));
     number_settle(session, "M4", 2 * (double)c->rvatlb_sets);
+    number_settle(session, "M5", 2.0 * PROCESSOR_SRAM_BYTES / 1024);
     number_settle(session, "M6", 8 * (double)c->flit_bytes);
     number_settle(session, "M7", (double)c->page_bytes);
     number_settle(session, "M8", CHIP_HEADER_WORDS);

@@ -18,8 +18,9 @@
 #include <string.h>
 
 static const struct table_column columns[] = {
-    {"id", false, 0},   {"what", false, 2},  {"thesis", true, 0}, {"simulated", true, 0},
-    {"unit", false, 1}, {"class", false, 0}, {"error", true, 0},  {"holds", false, 0},
+    {"id", false, 0},       {"what", false, 2},  {"thesis", true, 0},
+    {"simulated", true, 0}, {"unit", false, 1},  {"class", false, 0},
+    {"error", true, 0},     {"holds", false, 0}, {"is", false, 1},
 };
 
 static void number_cell(struct table *table, double value)
@@ -37,10 +38,26 @@ static const char *verdict(const struct thesis_result *result)
     return !result->is_simulated ? "not yet" : result->holds ? "yes" : "NO";
 }
 
+/* What the figure is worth. */
+static const char *worth(const struct thesis_row *row, char *text, size_t size)
+{
+    if (thesis_follows(row))
+        snprintf(text, size, "from %s", thesis_follows(row));
+    else
+        snprintf(text, size, "%s",
+                 row->kind == THESIS_ABSENT  ? "-"
+                 : row->kind == THESIS_FOUND ? "unmeasured"
+                 : thesis_is_prediction(row) ? "predicted"
+                 : row->class == 'C'         ? "calibrated"
+                                             : "constant");
+    return text;
+}
+
 static void report_text(const struct thesis_report *report)
 {
     struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]));
-    uint32_t held = 0, simulated = 0, found = 0, absent = 0;
+    uint32_t held = 0, simulated = 0, found = 0, absent = 0, predicted = 0, right = 0;
+    char text[32];
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
         table_cell(table, "%s", result->row->id);
@@ -54,6 +71,9 @@ static void report_text(const struct thesis_report *report)
         else
             table_cell(table, "%+.2f %%", result->error_percent);
         table_cell(table, "%s", verdict(result));
+        table_cell(table, "%s", worth(result->row, text, sizeof(text)));
+        predicted += result->is_simulated && thesis_is_prediction(result->row);
+        right += result->is_simulated && thesis_is_prediction(result->row) && result->holds;
         simulated += result->is_simulated;
         held += result->is_simulated && result->holds;
         found += result->row->kind == THESIS_FOUND;
@@ -62,8 +82,10 @@ static void report_text(const struct thesis_report *report)
     table_print(table, stdout, terminal_width());
     table_destroy(table);
     printf("%u rows, %u simulated, %u of them hold", report->result_count, simulated, held);
+    if (predicted > 0)
+        printf("; %u are predicted by the model, of which %u hold", predicted, right);
     if (found > 0)
-        printf("; %u are predictions", found);
+        printf("; %u were never measured", found);
     if (absent > 0)
         printf("; %u cannot be simulated: the row says why", absent);
     printf("\n");
@@ -90,7 +112,7 @@ static int report_json(const struct thesis_report *report, const char *path)
         return 1;
     for (uint32_t i = 0; i < report->result_count; i++) {
         const struct thesis_result *result = &report->results[i];
-        char class[2] = {result->row->class, '\0'};
+        char text[32], class[2] = {result->row->class, '\0'};
         json_t *row = json_object();
         json_put_format(row, "thesis 1");
         json_put_text(row, "id", result->row->id);
@@ -106,6 +128,7 @@ static int report_json(const struct thesis_report *report, const char *path)
                                 ? json_boolean(result->holds)
                                 : json_null());
         json_put_text(row, "status", status_name(result));
+        json_put_text(row, "is", worth(result->row, text, sizeof(text)));
         json_dumpf(row, out, JSON_COMPACT);
         fputc('\n', out);
         json_decref(row);

@@ -29,6 +29,7 @@ static void message_write(struct pair *pair, int node, uint64_t value)
                                         .length = pair->size};
     int result = 0;
     last_word_set(pair, node, value);
+    process_written(process, PAIR_SEND, pair->size); /* as a program that makes its message */
     if (pair->setup->misses)
         process_page_forget(process, PAIR_SEND);
     if (pair->way == WAY_PUSH)

@@ -41,8 +41,12 @@ void number_settle(struct session *session, const char *id, double simulated)
     result->simulated = simulated;
     result->error_percent = 100 * (simulated - result->row->thesis) / result->row->thesis;
     result->holds = fabs(result->error_percent) <= limit;
+    if (thesis_within(result->row) > 0)
+        result->holds = fabs(simulated - result->row->thesis) <= thesis_within(result->row);
     if (result->row->kind == THESIS_LEAST)
         result->holds = simulated > result->row->thesis;
+    if (result->row->kind == THESIS_MOST)
+        result->holds = simulated <= result->row->thesis;
 }
 
 void statement_settle(struct session *session, const char *id, bool holds)

@@ -30,6 +30,7 @@ enum thesis_kind {
     THESIS_NUMBER, /* simulated is compared with thesis */
     THESIS_ORDER,  /* a statement about curves: it holds or not */
     THESIS_LEAST,  /* simulated must be above thesis */
+    THESIS_MOST,   /* simulated must not be above thesis */
     THESIS_FOUND,  /* nobody measured it: what the simulation finds */
     THESIS_ABSENT  /* no simulation can give it; `what` says why */
 };
@@ -68,6 +69,13 @@ struct thesis_report {
 
 /* Ends with an entry whose id is NULL. */
 extern const struct thesis_row thesis_rows[];
+
+/* The rows that it follows from by arithmetic, if constants were made from those; else NULL. */
+const char *thesis_follows(const struct thesis_row *row);
+/* How far it may be off to hold, in its unit; 0: THESIS_V_PERCENT, THESIS_C_PERCENT. */
+double thesis_within(const struct thesis_row *row);
+/* Is it the model's own word, about what nothing in it was made from? */
+bool thesis_is_prediction(const struct thesis_row *row);
 
 /* Is there a row with this group or id? "all" too. */
 bool thesis_knows(const char *which);

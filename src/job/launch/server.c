@@ -100,10 +100,13 @@ void launch_server_stop(struct launcher *launcher)
     server->ends = NULL;
     if (server->pid <= 0)
         return;
-    while (waitpid(server->pid, NULL, WNOHANG) == 0) {
+    int end = 0;
+    while (waitpid(server->pid, &end, WNOHANG) == 0) {
         if (clock_now_ns() >= deadline_ns)
             kill(server->pid, SIGKILL);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     server->pid = 0;
+    if (WIFEXITED(end) && WEXITSTATUS(end) != 0 && launcher->status == 0)
+        launcher->status = LAUNCH_STATUS_FAILED; /* it has said why */
 }

@@ -21,10 +21,7 @@
 #define OFFERS_MAX        65536
 #define COMMON_LENGTH_MAX (16ULL << 30)
 
-static void refuse(struct answer *answer, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void refuse(struct answer *answer, int code, const char *format, ...)
+void manager_refuse(struct answer *answer, int code, const char *format, ...)
 {
     va_list arguments;
     answer->reply.code = code;
@@ -68,12 +65,12 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     struct member *member = &manager->members[rank];
     struct roster_peer *peer = &manager->memory.roster->peer[rank];
     if (member->has_joined) {
-        refuse(answer, RH_EREFUSED, "rank %d has joined already; one process of it may, once",
+        manager_refuse(answer, RH_EREFUSED, "rank %d has joined already; one process of it may, once",
                rank);
         return;
     }
     if (manager->refusal[0]) {
-        refuse(answer, RH_EREFUSED, "%s", manager->refusal);
+        manager_refuse(answer, RH_EREFUSED, "%s", manager->refusal);
         return;
     }
     member->has_joined = true;
@@ -96,7 +93,7 @@ static void common(struct manager *manager, const struct request *request, struc
 {
     if (manager->common_fd < 0) {
         if (request->length == 0 || request->length > COMMON_LENGTH_MAX) {
-            refuse(answer, RH_EINVALID, "common memory of %llu bytes makes no sense",
+            manager_refuse(answer, RH_EINVALID, "common memory of %llu bytes makes no sense",
                    (unsigned long long)request->length);
             return;
         }
@@ -105,7 +102,7 @@ static void common(struct manager *manager, const struct request *request, struc
                                      .is_sparse = manager->memory.roster->is_open != 0};
         int fd = memory_create(&shape);
         if (fd < 0) {
-            refuse(answer, fd, "%s", rh_error_text());
+            manager_refuse(answer, fd, "%s", rh_error_text());
             return;
         }
         manager->common_fd = fd;
@@ -119,15 +116,15 @@ static void publish(struct member *member, const struct request *request,
     uint64_t length;
     struct offer *offer = find_offer(member, request->sid); /* of a request that was given up */
     if (message->fd_count != 1 || !memory_is_sealed(message->fd[0], &length))
-        refuse(answer, RH_EINVALID, "a segment is one sealed memory descriptor");
+        manager_refuse(answer, RH_EINVALID, "a segment is one sealed memory descriptor");
     else if (!offer && (member->offer_count >= OFFERS_MAX ||
                         !array_grow(&member->offers, &member->offer_room, member->offer_count + 1)))
-        refuse(answer, RH_ENOSPACE, "the task manager has no room for more than %zu segments",
+        manager_refuse(answer, RH_ENOSPACE, "the task manager has no room for more than %zu segments",
                member->offer_count);
     else {
         int fd = fcntl(message->fd[0], F_DUPFD_CLOEXEC, 0);
         if (fd < 0) {
-            refuse(answer, RH_ENOSPACE,
+            manager_refuse(answer, RH_ENOSPACE,
                    "the task manager has no descriptor left: %s; raise ulimit -n", strerror(errno));
             return;
         }
@@ -143,7 +140,7 @@ static void withdraw(struct member *member, const struct request *request, struc
 {
     struct offer *offer = find_offer(member, request->sid);
     if (!offer) {
-        refuse(answer, RH_ENOSEG, "SID %u is not published", request->sid);
+        manager_refuse(answer, RH_ENOSEG, "SID %u is not published", request->sid);
         return;
     }
     close(offer->fd);
@@ -155,7 +152,7 @@ static bool rank_is_valid(const struct manager *manager, const struct request *r
 {
     if (request->rank >= 0 && request->rank < manager->size)
         return true;
-    refuse(answer, RH_EINVALID, "rank %d is outside the job", request->rank);
+    manager_refuse(answer, RH_EINVALID, "rank %d is outside the job", request->rank);
     return false;
 }
 
@@ -175,12 +172,12 @@ static void fetch(struct manager *manager, int caller, const struct request *req
     manager_met(manager, caller, request->rank);
     struct offer *offer = find_offer(&manager->members[request->rank], request->sid);
     if (!offer && !job_map_is_here(manager->map, request->rank)) {
-        refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
+        manager_refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
                request->rank);
         return;
     }
     if (!offer) {
-        refuse(answer, RH_ENOSEG, "rank %d has no segment %u", request->rank, request->sid);
+        manager_refuse(answer, RH_ENOSEG, "rank %d has no segment %u", request->rank, request->sid);
         return;
     }
     if (offer->rights & (RH_WRITE | RH_ATOMIC)) {
@@ -189,7 +186,7 @@ static void fetch(struct manager *manager, int caller, const struct request *req
     }
     int fd = reopen_read_only(offer->fd);
     if (fd < 0)
-        refuse(answer, RH_ENOSPACE, "cannot make a read-only descriptor: %s", strerror(errno));
+        manager_refuse(answer, RH_ENOSPACE, "cannot make a read-only descriptor: %s", strerror(errno));
     else
         give(answer, fd, true);
 }
@@ -198,7 +195,7 @@ static void service_line(struct member *member, struct answer *answer)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        refuse(answer, RH_ENOSPACE, "cannot make a service line: %s", strerror(errno));
+        manager_refuse(answer, RH_ENOSPACE, "cannot make a service line: %s", strerror(errno));
     } else {
         descriptor_close(&member->service_fd);
         member->service_fd = pair[0];
@@ -215,11 +212,11 @@ static void service_connect(struct manager *manager, int caller, const struct re
     struct member *owner = &manager->members[request->rank];
     manager_met(manager, caller, request->rank);
     if (owner->service_fd < 0) {
-        refuse(answer, RH_EUNSUP, "rank %d runs no service thread", request->rank);
+        manager_refuse(answer, RH_EUNSUP, "rank %d runs no service thread", request->rank);
         return;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        refuse(answer, RH_ENOSPACE, "cannot make a connection: %s", strerror(errno));
+        manager_refuse(answer, RH_ENOSPACE, "cannot make a connection: %s", strerror(errno));
         return;
     }
     struct service_caller who = {.rank = caller};
@@ -229,7 +226,7 @@ static void service_connect(struct manager *manager, int caller, const struct re
     close(pair[0]);
     if (result < 0) {
         close(pair[1]);
-        refuse(answer, RH_EAGAIN, "the service thread of rank %d does not answer: %s",
+        manager_refuse(answer, RH_EAGAIN, "the service thread of rank %d does not answer: %s",
                request->rank, strerror(-result));
         return;
     }
@@ -240,13 +237,13 @@ static void card_put(struct manager *manager, int rank, const struct request *re
                      struct answer *answer)
 {
     if (request->length == 0 || request->length > sizeof(request->card)) {
-        refuse(answer, RH_EINVALID, "a card of %llu bytes; 1 to %zu are allowed",
+        manager_refuse(answer, RH_EINVALID, "a card of %llu bytes; 1 to %zu are allowed",
                (unsigned long long)request->length, sizeof(request->card));
         return;
     }
     int result = manager_card_keep(&manager->members[rank], request->card, request->length);
     if (result < 0)
-        refuse(answer, result, "%s", rh_error_text());
+        manager_refuse(answer, result, "%s", rh_error_text());
     else
         manager_card_tell(manager, rank);
 }
@@ -257,7 +254,7 @@ static void card_get(struct manager *manager, const struct request *request, str
         return;
     const struct member *owner = &manager->members[request->rank];
     if (!owner->card) {
-        refuse(answer, RH_EAGAIN, "rank %d has not said yet how it is reached", request->rank);
+        manager_refuse(answer, RH_EAGAIN, "rank %d has not said yet how it is reached", request->rank);
         return;
     }
     memcpy(answer->reply.card, owner->card, owner->card_length);
@@ -275,7 +272,7 @@ static void peer(struct manager *manager, int caller, const struct request *requ
                                            memory_order_relaxed);
     enum rh_peer_state state = roster_state(roster, request->rank);
     if (serial != request->length || state != RH_PEER_JOINED)
-        refuse(answer, RH_EDEAD, "the process with that address, rank %d, has %s", request->rank,
+        manager_refuse(answer, RH_EDEAD, "the process with that address, rank %d, has %s", request->rank,
                serial == request->length && state == RH_PEER_DIED ? "ended without leaving the job"
                                                                   : "left the job");
     else
@@ -297,6 +294,7 @@ void manager_offers_drop(struct member *member)
     while (member->offer_count > 0)
         close(member->offers[--member->offer_count].fd);
     descriptor_close(&member->service_fd);
+    manager_names_drop(member);
 }
 
 void manager_answer(struct manager *manager, int rank, const struct request *request,
@@ -305,13 +303,13 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
     struct member *member = &manager->members[rank];
     *answer = (struct answer){.reply = {.version = PROTOCOL_VERSION, .number = request->number}};
     if (request->version != PROTOCOL_VERSION) {
-        refuse(answer, RH_EREFUSED,
+        manager_refuse(answer, RH_EREFUSED,
                "the program speaks version %u, this launcher %u; use the same rhinet for both",
                request->version, PROTOCOL_VERSION);
         return;
     }
     if (request->kind != REQUEST_HELLO && (!member->has_joined || member->has_left)) {
-        refuse(answer, RH_EREFUSED, "rank %d has not joined", rank);
+        manager_refuse(answer, RH_EREFUSED, "rank %d has not joined", rank);
         return;
     }
     switch (request->kind) {
@@ -345,10 +343,19 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
     case REQUEST_PEER:
         peer(manager, rank, request, answer);
         break;
+    case REQUEST_NAME_PUT:
+        manager_name_put(manager, rank, request, answer);
+        break;
+    case REQUEST_NAME_DROP:
+        manager_name_drop(manager, rank, request, answer);
+        break;
+    case REQUEST_NAME_GET:
+        manager_name_get(manager, rank, request, answer);
+        break;
     case REQUEST_LEAVE:
         leave(manager, rank);
         break;
     default:
-        refuse(answer, RH_EINVALID, "request %u is unknown", request->kind);
+        manager_refuse(answer, RH_EINVALID, "request %u is unknown", request->kind);
     }
 }

@@ -19,6 +19,13 @@ struct offer {
     int fd;
 };
 
+/* What a member wants to be called. */
+struct member_name {
+    uint32_t number; /* the member's, which stands for it */
+    uint8_t length;
+    char text[PROTOCOL_NAME_MAX];
+};
+
 struct member {
     int fd;         /* our end */
     int child_fd;   /* its end, until its process has it */
@@ -34,6 +41,9 @@ struct member {
     struct offer *offers;
     size_t offer_count;
     size_t offer_room;
+    struct member_name *names;
+    size_t name_count;
+    size_t name_room;
 };
 
 /* What stands in the epoll set: a rank's socket by its number, and besides */
@@ -81,6 +91,10 @@ struct answer {
 void manager_answer(struct manager *manager, int rank, const struct request *request,
                     const struct descriptor_message *message, struct answer *answer);
 
+/* The request is refused, and that is why. */
+void manager_refuse(struct answer *answer, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A member has a socket: be told when it says something. RH_ENOSPACE. */
 int manager_socket_watch(struct manager *manager, int rank);
 
@@ -111,6 +125,17 @@ void manager_met(struct manager *manager, int one, int other);
 void manager_met_died(struct manager *manager, int rank);
 /* One is gone, for good. */
 void manager_seat_left(struct manager *manager, int rank);
+
+/* ---- names.c -------------------------------------------------------------------------------- */
+
+void manager_name_put(struct manager *manager, int rank, const struct request *request,
+                      struct answer *answer);
+void manager_name_drop(struct manager *manager, int rank, const struct request *request,
+                       struct answer *answer);
+void manager_name_get(struct manager *manager, int caller, const struct request *request,
+                      struct answer *answer);
+/* All of a member that is gone. */
+void manager_names_drop(struct member *member);
 
 /* ---- query.c ------------------------------------------------------------------------ */
 

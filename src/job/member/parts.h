@@ -5,6 +5,7 @@
  *   join.c                    joining and leaving
  *   broker.c                  asking the task manager
  *   peer.c                    addresses of processes
+ *   name.c                    names of ranks
  *   join_started.c            joining under somebody else's launcher
  *   manager_process_start.c   finding, starting and calling a manager process for that
  *   manager_process_load.c    where its body comes from

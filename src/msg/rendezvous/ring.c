@@ -100,9 +100,11 @@ static void take_chunk(struct stream *stream, const char *block)
     const struct rh_request *receive = stream->receive;
     uint64_t at = stream->chunk * STREAM_BLOCK;
     size_t length = chunk_length(stream->rts.length, stream->chunk);
-    if (receive && at < receive->length)
-        memcpy(receive->buffer + at, block,
-               length < receive->length - at ? length : receive->length - at);
+    if (receive && at < receive->length) {
+        size_t part = length < receive->length - at ? length : receive->length - at;
+        memcpy(receive->buffer + at, block, part);
+        rma_copied(receive->msg->job, part);
+    }
     stream->chunk++;
 }
 

@@ -83,6 +83,12 @@ static int fault_wake(struct nic *nic, int rank)
     return fault->inner->ops->wake(fault->inner, rank);
 }
 
+static void fault_copied(struct nic *nic, uint64_t length)
+{
+    struct fault *fault = fault_of(nic);
+    fault->inner->ops->copied(fault->inner, length);
+}
+
 /* ---- Segments and views ---------------------------------------------------------------------- */
 
 static int fault_segment_add(struct nic *nic, struct nic_segment *segment)
@@ -244,5 +250,6 @@ const struct nic_ops fault_ops = {
     .wait = fault_wait,
     .withdraw = fault_withdraw,
     .wake = fault_wake,
+    .copied = fault_copied,
     .now_ns = fault_now_ns,
 };

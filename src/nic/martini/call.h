@@ -8,11 +8,21 @@
 
 #include "nic/martini/martini.h"
 
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
 enum martini_operation {
     MARTINI_NOW,
     /* until memory changes, somebody dies, or timeout_ns: RH_ETIMEOUT. Meanwhile the rank reads, if
      * `value` is not 0, so many words from `address` on, `length` bytes apart */
     MARTINI_PAUSE,
+    /* a look in vain: the same for timeout_ns, so that who looks again and again does not stop the
+     * clock; `value`: by somebody who has other places to look at, too */
+    MARTINI_LOOK,
+    MARTINI_PARK,  /* until memory changes, or nothing can happen but outside of the world */
+    MARTINI_SLEEP, /* timeout_ns, whatever happens */
     MARTINI_SEGMENT_ADD,
     MARTINI_SEGMENT_REMOVE,
     MARTINI_VIEW,
@@ -52,7 +62,14 @@ struct martini_call {
     uint64_t value; /* of a store; before an atomic; of an append: 1, the queue was full */
     struct nic_atomic_operands operands;
     int64_t timeout_ns;
-    uint64_t computed_ns; /* by the rank since its last call; only the server minds */
+    /* What the rank has computed since its last call, and how many calls of the library it had
+     * returned from then. Only the server minds. */
+    uint64_t computed_ns, computed_calls;
+    uint64_t copied; /* bytes, by the library */
+    /* Behind something that all ranks wait for outside of the world, such as MPI's start: begins
+     * when all have come to it. Only the server minds. */
+    uint32_t is_gathering;
+    uint32_t is_patient; /* a look that may take longer, the more of them there are: server.c */
 
     /* the answer: */
     int32_t result;
@@ -83,3 +100,20 @@ struct martini_queue_cut martini_queue_cut(struct rh_queue_shape shape);
 #define MARTINI_WORD(rank, length) (MARTINI_PUBLISHED | (uint64_t)(rank) << 32 | (length))
 #define MARTINI_WORD_RANK(word)    ((int)((word) >> 32 & 0x3fffffff))
 #define MARTINI_WORD_LENGTH(word)  ((uint32_t)(word))
+
+/* ---- The door -------------------------------------------------------------------------------- */
+
+/* Where the ranks of other people's launchers find the simulation: an abstract socket, which is
+ * gone when the last who has it open is. The first message is the rank, as an int32_t; from then on
+ * it is what `rhinet run` gives a rank. */
+#define MARTINI_DOOR_NAME 33 /* hexadecimal digits, and a 0 */
+
+static inline socklen_t martini_door_address(struct sockaddr_un *address, const char *name)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "rhinet-martini-%s",
+                          name);
+    size_t most = sizeof(address->sun_path) - 2;
+    size_t used = (size_t)length < most ? (size_t)length : most;
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + used);
+}

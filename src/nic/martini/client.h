@@ -13,4 +13,6 @@ struct martini_client;
 /* RH_EINVALID: nobody simulates, so `rhinet run --nic martini` did not start this process. */
 int martini_client_open(struct martini_client **client, const struct nic_job *job);
 void martini_client_close(struct martini_client *client); /* NULL: nothing */
+/* The library has copied so many bytes; the simulation hears of it with the next call. */
+void martini_client_copied(struct martini_client *client, uint64_t length);
 const struct martini_port *martini_client_port(const struct martini_client *client);

@@ -267,6 +267,14 @@ static int martini_wake(struct nic *nic, int rank)
     return martini_tell(nic, &call);
 }
 
+/* Ranks whose world is here, or that do not live in virtual time, are not charged. */
+static void martini_copied(struct nic *nic, uint64_t length)
+{
+    struct martini_client *client = martini_of(nic)->client;
+    if (client)
+        martini_client_copied(client, length);
+}
+
 const struct nic_ops martini_ops = {
     .name = "martini",
     .help = "a simulated controller and network, in virtual time",
@@ -286,5 +294,6 @@ const struct nic_ops martini_ops = {
     .flush = martini_flush,
     .wait = martini_wait,
     .wake = martini_wake,
+    .copied = martini_copied,
     .now_ns = martini_now_ns,
 };

@@ -42,8 +42,9 @@ int martini_ask(struct nic *nic, struct martini_call *call, const char *during);
 int martini_tell(struct nic *nic, struct martini_call *call);
 /* The refusal for a rank that is gone, as the simulation says. */
 int martini_peer_gone(struct nic *nic, int rank, const char *during);
-/* A look in vain costs time, or a program that looks again and again would stop the clock. */
-void martini_poll_empty(struct nic *nic);
+/* A look in vain costs time, or a program that looks again and again would stop the clock.
+ * has_more: the caller has other places to look at. */
+void martini_poll_empty(struct nic *nic, bool has_more);
 int64_t martini_now_ns(struct nic *nic);
 int martini_wait(struct nic *nic, const struct nic_wait *wait);
 

@@ -114,7 +114,7 @@ int martini_queue_peek(struct nic *nic, void *memory, struct rh_arrival *arrival
     struct martini_nic *martini = martini_of(nic);
     struct martini_segment *queue = queue_of(martini, memory);
     if (!has_message(martini, queue)) {
-        martini_poll_empty(nic);
+        martini_poll_empty(nic, true);
         if (!has_message(martini, queue))
             return RH_EAGAIN; /* no text: asked for in loops */
     }

@@ -85,9 +85,10 @@ int64_t martini_now_ns(struct nic *nic)
     return martini_tell(nic, &call) < 0 ? INT64_MAX : call.now_ns;
 }
 
-void martini_poll_empty(struct nic *nic)
+void martini_poll_empty(struct nic *nic, bool has_more)
 {
-    struct martini_call call = {.operation = MARTINI_PAUSE, .timeout_ns = LOOK_NS};
+    struct martini_call call = {
+        .operation = MARTINI_LOOK, .timeout_ns = LOOK_NS, .value = has_more};
     martini_tell(nic, &call);
 }
 
@@ -151,7 +152,7 @@ int martini_wait(struct nic *nic, const struct nic_wait *wait)
         return 0;
     if (wait->timeout_ns > 0)
         return wait_long(nic, wait);
-    martini_poll_empty(nic);
+    martini_poll_empty(nic, false);
     if (is_met(nic, wait))
         return 0;
     int result = nic_wait_check(nic, wait->from);

@@ -107,6 +107,7 @@ static int memory_make(struct chip *chip)
 {
     const struct sim_constants *c = chip->constants;
     chip->patlb.sets = (uint32_t)c->patlb_sets;
+    chip->patlb.is_direct = c->patlb_ways == 1;
     chip->rvatlb.sets = (uint32_t)c->rvatlb_sets;
     size_t patlb = 2 * (size_t)chip->patlb.sets * sizeof(struct tlb_entry);
     size_t rvatlb = 2 * (size_t)chip->rvatlb.sets * sizeof(struct tlb_entry);

@@ -179,8 +179,9 @@ enum chip_atomic {
     CHIP_SWAP,
     CHIP_COMPARE_SWAP,
     /* A queue's slot: the words are tail, head, and CHIP_CLAIM_TABLE bytes behind the first a table
-     * of `operand` words, a power of two. If less than so many are between head and tail, `expected` goes to the
-     * table at tail, which moves on; the value before is tail, or CHIP_CLAIM_NONE. */
+     * of `operand` words, a power of two. If less than so many are between head and tail,
+     * `expected` goes to the table at tail, which moves on; the value before is tail, or
+     * CHIP_CLAIM_NONE. */
     CHIP_CLAIM
 };
 struct chip_operands {
@@ -238,8 +239,9 @@ const char *chip_last_state_name(const struct chip *chip, enum chip_module modul
 bool chip_is_suspended(const struct chip *chip, enum chip_module module);
 /* Number of a state by its name; UINT32_MAX if the module has none such. */
 uint32_t chip_state_find(enum chip_module module, const char *name);
-/* Stops the module when it reaches the state; the firmware is called. */
-void chip_breakpoint_set(struct chip *chip, enum chip_module module, uint32_t state, bool is_on);
+/* Stops the module when it reaches the state; the firmware is called. -EINVAL: the state is not
+ * suspendable. */
+int chip_breakpoint_set(struct chip *chip, enum chip_module module, uint32_t state, bool is_on);
 
 struct chip_count {
     uint64_t pushes, pulls, botfs, aotfs; /* packets sent for them */

@@ -136,6 +136,7 @@ void dma_begin(struct chip *chip, struct dma *dma)
     /* The aligner moves whole words: those that the range touches. */
     uint64_t first = dma->physical / 8, last = (dma->physical + dma->length + 7) / 8;
     dma->request.bytes = (uint32_t)(last - first) * 8;
+    dma->request.physical = first * 8;
     dma->request.started = pci_started;
     dma->request.ended = pci_ended;
     dma->request.context = dma;

@@ -6,7 +6,9 @@
 #include "sim/chip/parts.h"
 
 #include "base/assert.h"
+#include "base/error.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const char *const initiator_names[] = {"IDLE", "PGID", "IPA",  "IPA2", "CHK1",
@@ -26,21 +28,32 @@ static const char *const cpu_names[] = {"main",
                                         "host handler",
                                         NULL};
 
-/* What the modules are called; which state means suspended, NONE: it has no take-over. */
-#define NO_MISS UINT32_MAX
+/* What the modules are called; which state means suspended, NONE: it has no take-over; and which
+ * are suspendable (7.3.1): whoever depends on the module waits, then, for what comes after. */
+#define NO_MISS    UINT32_MAX
+#define STATE(bit) (1u << (bit))
 static const struct {
     const char *name;
     const char *const *states;
-    uint32_t miss;
+    uint32_t miss, suspendable;
     void (*step)(struct chip *chip, uint32_t state);
 } kinds[CHIP_MODULES] = {
-    {"Initiator", initiator_names, I_MISS, initiator_step},
-    {"Replier", replier_names, R_MISS, replier_step},
-    {"RFend", rfend_names, F_MISS, rfend_step},
-    {"RBend", rbend_names, B_MISS, rbend_step},
-    {"AOTF", aotf_names, NO_MISS, aotf_step},
-    {"CPU", cpu_names, NO_MISS, firmware_step},
+    {"Initiator", initiator_names, I_MISS, STATE(I_IDLE) | STATE(I_PGID) | STATE(I_IPA2),
+     initiator_step},
+    {"Replier", replier_names, R_MISS, STATE(R_IDLE) | STATE(R_RPA2), replier_step},
+    {"RFend", rfend_names, F_MISS, STATE(F_FLIT1) | STATE(F_FLIT3) | STATE(F_RVA), rfend_step},
+    {"RBend", rbend_names, B_MISS, STATE(B_PATLB), rbend_step},
+    {"AOTF", aotf_names, NO_MISS, 0, aotf_step},
+    {"CPU", cpu_names, NO_MISS, 0, firmware_step},
 };
+
+bool module_breakpoints_set(struct chip *chip, enum chip_module number, uint32_t states)
+{
+    if (states & ~kinds[number].suspendable)
+        return false;
+    chip->modules[number].breakpoints = states;
+    return true;
+}
 
 void module_init(struct chip *chip)
 {
@@ -179,10 +192,13 @@ uint32_t chip_state_find(enum chip_module module, const char *name)
     return UINT32_MAX;
 }
 
-void chip_breakpoint_set(struct chip *chip, enum chip_module number, uint32_t state, bool is_on)
+int chip_breakpoint_set(struct chip *chip, enum chip_module number, uint32_t state, bool is_on)
 {
-    ASSERT(kinds[number].miss != NO_MISS && state < 64);
-    uint64_t bit = 1ULL << state;
-    struct module *module = &chip->modules[number];
-    module->breakpoints = is_on ? module->breakpoints | bit : module->breakpoints & ~bit;
+    ASSERT(kinds[number].miss != NO_MISS && state < 32);
+    uint32_t before = chip->modules[number].breakpoints;
+    uint32_t states = is_on ? before | STATE(state) : before & ~STATE(state);
+    if (!module_breakpoints_set(chip, number, states))
+        return error_fail(-EINVAL, "%s cannot be stopped in %s: that is no suspendable state",
+                          kinds[number].name, kinds[number].states[state]);
+    return 0;
 }

@@ -47,7 +47,7 @@ enum cpu_state { C_POLL, C_HANDLER }; /* C_HANDLER + the bit of INTC_PENDING */
 struct module {
     uint32_t state, last_state;
     sim_time since;
-    uint64_t breakpoints; /* states */
+    uint32_t breakpoints; /* states */
     bool is_suspended;
     bool is_stopping_off; /* just resumed: the breakpoint of this state is passed */
     enum chip_exception cause;
@@ -146,6 +146,7 @@ struct tlb_entry {
 struct tlb {
     struct tlb_entry *ways; /* [set * 2 + way]; the first way is the younger */
     uint32_t sets;
+    bool is_direct; /* only the first way is used */
     /* What was found last, by the low bits of the tag. All of a set share a place here, so the one
      * that is here is its youngest; looking it up again changes nothing. */
     struct tlb_entry recent[TLB_RECENT];
@@ -297,6 +298,8 @@ void module_timeout(struct chip *chip, uint64_t argument);
 void module_release(struct chip *chip, enum chip_module module);
 void module_resume(struct chip *chip, enum chip_module module, uint32_t state);
 void module_step(struct chip *chip, enum chip_module module);
+/* By bit. False: one of them is not suspendable. */
+bool module_breakpoints_set(struct chip *chip, enum chip_module module, uint32_t states);
 
 /* initiator.c */
 void initiator_step(struct chip *chip, uint32_t state);

@@ -100,7 +100,7 @@ int module_register_read(const struct chip *chip, enum chip_module number, uint3
         *value = module->cause;
         return 0;
     case MODULE_BREAK:
-        *value = (uint32_t)module->breakpoints;
+        *value = module->breakpoints;
         return 0;
     default:
         break;
@@ -140,20 +140,15 @@ static bool is_push(const struct chip *chip)
            chip->modules[CHIP_INITIATOR].last_state > I_PGID;
 }
 
-/* It does not wait any more where it was stopped: nobody has to call it. A place in the Send FIFO
- * that CHK1 took for CHK2 is free again unless it goes on there. */
+/* It does not wait any more where it was stopped: nobody has to call it. */
 static void wait_end(struct chip *chip, enum chip_module number, bool is_elsewhere)
 {
-    const struct module *module = &chip->modules[number];
-    bool has_stopped = module->cause == CHIP_BREAKPOINT && is_elsewhere;
     if (number == CHIP_INITIATOR) {
         struct initiator *initiator = &chip->initiator;
         initiator->waits_for_room = false;
         initiator->is_soft = initiator->is_soft && !is_elsewhere;
-        initiator->fifo -= has_stopped && module->last_state == I_CHK2 && is_push(chip);
     } else if (number == CHIP_REPLIER) {
         chip->replier.waits_for_room = false;
-        chip->replier.fifo -= has_stopped && module->last_state == R_CHK2;
     } else if (number == CHIP_RFEND) {
         chip->rfend.waits = chip->firmware.waits_for_room = false;
     }
@@ -262,8 +257,7 @@ int module_register_write(struct chip *chip, enum chip_module number, uint32_t a
     case MODULE_STATE:
         return module_state_write(chip, number, value);
     case MODULE_BREAK:
-        chip->modules[number].breakpoints = value;
-        return 0;
+        return module_breakpoints_set(chip, number, value) ? 0 : PROCESSOR_BUS_ERROR;
     case MODULE_COMMAND:
         return module_command(chip, number, value);
     default:

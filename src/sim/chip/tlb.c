@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * PATLB and RVATLB (two ways each, the older one is replaced), and the tables in the NIC's SDRAM
+ * PATLB and RVATLB (two ways each, the older one is replaced; PATLB of
+ * 64-bit hosts has one), and the tables in the NIC's SDRAM
  * that they are filled from.
  */
 #include "sim/chip/parts.h"
@@ -48,7 +49,8 @@ void tlb_put(struct tlb *tlb, uint32_t job, uint64_t tag, uint64_t value)
 {
     struct tlb_entry *set = set_of(tlb, tag);
     tlb_drop(tlb, job, tag);
-    set[1] = set[0];
+    if (set[0].key != 0 && !tlb->is_direct) /* else that place is free, and the other way stays */
+        set[1] = set[0];
     set[0] = (struct tlb_entry){entry_key(job), tag, value};
     tlb->recent[tag % TLB_RECENT] = set[0];
 }

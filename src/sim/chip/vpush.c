@@ -2,8 +2,8 @@
  *
  * VPUSH: packets to one SID go into a ring, in order of arrival. Three ways, to compare:
  *
- * By take-over, and all in software (soft_vpush: RFend stays stopped; addresses, DMA and the pointer
- * are the firmware's): firmware/vpush.c.
+ * By take-over, and all in software (soft_vpush: RFend stays stopped; addresses, DMA and the
+ * pointer are the firmware's): firmware/vpush.c.
  *
  * In hardware (hardware_vpush), which nobody built: RFend has the ring's registers, looks whether
  * there is room, and RBend writes the pointer when the data is there.

@@ -65,6 +65,34 @@ sim_time host_read_cost(struct host *host, uint64_t physical)
     return cost + (ways_use(cache->l2[place % L2_SETS], L2_WAYS, tag) ? c->l2_ps : c->memory_ps);
 }
 
+#define DIRTY_LINES (L2_SETS * L2_WAYS)
+
+void host_dirty(struct host *host, uint64_t physical, uint64_t length)
+{
+    if (!host->dirty)
+        host->dirty = calloc(DIRTY_LINES, sizeof(host->dirty[0]));
+    if (!host->dirty) {
+        sim_starve(host->sim);
+        return;
+    }
+    for (uint64_t line = physical >> LINE_SHIFT; line << LINE_SHIFT < physical + length; line++)
+        host->dirty[line % DIRTY_LINES] = (uint32_t)line + 1;
+}
+
+uint32_t host_dirty_take(struct host *host, uint64_t physical, uint64_t length)
+{
+    uint32_t count = 0;
+    if (!host->dirty)
+        return 0;
+    for (uint64_t line = physical >> LINE_SHIFT; line << LINE_SHIFT < physical + length; line++) {
+        uint32_t *place = &host->dirty[line % DIRTY_LINES];
+        count += *place == (uint32_t)line + 1;
+        if (*place == (uint32_t)line + 1)
+            *place = 0;
+    }
+    return count;
+}
+
 void host_cache_forget(struct host *host)
 {
     if (host->cache)

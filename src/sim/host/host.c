@@ -54,6 +54,7 @@ void host_destroy(struct host *host)
     munmap(host->memory, host->memory_size);
     free(host->attached);
     free(host->cache);
+    free(host->dirty);
     free(host);
 }
 

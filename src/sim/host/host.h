@@ -74,6 +74,7 @@ enum pci_kind {
 struct pci_request {
     enum pci_kind kind;
     uint32_t bytes;
+    uint64_t physical;   /* of DMA */
     sim_time data_ready; /* PCI_WRITE: the last word is not there before; 0: it is */
     void (*started)(void *context, struct pci_request *request); /* on the bus; may be NULL */
     void (*ended)(void *context, struct pci_request *request);   /* last word has passed */
@@ -107,5 +108,8 @@ int host_poll(struct host *host, uint64_t physical, uint64_t value, bool is_not,
  * that it was read. That a word has changed by DMA costs nothing more: the miss is in the time
  * after which a poll sees it. */
 sim_time host_read_cost(struct host *host, uint64_t physical);
+/* The CPU has written this: its lines are in its cache and not in memory, until DMA reads them or
+ * others take their places. */
+void host_dirty(struct host *host, uint64_t physical, uint64_t length);
 /* Forgets what is in them, as a program that has used other memory meanwhile. */
 void host_cache_forget(struct host *host);

@@ -31,7 +31,8 @@ struct host {
     struct sim_condition changed;          /* any of it */
     struct poller *pollers, *pollers_last; /* of single words */
     struct cache *cache;                   /* NULL: no program has asked what reading costs */
-    struct pci_request *first, *last;      /* waiting for the bus */
+    uint32_t *dirty; /* by place: line + 1 that only the cache has; NULL: there are none */
+    struct pci_request *first, *last; /* waiting for the bus */
     struct pci_request *current;
     struct pci_request *inside, *inside_last; /* stores that cut into it */
     sim_time free_at;                         /* the bus rests until then */
@@ -44,6 +45,9 @@ static inline sim_time host_cycles(const struct host *host, int64_t count)
 {
     return count * host->constants->pci_ps;
 }
+
+/* cache.c: so many lines of this only the cache had; it gives them to memory. */
+uint32_t host_dirty_take(struct host *host, uint64_t physical, uint64_t length);
 
 /* pci.c */
 void pci_event(void *context, uint32_t kind, uint64_t argument);

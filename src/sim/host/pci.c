@@ -33,7 +33,7 @@ static sim_time posted_wait(const struct host *host, sim_time fetch)
 }
 
 /* The time on the bus, from the address to the last word. */
-static sim_time duration(const struct host *host, const struct pci_request *request)
+static sim_time duration(struct host *host, const struct pci_request *request)
 {
     const struct sim_constants *c = host->constants;
     int64_t words = (request->bytes + c->pci_word_bytes - 1) / c->pci_word_bytes;
@@ -49,6 +49,9 @@ static sim_time duration(const struct host *host, const struct pci_request *requ
     if (request->kind == PCI_WRITE)
         return address + host_cycles(host, c->pci_write_cycles) + data;
     int64_t lines = (request->bytes - 1) / c->combine_bytes;
+    /* one that the cache gives is as usual: a message's last word has just been written */
+    int64_t given = host_dirty_take(host, request->physical, request->bytes);
+    data += host_cycles(host, given > 1 ? (given - 1) * c->pci_snoop_cycles : 0);
     return address + posted_wait(host, request->start + address) +
            host_cycles(host, c->pci_read_cycles + lines * c->pci_line_cycles) + data;
 }

@@ -331,6 +331,11 @@ void process_ring_release(struct process *process, uint64_t taken)
     chip_ring_release(process->chip, process->ring, taken);
 }
 
+void process_written(const struct process *process, uint64_t offset, uint64_t length)
+{
+    host_dirty(process->host, process->spec.base + offset, length);
+}
+
 void process_page_forget(struct process *process, uint64_t offset)
 {
     const struct process_spec *spec = &process->spec;

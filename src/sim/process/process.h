@@ -35,6 +35,8 @@ int process_create(struct process **process, const struct process_spec *spec);
 void process_destroy(struct process *process);
 
 void *process_memory(const struct process *process, uint64_t offset, uint64_t length);
+/* The program has just written it: the CPU's cache has it (host_dirty()). */
+void process_written(const struct process *process, uint64_t offset, uint64_t length);
 struct host *process_host(const struct process *process);
 struct chip *process_chip(const struct process *process);
 

@@ -109,7 +109,7 @@ async function live_look() {
       return;
     }
     if (!answer.ok) throw new Error(`the answer is ${answer.status}`);
-    live_show(await answer.json());
+    if (answer.status !== 204) live_show(await answer.json()); // 204: there is no sample yet
     live.parts.said.textContent = "";
   } catch (error) {
     live.parts.said.textContent = `No answer: ${error.message}. It is tried again.`;

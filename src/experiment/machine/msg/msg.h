@@ -6,7 +6,7 @@
 
 #include "experiment/machine/bench.h"
 
-#define BENCH_MSG_CASES 16
+#define BENCH_MSG_CASES 18
 extern const struct bench_case bench_msg_cases[BENCH_MSG_CASES];
 
 /* raw.c */
@@ -16,7 +16,12 @@ bench_measure raw_hand_over;    /* of a queue lock */
 bench_measure raw_two_atomics, raw_barrier, raw_allreduce;
 /* count blocks through that ring, from rank 0's block to rank 1's */
 void raw_ring_move(struct bench_run *run, char *block, size_t length, unsigned count);
+void raw_barrier_once(struct bench_run *run);
 unsigned bench_meetings(const struct bench_run *run); /* barriers to be timed together */
+
+/* many.c: of all ranks */
+bench_set_up msg_many_open;
+bench_measure raw_many, msg_many, msg_all;
 
 /* Our side. */
 bench_measure msg_pm_take_two; /* two senders */

@@ -217,17 +217,21 @@ static inline bool count_in(struct bench_run *run, uint64_t number)
     return atomic_fetch_add(&run->sheet->arrived_count, 1) + 1 == number * (uint64_t)run->size;
 }
 
+void raw_barrier_once(struct bench_run *run)
+{
+    uint64_t number = ++run->meeting;
+    if (run->size == 2)
+        meet_peer(run, number);
+    else if (count_in(run, number))
+        atomic_store_explicit(&run->sheet->released, number, memory_order_release);
+    else
+        await_release(run, number);
+}
+
 static int barrier_chunk(struct bench_run *run, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t number = ++run->meeting;
-        if (run->size == 2)
-            meet_peer(run, number);
-        else if (count_in(run, number))
-            atomic_store_explicit(&run->sheet->released, number, memory_order_release);
-        else
-            await_release(run, number);
-    }
+    for (unsigned i = 0; i < count; i++)
+        raw_barrier_once(run);
     return 0;
 }
 

@@ -41,6 +41,8 @@
 struct peer {
     int rank, size;
     char *block;
+    int length;      /* of a collective, of each rank */
+    char collective; /* b: broadcast, g: allgather, t: alltoall, r: allreduce */
     MPI_Win window;
 };
 
@@ -177,6 +179,46 @@ static void barrier(struct peer *peer, int count)
 {
     for (int i = 0; i < count; i++)
         MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* All to rank 0: count messages of each. */
+static void many(struct peer *peer, int count)
+{
+    int all = peer->rank == 0 ? count * (peer->size - 1) : count;
+    for (int i = 0; i < all; i++) {
+        if (peer->rank == 0)
+            receive_from(peer, MPI_ANY_SOURCE, 8);
+        else
+            send_to(peer, 0, 8);
+    }
+}
+
+static void all_to_all(struct peer *peer, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int step = 1; step < peer->size; step++)
+            send_to(peer, (peer->rank + step) % peer->size, 8);
+        for (int step = 1; step < peer->size; step++)
+            receive_from(peer, (peer->rank + peer->size - step) % peer->size, 8);
+    }
+}
+
+/* Of peer->length bytes of each rank. */
+static void collect(struct peer *peer, int count)
+{
+    char *source = peer->block, *target = peer->block + (size_t)peer->length * peer->size;
+    for (int i = 0; i < count; i++) {
+        if (peer->collective == 'b')
+            MPI_Bcast(target, peer->length, MPI_BYTE, i % peer->size, MPI_COMM_WORLD);
+        else if (peer->collective == 'g')
+            MPI_Allgather(source, peer->length, MPI_BYTE, target, peer->length, MPI_BYTE,
+                          MPI_COMM_WORLD);
+        else if (peer->collective == 't')
+            MPI_Alltoall(source, peer->length, MPI_BYTE, target, peer->length, MPI_BYTE,
+                         MPI_COMM_WORLD);
+        else
+            MPI_Allreduce(source, target, peer->length / 8, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    }
 }
 
 static void allreduce(struct peer *peer, int count)
@@ -371,12 +413,39 @@ static double measure_pair(struct peer *peer, const char *name)
     return 0;
 }
 
+/* In microseconds, as sets.c of the bench has it. */
+static double measure_collective(struct peer *peer, char collective, const char *name)
+{
+    char *before = peer->block;
+    peer->collective = collective;
+    peer->length = length_of(strrchr(name, '-') + 1);
+    size_t whole = 2 * (size_t)peer->length * (size_t)peer->size;
+    peer->block = malloc(whole);
+    if (!peer->block)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(peer->block, peer->rank, whole);
+    double us = time_crowd_ns(peer, collect) / 1e3;
+    free(peer->block);
+    peer->block = before;
+    return us;
+}
+
 static double measure_case(struct peer *peer, const char *name)
 {
+    static const char *const collectives[][2] = {
+        {"broadcast-", "b"}, {"allgather-", "g"}, {"alltoall-", "t"}, {"allreduce-", "r"}};
+    for (int i = 0; i < 4 && strcmp(name, "allreduce-8") != 0; i++) {
+        if (strncmp(name, collectives[i][0], strlen(collectives[i][0])) == 0)
+            return measure_collective(peer, collectives[i][1][0], name);
+    }
     if (strncmp(name, "barrier-", 8) == 0)
         return time_crowd_ns(peer, barrier);
     if (strcmp(name, "allreduce-8") == 0)
         return time_crowd_ns(peer, allreduce);
+    if (strcmp(name, "many-8") == 0)
+        return 1e3 * (peer->size - 1) / time_crowd_ns(peer, many);
+    if (strcmp(name, "all-8") == 0)
+        return time_crowd_ns(peer, all_to_all);
     return peer->size == 2 ? measure_pair(peer, name) : 0;
 }
 

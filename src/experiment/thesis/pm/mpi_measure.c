@@ -12,8 +12,11 @@
 
 #include <rhinet/pm.h>
 
-#define LINE       32
-#define RING_SLOTS 64
+#include <string.h>
+
+#define LINE        32
+#define RING_SLOTS  64  /* for each sender */
+#define QUEUE_SLOTS 256 /* for all of them */
 /* Where the program's buffers lie: the same in every round, away from what PM has. */
 #define SEND_AT    (4ULL << 30)
 #define RECEIVE_AT (5ULL << 30)
@@ -23,6 +26,7 @@
 /* One measurement, which its ranks share. */
 struct exchange {
     const struct pm_setup *setup;
+    bool is_trip; /* PingPong, else Sendrecv */
     struct simulated *simulated;
     int64_t begin_ns, end_ns; /* rank 0's */
     struct failure failure;   /* a rank is gone: nobody waits for it */
@@ -103,11 +107,10 @@ static int step_take(struct turn *turn)
     return result < 0 ? result : 1;
 }
 
-static int round_run(struct turn *turn)
+/* Until all is sent and taken. */
+static int steps_run(struct turn *turn)
 {
     int result = 0;
-    turn->to_send = turn->total;
-    turn->to_take += (int64_t)turn->total;
     while ((turn->to_send > 0 || turn->to_take > 0) && result == 0 &&
            turn->exchange->failure.code == 0) {
         int sent = step_send(turn);
@@ -122,17 +125,42 @@ static int round_run(struct turn *turn)
     return result;
 }
 
+static int round_run(struct turn *turn)
+{
+    turn->to_send = turn->total;
+    turn->to_take += (int64_t)turn->total;
+    return steps_run(turn);
+}
+
+/* There and back: one sends all of it, then the other. */
+static int trip_run(struct turn *turn)
+{
+    bool is_first = rh_rank(turn->job) == 0;
+    int result = 0;
+    for (int way = 0; way < 2 && result == 0; way++) {
+        bool is_sending = is_first == (way == 0);
+        turn->to_send = is_sending ? turn->total : 0;
+        turn->to_take += is_sending ? 0 : (int64_t)turn->total;
+        result = steps_run(turn);
+    }
+    return result;
+}
+
 /* As many rounds before as use each slot of a ring: TLBs are filled then. */
 static int rounds_run(struct turn *turn)
 {
     struct exchange *exchange = turn->exchange;
-    uint32_t warm = 1 + RING_SLOTS / (1 + exchange->setup->size / turn->most);
+    const struct pm_setup *setup = exchange->setup;
+    bool is_queue = strcmp(setup->implementation, "pm-queue") == 0;
+    uint32_t messages = (setup->size + turn->most - 1) / turn->most; /* from each */
+    uint32_t slots = is_queue ? QUEUE_SLOTS / (uint32_t)(setup->ranks - 1) : RING_SLOTS;
+    uint32_t warm = 1 + slots / messages;
     int result = 0;
-    uint32_t rounds = warm + exchange->setup->rounds;
+    uint32_t rounds = warm + setup->rounds;
     for (uint32_t i = 0; i < rounds && result == 0 && exchange->failure.code == 0; i++) {
         if (rh_rank(turn->job) == 0 && i == warm)
             exchange->begin_ns = rh_clock_ns(turn->job);
-        result = round_run(turn);
+        result = exchange->is_trip ? trip_run(turn) : round_run(turn);
     }
     if (rh_rank(turn->job) == 0)
         exchange->end_ns = rh_clock_ns(turn->job);
@@ -160,9 +188,9 @@ static int rank_main(struct rh_job *job, void *context)
     return result < 0 ? result : closed;
 }
 
-int mpi_exchange(const struct pm_setup *setup, double *us)
+static int measure(const struct pm_setup *setup, bool is_trip, double *us)
 {
-    struct exchange exchange = {.setup = setup};
+    struct exchange exchange = {.setup = setup, .is_trip = is_trip};
     struct simulated_options options = {.size = setup->ranks,
                                         .spec = {.seed = 1, .constants = setup->constants},
                                         .rank_main = rank_main,
@@ -171,4 +199,14 @@ int mpi_exchange(const struct pm_setup *setup, double *us)
     int result = simulated_run(&options, NULL);
     *us = (double)(exchange.end_ns - exchange.begin_ns) / 1000 / setup->rounds;
     return failure_result(&exchange.failure, result);
+}
+
+int mpi_exchange(const struct pm_setup *setup, double *us)
+{
+    return measure(setup, false, us);
+}
+
+int mpi_round_trip(const struct pm_setup *setup, double *us)
+{
+    return measure(setup, true, us);
 }

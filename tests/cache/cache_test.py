@@ -327,6 +327,13 @@ class Faults(Case):
         self.check_good(job, 3)
         self.assertGreater(job.sum("checksum_errors"), 0)
 
+    def test_small_blocks_prove_themselves(self):
+        """They always have a checksum: a copy of them is believed for that alone."""
+        job = run(5, SMALL[:9], "--cache", "64M", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=3,corrupt=pull%0.3")
+        self.check_good(job, 5)
+        self.assertGreater(job.sum("checksum_errors"), 0)
+
 
 class Death(Case):
     def check_left(self, keepers):

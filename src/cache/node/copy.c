@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Copies that other nodes have: what a cell of the directory promises is pulled, and believed only
- * for the ID and the token that stand beside it. Model: tests/model/cache_fetch.pml. See node.h.
+ * for the ID and the token that stand beside it (model: tests/model/cache_fetch.pml), or for its
+ * checksum. See node.h.
  */
 #include "cache/node/node.h"
 
@@ -9,6 +10,12 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+/* Never 0. Of the ID, too: another block's data does not have it, even the same bytes. */
+static uint64_t block_checksum(const uint64_t id[2], const void *data, uint64_t length)
+{
+    return XXH3_64bits_withSeed(data, length, id[0] ^ id[1]) | 1;
+}
 
 static struct rh_remote header_at(const struct cache_shape *shape, const struct cell_place *place)
 {
@@ -54,48 +61,67 @@ bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2])
            header_pull(node, &place, &shape, &header) && header_proves(&header, &place, id);
 }
 
-/* Where the data should be: a whole block's slot says it; of others the header is asked. */
-static bool guess_offset(struct node *node, const struct cell_place *place,
-                         const struct cache_shape *shape, const struct node_copy *copy,
-                         uint64_t *offset)
+static bool data_pull(struct node *node, const struct cell_place *place, uint64_t offset,
+                      const struct node_copy *copy)
 {
-    struct header header;
-    *offset = shape->data_offset + (uint64_t)place->slot * shape->block_length;
-    if (place->slot < shape->chunk_count)
-        return true;
-    if (!header_pull(node, place, shape, &header) || !header_proves(&header, place, copy->id))
-        return false;
-    *offset = header.offset;
-    return header.offset <= shape->arena_length &&
-           copy->length <= shape->arena_length - header.offset;
+    return rh_pull(node->job, rh_at(place->rank, CACHE_SID_ARENA, offset), copy->data,
+                   copy->length) == 0;
 }
 
-/* The token stood in the directory before, and in the slot after: so it stood there all the time,
- * also when the slot said where the data is, and the data is the block's. */
+static bool checksum_proves(const struct node_copy *copy, uint64_t checksum)
+{
+    return block_checksum(copy->id, copy->data, copy->length) == checksum;
+}
+
+/* A whole block is where its slot says. The token stood in the directory before, and in the slot
+ * after: so it stood there all the time, and the data is the block's. */
+static bool pull_whole(struct node *node, const struct cell_place *place,
+                       const struct cache_shape *shape, struct node_copy *copy)
+{
+    struct header header;
+    uint64_t offset = shape->data_offset + (uint64_t)place->slot * shape->block_length;
+    if (!data_pull(node, place, offset, copy) || !header_pull(node, place, shape, &header) ||
+        !header_proves(&header, place, copy->id) || header.length != copy->length)
+        return false;
+    copy->checksum = header.checksum;
+    if (header.checksum == 0 || !node->use_checksum || checksum_proves(copy, header.checksum))
+        return true;
+    cache_count(node->control, 0, CACHE_CHECKSUM_ERRORS, 1);
+    return false;
+}
+
+/* Of any other the header is asked where it is. All of these have a checksum, which only the data
+ * of this ID has, whatever became of the slot meanwhile: that spares the second look at the
+ * header. */
+static bool pull_other(struct node *node, const struct cell_place *place,
+                       const struct cache_shape *shape, struct node_copy *copy)
+{
+    struct header header;
+    if (!header_pull(node, place, shape, &header) || !header_proves(&header, place, copy->id) ||
+        header.length != copy->length || header.offset > shape->arena_length ||
+        copy->length > shape->arena_length - header.offset ||
+        !data_pull(node, place, header.offset, copy))
+        return false;
+    copy->checksum = header.checksum;
+    if (checksum_proves(copy, header.checksum))
+        return true;
+    if (header_pull(node, place, shape, &header) && header_proves(&header, place, copy->id))
+        cache_count(node->control, 0, CACHE_CHECKSUM_ERRORS, 1); /* it has not left meanwhile */
+    return false;
+}
+
 bool node_copy_pull(struct node *node, uint64_t cell, struct node_copy *copy)
 {
     struct cell_place place = cell_place(cell);
     struct cache_shape shape;
-    struct header header;
-    uint64_t offset;
-    if (!place_makes_sense(node, &place, &shape) ||
-        !guess_offset(node, &place, &shape, copy, &offset))
+    if (!place_makes_sense(node, &place, &shape))
         return false;
-    if (rh_pull(node->job, rh_at(place.rank, CACHE_SID_ARENA, offset), copy->data, copy->length) <
-            0 ||
-        !header_pull(node, &place, &shape, &header) || !header_proves(&header, &place, copy->id) ||
-        header.length != copy->length)
-        return false;
-    copy->checksum = header.checksum;
-    if (header.checksum != 0 && node->use_checksum &&
-        node_checksum(node, copy->data, copy->length) != header.checksum) {
-        cache_count(node->control, 0, CACHE_CHECKSUM_ERRORS, 1);
-        return false;
-    }
-    return true;
+    return place.slot < shape.chunk_count ? pull_whole(node, &place, &shape, copy)
+                                          : pull_other(node, &place, &shape, copy);
 }
 
-uint64_t node_checksum(const struct node *node, const void *data, uint64_t length)
+uint64_t node_checksum(const struct node *node, const struct node_copy *copy)
 {
-    return node->use_checksum ? XXH3_64bits(data, length) | 1 : 0;
+    bool is_wanted = node->use_checksum || !cache_is_whole(&node->store.shape, copy->length);
+    return is_wanted ? block_checksum(copy->id, copy->data, copy->length) : 0;
 }

@@ -101,7 +101,8 @@ static int load(struct fetch *fetch, uint64_t *cell)
     }
     if (node->pretended > 0)
         node_pretend(node, fetch->length);
-    return publish(fetch, true, node_checksum(node, data, fetch->length), cell);
+    struct node_copy block = {.id = fetch->id, .data = data, .length = fetch->length};
+    return publish(fetch, true, node_checksum(node, &block), cell);
 }
 
 /* Without the directory: it cannot be reached, or has no room. */

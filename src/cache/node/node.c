@@ -73,11 +73,14 @@ static void map_peer(struct node *node, int rank)
         madvise(arena, shape.arena_length, MADV_POPULATE_READ);
 }
 
-/* A peer that never comes is a dead one to us; its share of the directory goes to others. */
+/* A peer that never comes is a dead one to us; its share of the directory goes to others. However
+ * many these are, they are waited for once. */
 static void await_peers(struct node *node)
 {
+    int64_t deadline_ns = rma_deadline_ns(node->job, RH_TIMEOUT_DEFAULT);
     for (int rank = 0; rank < rh_size(node->job); rank++) {
-        int result = rh_segment_wait(node->job, rank, CACHE_SID_DIRECTORY, RH_TIMEOUT_DEFAULT);
+        int result = rh_segment_wait(node->job, rank, CACHE_SID_DIRECTORY,
+                                     rma_left_ns(node->job, deadline_ns));
         if (result < 0)
             log_warning("cache: doing without rank %d: %s", rank, rh_error_text());
         else

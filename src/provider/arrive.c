@@ -163,12 +163,25 @@ static struct message *make_message(const struct head *head, const char *bytes, 
     message->entry.tag = head->tag;
     message->head = *head;
     message->length = length;
+    message->cost = sizeof(*message) + length;
     if (bytes && length > 0)
         memcpy(message->bytes, bytes, length);
     return message;
 }
 
-static bool keep_parcel(struct matching *matching, const struct head *head,
+static void keep(struct engine *engine, struct matching *matching, struct message *message)
+{
+    matching_append(&matching->unexpected, &message->entry);
+    hold_kept(engine, message);
+}
+
+static void free_message(struct engine *engine, struct message *message)
+{
+    hold_freed(engine, message);
+    free(message);
+}
+
+static bool keep_parcel(struct engine *engine, struct matching *matching, const struct head *head,
                         const struct parcel *parcel)
 {
     size_t skip = sizeof(struct message_envelope);
@@ -181,7 +194,7 @@ static bool keep_parcel(struct matching *matching, const struct head *head,
         message->rts = parcel->rts;
         message->length = parcel->rts.length;
     }
-    matching_append(&matching->unexpected, &message->entry);
+    keep(engine, matching, message);
     return true;
 }
 
@@ -194,7 +207,7 @@ bool message_arrive(struct endpoint *endpoint, const struct parcel *parcel)
     struct matching_entry message = {.source = head.place, .tag = head.tag};
     struct matching_entry *found = matching_posted_find(matching, &message);
     if (!found)
-        return keep_parcel(matching, &head, parcel);
+        return keep_parcel(endpoint->engine, matching, &head, parcel);
     size_t skip = sizeof(struct message_envelope);
     size_t length = parcel->is_long ? parcel->rts.length : parcel->length - skip;
     struct op *receive = take_posted(matching, op_of(found), length);
@@ -229,7 +242,7 @@ static void own_keep(struct matching *matching, const struct head *head, struct 
         return;
     }
     message->length = send->request.length;
-    matching_append(&matching->unexpected, &message->entry);
+    keep(send->endpoint->engine, matching, message);
     if (is_copied)
         own_over(send);
     else
@@ -267,6 +280,7 @@ void message_own(struct op *send)
 /* A message that is there goes to this receive. */
 void message_hand_over(struct op *receive, struct message *message)
 {
+    struct engine *engine = receive->endpoint->engine;
     if (message->is_long) {
         fetch(receive, &message->head, &message->rts);
     } else if (message->own) {
@@ -276,7 +290,7 @@ void message_hand_over(struct op *receive, struct message *message)
     } else {
         deliver(receive, &message->head, message->bytes, message->length);
     }
-    free(message);
+    free_message(engine, message);
 }
 
 bool message_discard(struct engine *engine, struct message *message, int error)
@@ -291,12 +305,13 @@ bool message_discard(struct engine *engine, struct message *message, int error)
         own_over(message->own);
     }
     answer(engine, &message->head, error);
-    free(message);
+    free_message(engine, message);
     return true;
 }
 
 /* Messages of an endpoint that are still in its senders' buffers, at whatever port they wait. */
-static void forget_own(struct matching_list *list, const struct endpoint *sender)
+static void forget_own(struct engine *engine, struct matching_list *list,
+                       const struct endpoint *sender)
 {
     for (struct matching_entry *entry = list->first, *next; entry; entry = next) {
         struct message *message = (struct message *)entry;
@@ -304,7 +319,7 @@ static void forget_own(struct matching_list *list, const struct endpoint *sender
         if (!message->own || message->own->endpoint != sender)
             continue;
         matching_remove(list, entry);
-        free(message);
+        free_message(engine, message);
     }
 }
 
@@ -313,9 +328,9 @@ void messages_own_forget(struct engine *engine, const struct endpoint *sender)
     for (uint32_t i = 0; i < PORT_COUNT; i++) {
         if (!engine->port[i])
             continue;
-        forget_own(&engine->port[i]->tagged.unexpected, sender);
-        forget_own(&engine->port[i]->plain.unexpected, sender);
-        forget_own(&engine->port[i]->claimed, sender);
+        forget_own(engine, &engine->port[i]->tagged.unexpected, sender);
+        forget_own(engine, &engine->port[i]->plain.unexpected, sender);
+        forget_own(engine, &engine->port[i]->claimed, sender);
     }
 }
 
@@ -328,7 +343,7 @@ void messages_drop(struct endpoint *endpoint)
             struct message *message = (struct message *)lists[i]->first;
             matching_remove(lists[i], &message->entry);
             if (!message_discard(endpoint->engine, message, ERROR_CLOSED))
-                free(message);
+                free_message(endpoint->engine, message);
         }
     }
     endpoint->tagged.posted = (struct matching_list){NULL, NULL};

@@ -3,6 +3,7 @@
  * The engine: the process's job and mailbox, what arrives there, and progress.
  */
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "provider/op.h"
 
@@ -69,13 +70,22 @@ static void taken(struct engine *engine, const struct parcel *parcel)
     op_send_step(op);
 }
 
+static void held(struct engine *engine, const struct parcel *parcel)
+{
+    struct answer_envelope envelope;
+    if (parcel->length < sizeof(envelope))
+        return;
+    memcpy(&envelope, parcel->data, sizeof(envelope));
+    hold_arrive(engine, parcel->source, envelope.number != 0);
+}
+
 static bool arrive(void *context, const struct parcel *parcel)
 {
     struct engine *engine = context;
     struct endpoint *endpoint = engine->port[label_to(parcel->label)];
     enum subject subject = label_subject(parcel->label);
-    if (subject == SUBJECT_TAKEN) {
-        taken(engine, parcel);
+    if (unlikely(subject == SUBJECT_TAKEN || subject == SUBJECT_HOLD)) {
+        (subject == SUBJECT_TAKEN ? taken : held)(engine, parcel);
         return true;
     }
     if (unlikely(!endpoint))
@@ -93,10 +103,15 @@ static void end_gone(struct engine *engine)
 {
     const struct mail *mail = engine->mail;
     int rank = 0, count = rma_used(engine->job);
+    bool is_any_gone = false;
     engine->deaths_seen = mail->deaths_seen;
-    while (rank < count && (rank == mail->rank || !mail->peer[rank].is_gone))
-        rank++;
-    if (rank < count)
+    for (; rank < count; rank++) {
+        if (rank == mail->rank || !mail->peer[rank].is_gone)
+            continue;
+        is_any_gone = true;
+        hold_gone(engine, rank);
+    }
+    if (is_any_gone)
         op_gone_end(engine);
 }
 
@@ -198,9 +213,12 @@ static int open_mailbox(struct engine *engine)
     engine->mail = engine->msg->mail;
     engine->is_polled = strcmp(rh_nic_name(engine->job), "shm") != 0;
     engine->program = dlsym(RTLD_DEFAULT, VIRTUAL_NAME);
-    result = parcels_open(engine->mail, arrive, engine);
-    if (result < 0)
+    result = hold_open(engine) ? parcels_open(engine->mail, arrive, engine)
+                               : error_no_memory("peers");
+    if (result < 0) {
+        free(engine->holds);
         rh_msg_close(engine->msg);
+    }
     return result;
 }
 
@@ -263,6 +281,7 @@ void engine_close(struct engine *engine)
         rh_msg_close(engine->msg);
         rh_leave(engine->job);
         ops_close(engine);
+        free(engine->holds);
         free(engine);
         the_engine = NULL;
     }

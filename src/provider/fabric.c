@@ -2,7 +2,7 @@
  *
  * What libfabric finds when it loads us, and fabrics.
  */
-#include "provider/provider.h"
+#include "provider/op.h"
 
 #include <stdlib.h>
 
@@ -110,5 +110,6 @@ struct fi_provider *fi_prov_ini(void);
 
 FI_EXT_INI
 {
+    hold_define();
     return &provider;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "provider/pieces.h"
 #include "provider/provider.h"
 
 enum op_kind {
@@ -95,13 +96,6 @@ bool op_bounce(struct op *op, const struct iovec *iov, size_t count);
 /* The region is closed: nobody reads or writes it any more. */
 void ops_region_abandon(struct engine *engine, const struct region *region);
 
-/* ---- Pieces --------------------------------------------------------------------------------- */
-
-size_t iov_length(const struct iovec *iov, size_t count);
-void iov_gather(void *target, const struct iovec *iov, size_t count);
-/* As much as fits; returns how much. */
-size_t iov_scatter(const struct iovec *iov, size_t count, const void *source, size_t length);
-
 /* ---- arrive.c, receive.c -------------------------------------------------------------------- */
 
 /* A message has come. False: no memory. */
@@ -130,6 +124,16 @@ struct receiving {
     bool is_tagged;
 };
 ssize_t receive_post(struct endpoint *endpoint, const struct receiving *receiving);
+
+/* ---- hold.c --------------------------------------------------------------------------------- */
+
+/* When the provider is loaded; with the engine (false: no memory). */
+void hold_define(void);
+bool hold_open(struct engine *engine);
+/* A peer asks us to hold, or to go on; whether it has; it is gone. */
+void hold_arrive(struct engine *engine, int rank, bool is_held);
+bool hold_is_on(const struct engine *engine, int rank);
+void hold_gone(struct engine *engine, int rank);
 
 /* ---- memory.c ------------------------------------------------------------------------------- */
 

@@ -21,11 +21,14 @@
  *   vector.c    address vectors         region.c    registered memory
  *   wait.c      wait objects, wait sets poll.c      poll sets
  *   send.c      sends, plain and tagged receive.c   receives
- *   arrive.c    messages that come      pieces.c    memory in pieces
+ *   arrive.c    messages that come      pieces.h    memory in pieces
  *   memory.c    RMA and atomics at their target, and answers
  *   name.c      endpoints by node and service
+ *   hold.c      when too much comes that nobody has asked for
  *   none.c      calls that are not there
  *   message.c, tagged.c, rma.c, atomic.c    the calls; atomic_apply.c what atomics do
+ *
+ * Longer than most files: all that these files show each other.
  */
 #pragma once
 
@@ -101,6 +104,10 @@ struct engine {
     struct op_chunk *chunks;
     uint32_t send_count, receive_count; /* operations of the program's */
     uint32_t deaths_seen;
+    /* hold.c: bytes of messages without a receive, and who is asked to hold, and who asks. */
+    size_t unexpected, unexpected_max;
+    uint8_t *holds; /* by rank */
+    int asked_count, held_count;
     /* Operations that somebody's answer ends, by their number. */
     struct op **awaiting;
     size_t awaiting_room, awaiting_count, awaiting_next;
@@ -120,7 +127,8 @@ bool engine_is_opening(void);
 void engine_progress(struct engine *engine);
 void engine_look(struct engine *engine);
 
-/* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
+/* Every call of the program takes the turn: there its computing ends, if somebody measures it. The
+ * watcher's thread comes here, too, but what is measured is each thread's own. */
 static inline void engine_take(struct engine *engine)
 {
     if (unlikely(engine->program != NULL))

@@ -23,6 +23,7 @@ struct message {
     struct rts rts;
     struct op *own; /* of this process, with the data in its buffer; or NULL */
     size_t length;
+    size_t cost; /* bytes of memory that it takes here */
     char bytes[];
 };
 
@@ -30,6 +31,10 @@ static inline struct op *op_of(struct matching_entry *entry)
 {
     return container_of(entry, struct op, entry);
 }
+
+/* A message is kept until it has a receive; it is no more, and to be freed. */
+void hold_kept(struct engine *engine, const struct message *message);
+void hold_freed(struct engine *engine, const struct message *message);
 
 /* What a completion says of the message. */
 void receive_describe(struct op *receive, const struct head *head, size_t length);

@@ -134,6 +134,11 @@ ssize_t send_post(struct endpoint *endpoint, const struct sending *sending)
     ssize_t result = vector_reach(endpoint->vector, sending->to, &place);
     if (likely(result == 0))
         result = check(endpoint, sending);
+    if (unlikely(endpoint->engine->held_count > 0) && result == 0 &&
+        hold_is_on(endpoint->engine, place_rank(place))) {
+        engine_progress(endpoint->engine); /* for a program that only tries again */
+        result = -FI_EAGAIN;
+    }
     if (unlikely(result < 0)) {
         engine_give(endpoint->engine);
         return result;

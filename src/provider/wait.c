@@ -4,8 +4,10 @@
  *
  * Who sleeps in select() on a descriptor makes no progress. So between fi_trywait() and the next
  * completion a thread of ours does, the watcher; it begins with the first descriptor and sleeps
- * while nobody has asked. For domains with automatic progress it never sleeps but in the mailbox. Each queue and counter is asked for by itself: that one has something
- * says nothing of another.
+ * while nobody has asked. Domains with automatic progress have always asked. Each queue and counter
+ * is asked for by itself: that one has something says nothing of another.
+ *
+ * Longer than most files: the watcher is for who waits, and both know each other's counts.
  */
 #include "provider/op.h"
 

@@ -33,7 +33,8 @@ enum subject {
     SUBJECT_WRITE,
     SUBJECT_READ,   /* answered by SUBJECT_ANSWER with the data */
     SUBJECT_ATOMIC, /* answered by SUBJECT_ANSWER with what was there */
-    SUBJECT_ANSWER
+    SUBJECT_ANSWER,
+    SUBJECT_HOLD /* no more messages, or go on: an answer_envelope with number 1 or 0 */
 };
 
 #define LABEL_HAS_DATA   16u /* the envelope's `data` means something */
@@ -79,7 +80,7 @@ struct memory_envelope {
     uint32_t number;
 };
 
-/* SUBJECT_TAKEN, SUBJECT_ANSWER */
+/* SUBJECT_TAKEN, SUBJECT_ANSWER, SUBJECT_HOLD */
 struct answer_envelope {
     uint32_t number;
     int32_t error; /* 0, or positive, as libfabric has them */

@@ -143,6 +143,10 @@ class Mpi(unittest.TestCase):
     def test_network_nic(self):
         self.check(2, ["modes", "everybody"], "modes", "everybody", RHINET_NIC="ofi")
 
+    def test_one_sided_by_rma(self):
+        """Open MPI's other way: the provider's own writes, reads and atomics."""
+        self.check(4, ["one_sided"], "one_sided", OMPI_MCA_osc="rdma", OMPI_MCA_btl="self,ofi")
+
     def test_threads(self):
         self.check(2, ["threads"], "threads")
 

@@ -112,7 +112,7 @@ bool simulation_library_find(const struct simulation_places *places, char *folde
     return false;
 }
 
-int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t room)
+int simulation_prepare(bool is_martini, bool is_mpi, char *preload, size_t room)
 {
     static const struct simulation_places places = {"librhinet_virtual.so", "src/virtual",
                                                     "../" RHINET_LIBDIR "/rhinet"};
@@ -122,8 +122,12 @@ int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t r
         return cli_usage_error("--compute and --clock are for --nic martini");
     if (!is_martini)
         return 0;
-    is_virtual = wishes.clock == CLOCK_AUTO ? is_virtual || wishes.compute
-                                            : wishes.clock == CLOCK_VIRTUAL;
+    bool is_virtual = wishes.clock == CLOCK_AUTO ? is_mpi || wishes.compute
+                                                 : wishes.clock == CLOCK_VIRTUAL;
+    if (is_mpi && !is_virtual)
+        return cli_usage_error(
+            "MPI programs need virtual clocks on NIC martini: they start and end "
+            "outside of virtual time");
     if (!is_virtual && wishes.compute)
         return cli_usage_error("--compute needs the processes' clocks to be virtual");
     if (!is_virtual)

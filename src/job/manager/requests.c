@@ -65,8 +65,8 @@ static void hello(struct manager *manager, int rank, const struct descriptor_mes
     struct member *member = &manager->members[rank];
     struct roster_peer *peer = &manager->memory.roster->peer[rank];
     if (member->has_joined) {
-        manager_refuse(answer, RH_EREFUSED, "rank %d has joined already; one process of it may, once",
-               rank);
+        manager_refuse(answer, RH_EREFUSED,
+                       "rank %d has joined already; one process of it may, once", rank);
         return;
     }
     if (manager->refusal[0]) {
@@ -94,7 +94,7 @@ static void common(struct manager *manager, const struct request *request, struc
     if (manager->common_fd < 0) {
         if (request->length == 0 || request->length > COMMON_LENGTH_MAX) {
             manager_refuse(answer, RH_EINVALID, "common memory of %llu bytes makes no sense",
-                   (unsigned long long)request->length);
+                           (unsigned long long)request->length);
             return;
         }
         struct memory_shape shape = {.name = "rhinet-common",
@@ -119,13 +119,15 @@ static void publish(struct member *member, const struct request *request,
         manager_refuse(answer, RH_EINVALID, "a segment is one sealed memory descriptor");
     else if (!offer && (member->offer_count >= OFFERS_MAX ||
                         !array_grow(&member->offers, &member->offer_room, member->offer_count + 1)))
-        manager_refuse(answer, RH_ENOSPACE, "the task manager has no room for more than %zu segments",
-               member->offer_count);
+        manager_refuse(answer, RH_ENOSPACE,
+                       "the task manager has no room for more than %zu segments",
+                       member->offer_count);
     else {
         int fd = fcntl(message->fd[0], F_DUPFD_CLOEXEC, 0);
         if (fd < 0) {
             manager_refuse(answer, RH_ENOSPACE,
-                   "the task manager has no descriptor left: %s; raise ulimit -n", strerror(errno));
+                           "the task manager has no descriptor left: %s; raise ulimit -n",
+                           strerror(errno));
             return;
         }
         if (offer)
@@ -172,8 +174,9 @@ static void fetch(struct manager *manager, int caller, const struct request *req
     manager_met(manager, caller, request->rank);
     struct offer *offer = find_offer(&manager->members[request->rank], request->sid);
     if (!offer && !job_map_is_here(manager->map, request->rank)) {
-        manager_refuse(answer, RH_EUNSUP, "rank %d is on another host, whose memory cannot be mapped here",
-               request->rank);
+        manager_refuse(answer, RH_EUNSUP,
+                       "rank %d is on another host, whose memory cannot be mapped here",
+                       request->rank);
         return;
     }
     if (!offer) {
@@ -186,7 +189,8 @@ static void fetch(struct manager *manager, int caller, const struct request *req
     }
     int fd = reopen_read_only(offer->fd);
     if (fd < 0)
-        manager_refuse(answer, RH_ENOSPACE, "cannot make a read-only descriptor: %s", strerror(errno));
+        manager_refuse(answer, RH_ENOSPACE, "cannot make a read-only descriptor: %s",
+                       strerror(errno));
     else
         give(answer, fd, true);
 }
@@ -227,7 +231,7 @@ static void service_connect(struct manager *manager, int caller, const struct re
     if (result < 0) {
         close(pair[1]);
         manager_refuse(answer, RH_EAGAIN, "the service thread of rank %d does not answer: %s",
-               request->rank, strerror(-result));
+                       request->rank, strerror(-result));
         return;
     }
     give(answer, pair[1], true);
@@ -238,7 +242,7 @@ static void card_put(struct manager *manager, int rank, const struct request *re
 {
     if (request->length == 0 || request->length > sizeof(request->card)) {
         manager_refuse(answer, RH_EINVALID, "a card of %llu bytes; 1 to %zu are allowed",
-               (unsigned long long)request->length, sizeof(request->card));
+                       (unsigned long long)request->length, sizeof(request->card));
         return;
     }
     int result = manager_card_keep(&manager->members[rank], request->card, request->length);
@@ -254,7 +258,8 @@ static void card_get(struct manager *manager, const struct request *request, str
         return;
     const struct member *owner = &manager->members[request->rank];
     if (!owner->card) {
-        manager_refuse(answer, RH_EAGAIN, "rank %d has not said yet how it is reached", request->rank);
+        manager_refuse(answer, RH_EAGAIN, "rank %d has not said yet how it is reached",
+                       request->rank);
         return;
     }
     memcpy(answer->reply.card, owner->card, owner->card_length);
@@ -272,9 +277,10 @@ static void peer(struct manager *manager, int caller, const struct request *requ
                                            memory_order_relaxed);
     enum rh_peer_state state = roster_state(roster, request->rank);
     if (serial != request->length || state != RH_PEER_JOINED)
-        manager_refuse(answer, RH_EDEAD, "the process with that address, rank %d, has %s", request->rank,
-               serial == request->length && state == RH_PEER_DIED ? "ended without leaving the job"
-                                                                  : "left the job");
+        manager_refuse(
+            answer, RH_EDEAD, "the process with that address, rank %d, has %s", request->rank,
+            serial == request->length && state == RH_PEER_DIED ? "ended without leaving the job"
+                                                               : "left the job");
     else
         manager_met(manager, caller, request->rank);
 }
@@ -303,9 +309,10 @@ void manager_answer(struct manager *manager, int rank, const struct request *req
     struct member *member = &manager->members[rank];
     *answer = (struct answer){.reply = {.version = PROTOCOL_VERSION, .number = request->number}};
     if (request->version != PROTOCOL_VERSION) {
-        manager_refuse(answer, RH_EREFUSED,
-               "the program speaks version %u, this launcher %u; use the same rhinet for both",
-               request->version, PROTOCOL_VERSION);
+        manager_refuse(
+            answer, RH_EREFUSED,
+            "the program speaks version %u, this launcher %u; use the same rhinet for both",
+            request->version, PROTOCOL_VERSION);
         return;
     }
     if (request->kind != REQUEST_HELLO && (!member->has_joined || member->has_left)) {

@@ -212,12 +212,8 @@ struct firmware {
     bool waits_for_room; /* RFend is stopped until the host releases */
 };
 
-struct store {
-    uint32_t page, offset;
-    uint64_t value;
-};
 struct aotf {
-    struct store stores[CHIP_AOTF_STORES];
+    struct chip_store stores[CHIP_AOTF_STORES];
     uint32_t first, count;
     struct chip_header *headers; /* [page]; type 0: not registered */
 };

@@ -2,9 +2,13 @@
  *
  * Memory of the program's that is in pieces.
  */
-#include "provider/op.h"
+#pragma once
 
-size_t iov_length(const struct iovec *iov, size_t count)
+#include <stddef.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static inline size_t iov_length(const struct iovec *iov, size_t count)
 {
     size_t length = 0;
     for (size_t i = 0; i < count; i++)
@@ -12,7 +16,7 @@ size_t iov_length(const struct iovec *iov, size_t count)
     return length;
 }
 
-void iov_gather(void *target, const struct iovec *iov, size_t count)
+static inline void iov_gather(void *target, const struct iovec *iov, size_t count)
 {
     char *at = target;
     for (size_t i = 0; i < count; i++) {
@@ -22,7 +26,9 @@ void iov_gather(void *target, const struct iovec *iov, size_t count)
     }
 }
 
-size_t iov_scatter(const struct iovec *iov, size_t count, const void *source, size_t length)
+/* As much as fits; returns how much. */
+static inline size_t iov_scatter(const struct iovec *iov, size_t count, const void *source,
+                                 size_t length)
 {
     size_t done = 0;
     for (size_t i = 0; i < count && done < length; i++) {

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/assert.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -60,6 +62,7 @@ static inline void small_copy(char *target, const char *source, size_t length)
 static inline void small_clear(void *target, size_t length)
 {
     size_t at = 0;
+    ASSERT(length % sizeof(uint64_t) == 0);
     for (; at + SMALL_COPY_MAX <= length; at += SMALL_COPY_MAX)
         memset((char *)target + at, 0, SMALL_COPY_MAX);
     for (; at < length; at += sizeof(uint64_t))

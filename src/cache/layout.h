@@ -15,7 +15,13 @@
  * The arena's rules are the paper's: a block is copied in, then its slot gets an ID and a token
  * that this node never uses again; to give it up the token goes first, and only after that the
  * memory is used again. So whoever finds the same token before and after copying has the block
- * whose ID stood beside it. Model: tests/model/cache_fetch.pml.
+ * whose ID stood beside it. Where its bytes are stands there, too, and is read between the two
+ * looks at the token. Model: tests/model/cache_fetch.pml.
+ *
+ * Blocks take what they need. A whole one has a chunk of its own, that of its slot's number: it
+ * lies at a multiple of its length, and whoever knows the slot knows where. All others lie
+ * anywhere, the longer ones in whole pages; their slots come after those of the chunks, and say
+ * where.
  */
 #pragma once
 
@@ -27,22 +33,27 @@
 #include <stdbool.h>
 
 #define CACHE_MAGIC     0x6f636e6174656e31u
-#define CACHE_VERSION   7u
-#define CACHE_PARTS     8u /* a chunk of the arena holds one block, or so many small objects */
+#define CACHE_VERSION   8u
 #define CACHE_BLOCK_MIN (64u << 10)
 #define CACHE_BLOCK_MAX (64u << 20)
 #define CACHE_SLOTS_MAX ((1u << 22) - 1) /* a cell of the directory has 22 bits for it */
+#define CACHE_UNIT      64u              /* lengths in the arena are multiples of it */
+#define CACHE_PAGE      4096u
+#define CACHE_PAGED_MIN (32u << 10) /* what is as long as this lies in whole pages */
+#define CACHE_MEAN      4096u /* so long are blocks in the mean, or slots run out before memory */
 
 #define CACHE_ENTRIES 8 /* words in a bucket of the index: a cache line */
 
 /* Where things are. Made by the agent, copied and checked by clients. */
 struct cache_shape {
-    uint32_t block_length; /* power of two */
-    uint32_t chunk_count;
+    uint32_t block_length;   /* power of two */
+    uint32_t chunk_count;    /* as many slots are for whole blocks */
+    uint32_t slot_count;     /* all */
     uint32_t bucket_count;   /* power of two */
     uint32_t watch_count;    /* power of two */
     uint32_t request_count;  /* a multiple of 64 */
     uint32_t file_count;     /* power of two */
+    uint32_t nothing;        /* 0: shapes are compared byte by byte, and have no gaps */
     uint64_t slots_offset;   /* in the arena; the index is at 0 */
     uint64_t data_offset;    /* in the arena */
     uint64_t arena_length;   /* of the whole */
@@ -50,20 +61,18 @@ struct cache_shape {
     uint64_t touched_offset; /* in the control memory */
     uint64_t control_length; /* of the whole */
 };
+_Static_assert(sizeof(struct cache_shape) == 8 * 4 + 6 * 8, "no gaps");
 
-static inline uint32_t cache_slot_count(const struct cache_shape *shape)
+/* Of the arena's data. */
+static inline uint64_t cache_data_length(const struct cache_shape *shape)
 {
-    return shape->chunk_count * CACHE_PARTS;
+    return (uint64_t)shape->chunk_count * shape->block_length;
 }
 
-static inline uint32_t cache_small_length(const struct cache_shape *shape)
+/* Whether a block of so many bytes gets a chunk: then no more than a seventh of it is lost. */
+static inline bool cache_is_whole(const struct cache_shape *shape, uint64_t length)
 {
-    return shape->block_length / CACHE_PARTS;
-}
-
-static inline uint64_t cache_slot_data(const struct cache_shape *shape, uint32_t slot)
-{
-    return shape->data_offset + (uint64_t)slot * cache_small_length(shape);
+    return length > shape->block_length - shape->block_length / 8;
 }
 
 /* ---- Arena ---------------------------------------------------------------------------------- */
@@ -73,12 +82,13 @@ struct cache_bucket {
     _Alignas(64) _Atomic uint64_t entry[CACHE_ENTRIES];
 };
 
-/* A slot of the local cache array. A chunk's first slot is the one of a whole block. */
+/* A slot of the local cache array: of the chunk with its number, or of what is anywhere. */
 struct cache_slot {
     _Alignas(64) _Atomic uint64_t token; /* 0: not valid */
     _Atomic uint64_t id[2];
     _Atomic uint64_t length;
     _Atomic uint64_t checksum; /* 0: none was made */
+    _Atomic uint64_t offset;   /* of its bytes in the arena */
 };
 _Static_assert(sizeof(struct cache_slot) == 64, "one line each");
 
@@ -195,9 +205,9 @@ struct cache_file_stat {
 _Static_assert(sizeof(struct cache_file_stat) == 256, "four lines each");
 
 struct cache_counters {
-    _Alignas(64) _Atomic uint64_t value[24];
+    _Alignas(64) _Atomic uint64_t value[40];
 };
-_Static_assert(CACHE_COUNTER_COUNT <= 24, "the layout has room for all counters");
+_Static_assert(CACHE_COUNTER_COUNT <= 40, "the layout has room for all counters");
 
 /* What all nodes did together, for one line at the end. */
 enum cache_total {
@@ -228,7 +238,8 @@ struct cache_control {
     _Atomic int32_t agent_pid;
     _Atomic uint32_t nodes_alive;               /* as this node sees it */
     _Atomic uint32_t singlet_permille;          /* the ratio in use */
-    _Atomic uint64_t used_units, singlet_units; /* in lengths of small objects */
+    _Atomic uint64_t used_bytes, singlet_bytes; /* of the arena */
+    _Atomic uint64_t content_bytes;             /* of the blocks that are in them */
     _Atomic uint64_t totals[CACHE_TOTAL_COUNT]; /* of all nodes, at the end, on node 0 */
     _Atomic uint32_t has_totals;
     /* For the clients and the agent. */

@@ -16,8 +16,8 @@ struct farm {
     /* In a process of its own: writes what it has found. 0, or an exit status after it has said
      * what is wrong. */
     int (*work)(void *context, uint32_t part, FILE *out);
-    /* In the parent, in order of the parts: what was written, ended by byte 0. The same results. */
-    int (*take)(void *context, uint32_t part, const char *text);
+    /* In the parent, in order of the parts: what was written, ended by byte 0, to be cut up. */
+    int (*take)(void *context, uint32_t part, char *text);
     void *context;
 };
 

@@ -55,7 +55,7 @@ static struct axes axes_make(const struct plot *plot)
         for (uint32_t k = 0; k < line->count; k++) {
             axes.x_min = fmin(axes.x_min, line->x[k]);
             axes.x_max = fmax(axes.x_max, line->x[k]);
-            axes.y_max = fmax(axes.y_max, line->y[k]);
+            axes.y_max = fmax(axes.y_max, line->y[k] + (line->half ? line->half[k] : 0));
         }
     }
     if (plot->y_max > 0)
@@ -135,6 +135,9 @@ static void line_draw(const struct plot_line *line, const struct axes *axes, con
     for (uint32_t i = 0; i < line->count; i++)
         fprintf(out, "%.1f,%.1f ", x_at(axes, line->x[i]), y_at(axes, line->y[i]));
     fputs("'/>\n", out);
+    for (uint32_t i = 0; line->half && i < line->count; i++)
+        fprintf(out, "<path stroke='%s' d='M%.1f %.1fV%.1f'/>\n", colour, x_at(axes, line->x[i]),
+                y_at(axes, line->y[i] - line->half[i]), y_at(axes, line->y[i] + line->half[i]));
     for (uint32_t i = 0; i < line->count; i++)
         fprintf(out, "<circle cx='%.1f' cy='%.1f' r='2.5' fill='%s'/>\n", x_at(axes, line->x[i]),
                 y_at(axes, line->y[i]), colour);

@@ -13,6 +13,7 @@ struct plot_line {
     const char *name;
     const double *x, *y;
     uint32_t count;
+    const double *half; /* of a bar at each point: how far the value may be off; NULL: none */
 };
 
 struct plot {

@@ -184,7 +184,8 @@ int wire_slot(struct mail *mail, int rank, const struct slot_head *head, const v
 /* The same for a middle message, of INBOX_LENGTH at most where there is no lane. */
 int wire_block(struct mail *mail, int rank, int tag, const void *data, size_t length);
 
-/* The short way of a small message by a lane that the NIC must write. Whether it has gone. */
+/* The short way of a small message by a lane that the NIC must write. Whether it has gone.
+ * progress.c has it. */
 bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length);
 
 /* The short way of a small message: a slot in a lane that is there and in reach and has room, or

@@ -23,6 +23,18 @@ static enum protocol choose(const struct mail *mail, const struct rh_request *se
     return may_block && length <= most ? PROTOCOL_BLOCK : PROTOCOL_RENDEZVOUS;
 }
 
+bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length)
+{
+    struct peer *peer = &mail->peer[rank];
+    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
+    if (peer->lane < 0 || peer->lane_slots || peer->pending.first || !lane_has_room(mail, rank) ||
+        wire_lane(mail, rank, &head, data) < 0)
+        return false;
+    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
+    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
+    return true;
+}
+
 static int try_inline(struct mail *mail, struct rh_request *send)
 {
     char room[SLOT_INLINE];

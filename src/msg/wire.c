@@ -91,18 +91,6 @@ int wire_lane(struct mail *mail, int rank, const struct slot_head *head, const v
     return 0;
 }
 
-bool wire_short_far(struct mail *mail, int rank, int32_t tag, const void *data, size_t length)
-{
-    struct peer *peer = &mail->peer[rank];
-    struct slot_head head = {.tag = tag, .kind = SLOT_INLINED, .length = (uint16_t)length};
-    if (peer->lane < 0 || peer->lane_slots || peer->pending.first || !lane_has_room(mail, rank) ||
-        wire_lane(mail, rank, &head, data) < 0)
-        return false;
-    counter_add(mail->counters, COUNTER_MSG_INLINE, 1);
-    counter_add(mail->counters, COUNTER_MSG_BYTES, length);
-    return true;
-}
-
 /* The peer's mailbox, once it is there; asking is not an access, so nothing is counted as
  * denied. */
 static int meet(struct mail *mail, int rank)

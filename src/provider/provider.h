@@ -127,7 +127,8 @@ bool engine_is_opening(void);
 void engine_progress(struct engine *engine);
 void engine_look(struct engine *engine);
 
-/* Every call of the program takes the turn: there its computing ends, if somebody measures it. */
+/* Every call of the program takes the turn: there its computing ends, if somebody measures it. The
+ * watcher's thread comes here, too, but what is measured is each thread's own. */
 static inline void engine_take(struct engine *engine)
 {
     if (unlikely(engine->program != NULL))

@@ -15,7 +15,8 @@
  *   driver/    the kernel's part: who may use a controller, and for which memory.
  *   cluster/   nodes (host and chip) on a network.
  *   process/   a process on a node: windows, pinned memory, PUSH, PULL, BOTF, AOTF.
- *   trace/     time lines for Perfetto.
+ *   trace/     time lines for Perfetto, packets for Wireshark.
+ *   usage/     where the time went: how busy each part was, percentiles.
  *
  * Lower knows nothing of higher: engine < {switch, host, processor} < chip < driver < cluster <
  * process; the chip does not know the network, cluster joins them. The room needs src/base only.

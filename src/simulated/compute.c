@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define FACTOR_MAX 1e6
-#define LINE_MAX_  128
+#define LINE_ROOM  128
 
 struct entry {
     uint64_t call, ns;
@@ -111,7 +111,7 @@ static int recording_read(struct compute *compute)
 {
     const char *path = compute->model.file;
     FILE *in = fopen(path, "r");
-    char line[LINE_MAX_];
+    char line[LINE_ROOM];
     uint32_t size = 0;
     int number = 1, result = 0;
     if (!in)

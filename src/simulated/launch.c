@@ -6,9 +6,13 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "nic/nic_layer.h"
+#include "sim/trace/trace.h"
 #include "simulated/network.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What the user wants to be simulated. */
 struct wanted {
@@ -16,7 +20,42 @@ struct wanted {
     struct martini_network network;
     uint32_t size;
     int64_t timeout_ns;
+    struct trace_files traced;
 };
+
+/* Files are opened before anything is started, so that what is wrong is said at once; ranks do not
+ * inherit them. */
+static int traces_open(struct wanted *wanted)
+{
+    const struct martini_settings *settings = &wanted->settings;
+    const char *const paths[] = {settings->trace, settings->packets, settings->pcap};
+    FILE **const files[] = {&wanted->traced.timeline, &wanted->traced.packets,
+                            &wanted->traced.pcap};
+    wanted->traced.limit = settings->trace_limit;
+    for (int i = 0; i < 3; i++) {
+        if (!paths[i][0])
+            continue;
+        *files[i] = fopen(paths[i], "we");
+        if (!*files[i])
+            return error_fail(RH_EINVALID, "RHINET_MARTINI: cannot write %s: %s", paths[i],
+                              strerror(errno));
+    }
+    return 0;
+}
+
+static bool traces_are_wanted(const struct wanted *wanted)
+{
+    return wanted->traced.timeline || wanted->traced.packets || wanted->traced.pcap;
+}
+
+static void traces_close(struct wanted *wanted)
+{
+    FILE *const files[] = {wanted->traced.timeline, wanted->traced.packets, wanted->traced.pcap};
+    for (int i = 0; i < 3; i++) {
+        if (files[i])
+            fclose(files[i]);
+    }
+}
 
 static int prepare(void **state, const struct launch_options *options)
 {
@@ -29,7 +68,12 @@ static int prepare(void **state, const struct launch_options *options)
                                        setting_text(options->settings, SETTING_MARTINI));
     if (result == 0)
         result = martini_network_open(&wanted->network, &wanted->settings, wanted->size);
+    if (result == 0)
+        result = traces_open(wanted);
     if (result < 0) {
+        if (wanted->network.plan)
+            martini_network_close(&wanted->network);
+        traces_close(wanted);
         free(wanted);
         return result;
     }
@@ -52,15 +96,26 @@ static int serve(void *state, const int *fds)
                                                      .timeout_ns = wanted->timeout_ns},
                                             .fds = fds,
                                             .compute = settings->compute,
-                                            .report = settings->report[0] ? settings->report
-                                                                          : NULL};
-    return martini_serve(&options);
+                                            .report = settings->report[0] ? settings->report : NULL,
+                                            .usage = settings->usage[0] ? settings->usage : NULL};
+    struct trace *trace = traces_are_wanted(wanted) ? trace_open(&wanted->traced) : NULL;
+    options.spec.trace = trace;
+    int result = martini_serve(&options);
+    if (trace_full(trace) != SIM_NEVER)
+        fprintf(stderr,
+                "rhinet: simulation: the trace ends at %.3f us of virtual time, as long as "
+                "trace_limit allows\n",
+                (double)trace_full(trace) / (double)SIM_US);
+    if (trace_close(trace) < 0)
+        fprintf(stderr, "rhinet: simulation: %s\n", rh_error_text());
+    return result;
 }
 
 static void release(void *state)
 {
     struct wanted *wanted = state;
     martini_network_close(&wanted->network);
+    traces_close(wanted);
     free(wanted);
 }
 

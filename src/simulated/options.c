@@ -19,6 +19,7 @@ static int refuse(const char *item)
                       "RHINET_MARTINI: \"%s\"; allowed are platform=NAME or FIRST-LAST:NAME, seed, "
                       "network=rhinet2 or rhinet3, metres, errors (of bits, 0 to 0.01), "
                       "compute=none, measured, scaled:F, record:FILE or replay:FILE, report=FILE, "
+                      "usage=FILE, trace=FILE, pcap=FILE, packets=FILE, trace_limit=SIZE, "
                       "topology=FILE, routing=ALGORITHM or FILE, "
                       "lanes=one, hop or branch, and the constants that `rhinet sim "
                       "constants` lists, each as NAME=VALUE",
@@ -34,6 +35,10 @@ static bool text_read(struct martini_settings *settings, const char *item, size_
         char *place;
         size_t room;
     } texts[] = {{"report", settings->report, sizeof(settings->report)},
+                 {"usage", settings->usage, sizeof(settings->usage)},
+                 {"trace", settings->trace, sizeof(settings->trace)},
+                 {"pcap", settings->pcap, sizeof(settings->pcap)},
+                 {"packets", settings->packets, sizeof(settings->packets)},
                  {"topology", settings->topology, sizeof(settings->topology)},
                  {"routing", settings->routing, sizeof(settings->routing)},
                  {"lanes", settings->lanes, sizeof(settings->lanes)}};
@@ -84,6 +89,10 @@ static int item_read(struct martini_settings *settings, const char *item)
         settings->metres = (uint32_t)number;
         return result;
     }
+    if (strncmp(item, "trace_limit=", length + 1) == 0)
+        return text_to_size(value, &settings->trace_limit) && settings->trace_limit >= 4096
+                   ? 0
+                   : refuse(item);
     if (strncmp(item, "errors=", length + 1) == 0)
         return text_to_real(value, &settings->bit_error_rate) && settings->bit_error_rate >= 0 &&
                        settings->bit_error_rate <= ERRORS_MAX
@@ -126,7 +135,8 @@ static int items_read(struct martini_settings *settings, const char *text, bool 
 
 int martini_settings_read(struct martini_settings *settings, const char *text)
 {
-    *settings = (struct martini_settings){.seed = 1, .constants = sim_constants_default()};
+    *settings = (struct martini_settings){
+        .seed = 1, .trace_limit = 64 << 20, .constants = sim_constants_default()};
     int result = items_read(settings, text, true);
     if (result == 0)
         result = items_read(settings, text, false);

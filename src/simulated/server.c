@@ -14,6 +14,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "sim/usage/usage.h"
+
+#include <errno.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +156,33 @@ static void report(const struct server *server)
         fclose(out);
 }
 
+/* Where the time went. */
+static void usage_report(const struct server *server)
+{
+    static const char *const names[] = {
+        [MARTINI_PUSH] = "push",     [MARTINI_PULL] = "pull",     [MARTINI_STORE] = "store",
+        [MARTINI_ATOMIC] = "atomic", [MARTINI_APPEND] = "append", [MARTINI_FLUSH] = "flush",
+        [MARTINI_PAUSE] = "wait",    [MARTINI_OPERATIONS] = NULL};
+    const struct martini_world *world = server->world;
+    const char *path = server->options->usage;
+    struct usage_call calls[MARTINI_OPERATIONS];
+    struct usage_view view = {
+        .cluster = world->cluster, .span = sim_now(world->sim), .calls = calls};
+    for (int i = 0; i < MARTINI_OPERATIONS; i++) {
+        if (names[i])
+            calls[view.call_count++] = (struct usage_call){names[i], &world->latency[i]};
+    }
+    if (path && strcmp(path, "-") == 0) {
+        usage_print(&view, stderr);
+        return;
+    }
+    FILE *out = path ? fopen(path, "w") : NULL;
+    if (out)
+        usage_json(&view, out);
+    if (path && (!out || ferror(out) || fclose(out) != 0))
+        fprintf(stderr, "rhinet: simulation: cannot write %s: %s\n", path, strerror(errno));
+}
+
 int martini_serve(const struct martini_serve_options *options)
 {
     struct server server = {.options = options, .size = options->spec.size};
@@ -167,8 +197,10 @@ int martini_serve(const struct martini_serve_options *options)
     result = result < 0 ? result : closed;
     if (result < 0)
         fprintf(stderr, "rhinet: simulation: %s: %s\n", rh_error_name(result), rh_error_text());
-    else
+    if (result == 0) {
         report(&server);
+        usage_report(&server);
+    }
     server_ranks_close(&server);
     if (server.world)
         martini_world_destroy(server.world);

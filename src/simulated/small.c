@@ -114,18 +114,14 @@ int small_store(struct station *station, const struct martini_call *call)
         return result;
     if (call->rank == station->rank)
         return store_own(station, call, segment);
-    if (call->length == 8) {
-        station->is_dirty[call->rank] = true;
-        process_store(station->process, page_find(station, call), (uint32_t)(call->offset % 4096),
-                      call->value);
+    if (call->length == 0)
         return 0;
-    }
-    struct image image = {.rank = call->rank, /* AOTF knows words only */
-                          .sid = call->sid,
-                          .offset = call->offset,
-                          .data = &call->value,
-                          .length = (uint32_t)call->length};
-    return image_send(station, &image);
+    station->is_dirty[call->rank] = true;
+    process_store(station->process, &(struct chip_store){.page = page_find(station, call),
+                                                         .offset = (uint32_t)(call->offset % 4096),
+                                                         .length = (uint32_t)call->length,
+                                                         .value = call->value});
+    return 0;
 }
 
 /* ---- Firmware -------------------------------------------------------------------------------- */

@@ -178,9 +178,12 @@ void station_serve(struct station *station, struct martini_call *call)
     station_sleep(station, 0);
     if (call->operation != MARTINI_NOW)
         transfers_look(station);
+    sim_time begin = station_now(station);
     charge(station, call);
     call->result = carry_out(station, call);
     station_sleep(station, 0);
+    if (call->operation < MARTINI_OPERATIONS)
+        histogram_add(&station->world->latency[call->operation], station_now(station) - begin);
     call->now_ns = station_now(station) / SIM_NS;
     call->gone = station->world->gone_count;
 }

@@ -24,6 +24,7 @@
 #include "nic/martini/call.h"
 #include "sim/cluster/cluster.h"
 #include "sim/process/process.h"
+#include "sim/usage/histogram.h"
 #include "simulated/world.h"
 
 #define STATION_LIBRARY   0x8000u /* | rank: whose the library's own memory is, in name */
@@ -115,6 +116,7 @@ struct station {
 };
 
 struct martini_world {
+    struct histogram latency[MARTINI_OPERATIONS]; /* of calls, in virtual time */
     struct martini_spec spec;
     struct sim *sim;
     struct cluster *cluster;

@@ -77,6 +77,7 @@ struct martini_serve_options {
     const int *fds; /* the server's end of each rank's socket; become the server's */
     struct compute_model compute;
     const char *report; /* file for the counts at the end, "-": stderr; NULL: none */
+    const char *usage;  /* the same for where the time went, as JSON but on stderr */
 };
 
 /* What a user says in RHINET_MARTINI, for these. RH_EINVALID. */
@@ -86,10 +87,13 @@ struct martini_settings {
     uint32_t metres;
     struct compute_model compute;
     double bit_error_rate;
-    char report[256];   /* "": none */
-    char topology[256]; /* file; "": martini_plan_make() */
-    char routing[256];  /* algorithm or file with tables; "": the usual one */
-    char lanes[16];     /* of tables from a file: one, hop or branch; "": one */
+    char report[256];                         /* "": none */
+    char usage[256];                          /* file for where the time went; "": none */
+    char trace[256], pcap[256], packets[256]; /* files, see sim/trace; "": none */
+    uint64_t trace_limit;                     /* bytes of each */
+    char topology[256];                       /* file; "": martini_plan_make() */
+    char routing[256];                        /* algorithm or file with tables; "": the usual one */
+    char lanes[16]; /* of tables from a file: one, hop or branch; "": one */
     struct sim_constants constants;
     struct platform_ranges ranges; /* nodes that are other machines */
 };

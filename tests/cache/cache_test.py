@@ -265,6 +265,27 @@ class Room(Case):
             kept = job.sum("singlets_kept")
             self.assertEqual(kept == 0, ratio == "0", job.out)
 
+    def test_memory_used_is_what_was_read(self):
+        """Small files, those of just over an eighth of a block, and rests: on the node that loads
+        them, and on one that pulls them."""
+        chance = random.Random(5)
+        mix = [DATA.add(f"mix-{i}", size) for i, size in
+               enumerate([chance.randrange(1, 9000) for _ in range(300)] +
+                         [(128 << 10) + 1] * 20 + [chance.randrange(1, 2 * MIB) for _ in range(8)])]
+        self.addCleanup(lambda: [os.unlink(path) for path in mix])
+        time.sleep(1.1)  # RHINET_CACHE_SETTLE
+        look = f'"$@" && {RHINET} cache stat --json --files 1'
+        job = Run(2, None, "--cache", "64M",
+                  program=["sh", "-c", look, "sh", READER, "--gate", "GATE", *mix]).finish()
+        self.assertEqual(job.status, 0, job.err)
+        nodes = [node for node in job.nodes if node.get("files") and
+                 node["files"][0]["path"].startswith(DATA.folder)]
+        self.assertEqual({node["node"] for node in nodes}, {0, 1}, job.out)
+        for node in nodes:
+            self.assertGreater(node["content_bytes"], 0)
+            self.assertLessEqual(node["used_bytes"], 1.25 * node["content_bytes"])
+        self.assertGreater(max(node["remote_hits"] for node in nodes), 0)
+
     def test_hardly_any(self):
         job = run(2, [*self.STRESS, LARGE], "--cache", "4M", RHINET_CACHE_THREADS="16")
         self.check_good(job, 2)
@@ -304,6 +325,13 @@ class Faults(Case):
         job = run(3, [LARGE, *FILES], "--cache", "64M", "--checksum", "--nic", "fault(shm)",
                   RHINET_FAULT="seed=3,corrupt=pull%0.1")
         self.check_good(job, 3)
+        self.assertGreater(job.sum("checksum_errors"), 0)
+
+    def test_small_blocks_prove_themselves(self):
+        """They always have a checksum: a copy of them is believed for that alone."""
+        job = run(5, SMALL[:9], "--cache", "64M", "--nic", "fault(shm)",
+                  RHINET_FAULT="seed=3,corrupt=pull%0.3")
+        self.check_good(job, 5)
         self.assertGreater(job.sum("checksum_errors"), 0)
 
 
@@ -728,7 +756,7 @@ class Found(Case):
     """Memory that calls itself a cache's: what makes no sense in itself is not there, and what a
     program wrote into the rest does no harm to people's terminals."""
 
-    MAGIC, VERSION, RANK, JOB, SHAPE, PROGRAM, SOCKET, STATE = 0, 8, 12, 24, 40, 112, 176, 284
+    MAGIC, VERSION, RANK, JOB, SHAPE, PROGRAM, SOCKET, STATE = 0, 8, 12, 24, 40, 120, 184, 292
 
     def memory_of(self, job):
         """A copy of a node's."""

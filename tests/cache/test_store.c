@@ -163,17 +163,17 @@ static void singlets_leave_in_order_and_only_beyond_their_share(void **state)
     for (uint32_t i = 0; i < CHUNKS; i++)
         slots[i] = put(store, i, BLOCK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[i]);
+        assert_int_equal(store_victim(store, 2ull * BLOCK, &is_singlet), slots[i]);
         store_singlet_keep(store, slots[i]);
     }
     /* Two blocks are allowed there, so the general list gives the next. */
-    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[2]);
+    assert_int_equal(store_victim(store, 2ull * BLOCK, &is_singlet), slots[2]);
     assert_false(is_singlet);
     store_singlet_keep(store, slots[2]);
-    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
+    assert_int_equal(store_victim(store, 2ull * BLOCK, &is_singlet), slots[0]);
     assert_true(is_singlet);
     store_singlet_return(store, slots[0]); /* at the same end again */
-    assert_int_equal(store_victim(store, 2 * CACHE_PARTS, &is_singlet), slots[0]);
+    assert_int_equal(store_victim(store, 2ull * BLOCK, &is_singlet), slots[0]);
     store_release(store, slots[0]);
     /* One that is used goes back to the general list. */
     touch(fixture, slots[1]);
@@ -187,47 +187,101 @@ static void singlets_leave_in_order_and_only_beyond_their_share(void **state)
     assert_false(is_singlet);
 }
 
-static void small_objects_share_a_chunk(void **state)
+/* One block leaves so that so many bytes have room, and those beside it if need be; how many. */
+static uint32_t make_room(struct store *store, uint64_t length)
+{
+    bool is_singlet;
+    uint32_t gone = store_victim(store, 0, &is_singlet), beside, count = 1;
+    assert_true(gone != CACHE_NO_SLOT);
+    while ((beside = store_neighbour(store, gone, &(struct store_room){length, true})) !=
+           CACHE_NO_SLOT) {
+        store_release(store, beside);
+        count++;
+    }
+    store_release(store, gone);
+    return count;
+}
+
+static void small_blocks_make_room_for_a_whole_one(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = &fixture->store;
-    uint32_t small = cache_small_length(&store->shape);
-    for (uint32_t i = 0; i < CHUNKS * CACHE_PARTS; i++)
-        assert_true(put(store, i, small) != CACHE_NO_SLOT);
+    uint32_t count = 0;
+    while (put(store, count, BLOCK / 8) != CACHE_NO_SLOT)
+        count++;
+    assert_int_equal(count, CHUNKS * 8);
     assert_int_equal(store_reserve(store, 1), CACHE_NO_SLOT);
     assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
-    /* For a whole block all parts of a chunk must go. */
+    assert_int_equal(make_room(store, BLOCK), 8);
+    uint32_t whole = store_reserve(store, BLOCK);
+    assert_true(whole < CHUNKS);
+    assert_ptr_equal(store_data(store, whole),
+                     (char *)fixture->arena + store->shape.data_offset + (uint64_t)whole * BLOCK);
+    /* What is being filled cannot leave, and is not taken apart. */
+    assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
+    store_cancel(store, whole);
+    assert_true(put(store, 1000, 1) != CACHE_NO_SLOT);
+}
+
+static void a_neighbour_that_is_filled_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    uint64_t length = BLOCK / 8;
     bool is_singlet;
-    uint32_t gone = store_victim(store, 0, &is_singlet), sibling;
+    for (uint64_t i = 0; i < CHUNKS * 8; i += 2) {
+        assert_true(put(store, i, length) != CACHE_NO_SLOT);
+        assert_true(store_reserve(store, length) != CACHE_NO_SLOT);
+    }
+    uint32_t gone = store_victim(store, 0, &is_singlet);
+    assert_int_equal(store_neighbour(store, gone, &(struct store_room){BLOCK, true}),
+                     CACHE_NO_SLOT);
     store_release(store, gone);
     assert_int_equal(store_reserve(store, BLOCK), CACHE_NO_SLOT);
-    int count = 1;
-    while ((sibling = store_sibling(store, gone)) != CACHE_NO_SLOT) {
-        assert_int_equal(sibling / CACHE_PARTS, gone / CACHE_PARTS);
-        store_release(store, sibling);
+    assert_true(store_reserve(store, length) != CACHE_NO_SLOT);
+}
+
+static void slots_may_run_out_before_memory(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    uint32_t others = store->shape.slot_count - CHUNKS, count = 0;
+    while (put(store, count, 100) != CACHE_NO_SLOT)
         count++;
-    }
-    assert_int_equal(count, CACHE_PARTS);
-    uint32_t whole = store_reserve(store, BLOCK);
-    assert_int_equal(whole / CACHE_PARTS, gone / CACHE_PARTS);
-    assert_int_equal(whole % CACHE_PARTS, 0);
-    store_cancel(store, whole);
-    assert_true(put(store, 1000, small) != CACHE_NO_SLOT);
+    assert_int_equal(count, others);
+    assert_int_equal(make_room(store, 100), 1);
+    assert_true(put(store, 1000, 100) != CACHE_NO_SLOT);
+}
+
+static void what_is_used_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    put(&fixture->store, 1, 100);
+    put(&fixture->store, 2, CACHE_PAGED_MIN + 1);
+    put(&fixture->store, 3, BLOCK - 1);
+    assert_int_equal(fixture->control->content_bytes, 100 + CACHE_PAGED_MIN + 1 + BLOCK - 1);
+    assert_int_equal(fixture->control->used_bytes, 128 + CACHE_PAGED_MIN + CACHE_PAGE + BLOCK);
+    for (int i = 0; i < 3; i++)
+        make_room(&fixture->store, 1);
+    assert_int_equal(fixture->control->content_bytes, 0);
+    assert_int_equal(fixture->control->used_bytes, 0);
 }
 
 static void a_full_index_refuses(void **state)
 {
     struct fixture *fixture = *state;
     struct cache_arena *arena = &fixture->store.arena;
+    uint64_t both = 1 | 1ull << 33; /* buckets 0 and 1 */
     uint32_t added = 0;
+    assert_true(arena->shape->bucket_count >= 2);
     for (uint64_t i = 1; i < 100; i++) {
-        uint64_t id[2] = {1, i << 24};
+        uint64_t id[2] = {both, i << 24};
         if (!store_index_add(arena, id, 0))
             break;
         added++;
     }
-    assert_int_equal(added, arena->shape->bucket_count == 1 ? CACHE_ENTRIES : 2 * CACHE_ENTRIES);
-    uint64_t id[2] = {1, 1 << 24};
+    assert_int_equal(added, 2 * CACHE_ENTRIES);
+    uint64_t id[2] = {both, 1 << 24};
     store_index_remove(arena, id, 0);
     assert_true(store_index_add(arena, id, 0));
 }
@@ -243,7 +297,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(if_all_were_used_one_leaves_still, set_up, tear_down),
         cmocka_unit_test_setup_teardown(singlets_leave_in_order_and_only_beyond_their_share, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(small_objects_share_a_chunk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(small_blocks_make_room_for_a_whole_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_neighbour_that_is_filled_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slots_may_run_out_before_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_used_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_index_refuses, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);

@@ -82,10 +82,10 @@ static void a_fixed_ratio_stays(void **state)
     (void)state;
     struct policy policy;
     const uint64_t id[2] = {1, 2};
-    assert_int_equal(policy_open(&policy, 0.3, 1000, 4), 0);
+    assert_int_equal(policy_open(&policy, &(struct policy_options){0.3, 1000, 1000, 4}), 0);
     assert_int_equal(policy_singlets_max(&policy), 300);
     policy_gave_up(&policy, id, true);
-    policy_brought(&policy, id, true, 1000000);
+    policy_brought(&policy, &(struct policy_arrival){id, 10, 1000000, true});
     assert_int_equal(policy_singlets_max(&policy), 300);
     policy_close(&policy);
 }
@@ -96,7 +96,8 @@ static void bring_back(struct policy *policy, unsigned count, bool was_loaded)
     for (uint64_t i = 1; i <= count; i++) {
         const uint64_t id[2] = {i << 1, i << 8};
         policy_gave_up(policy, id, was_loaded);
-        policy_brought(policy, id, was_loaded, was_loaded ? 10000000 : 1000000);
+        struct policy_arrival arrival = {id, 8, was_loaded ? 10000000 : 1000000, was_loaded};
+        policy_brought(policy, &arrival);
     }
 }
 
@@ -104,11 +105,11 @@ static void the_ratio_follows_what_comes_back(void **state)
 {
     (void)state;
     struct policy policy;
-    assert_int_equal(policy_open(&policy, -1, 1000, 4), 0);
+    assert_int_equal(policy_open(&policy, &(struct policy_options){-1, 1000, 1000, 4}), 0);
     bring_back(&policy, 1, false); /* both costs are known from here on */
-    uint32_t start = policy_singlets_max(&policy);
+    uint64_t start = policy_singlets_max(&policy);
     bring_back(&policy, 100, true);
-    uint32_t high = policy_singlets_max(&policy);
+    uint64_t high = policy_singlets_max(&policy);
     assert_true(high > start);
     bring_back(&policy, 1000, false);
     assert_true(policy_singlets_max(&policy) < high);

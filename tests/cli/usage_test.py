@@ -62,7 +62,7 @@ WRONG = {
         ("compare --frob x", USAGE, "--frob"),
     ],
     "sim": [
-        ("", USAGE, "say what to do: run, thesis, constants, platform or bench"),
+        ("", USAGE, "say what to do: run, thesis, constants, platform, sensitivity or bench"),
         ("frob", USAGE, "no subcommand 'frob'"),
         ("run", USAGE, "rhinet sim run: --topology FILE is missing"),
         ("run x", USAGE, "'x' is one word too many; nothing more is expected"),

@@ -253,6 +253,8 @@ class Mpi(Case):
 
     def test_refusals(self):
         self.refused(self.mpirun(self.program), "how many nodes are to be simulated? Give -n N")
+        self.refused(self.mpirun("--clock", "machine", "-n", 2, self.program),
+                     "MPI programs need virtual clocks")
         done = self.mpirun("-n", 2, "true")  # no MPI in it: nobody comes to the simulation
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -3,37 +3,49 @@
  * A slot of the cache while its block leaves and comes back: src/cache, store/store.c, node/fetch.c,
  * copy.c and evict.c, and the copy of a hit in client/read.c.
  *
- * The holder gives up block A, has block B in the same slot, then A again. Another node fetches A by
- * the directory's cell, which may be old; a process of the holder's own node copies A without a lock.
- * Data is two words, copied one after the other in either order. Must hold: whoever takes what it
- * has copied for block A has block A.
+ * The holder gives up block A, which was in the first place of its memory, and another slot has block
+ * B in that place; then A is in the second place, and again in the first. Another node fetches A by
+ * the directory's cell, which may be old, from where the slot says that it is;
+ * a process of the holder's own node copies A without a lock. Data is two words, copied one after the
+ * other in either order. Must hold: whoever takes what it has copied for block A has block A.
  * Mutants, each of which must fail:
  *   ID_ONLY        the ID is compared after copying, not the token
  *   NO_AFTER       nothing is compared after copying
  *   OVERWRITE      the token goes after the memory is used again
  *   EARLY_PUBLISH  the token is set before the data is there
  *   OLD_TOKENS     a slot gets the same token again
+ *   EARLY_GUESS    where the block is was read before the directory was
  */
 #define A 1
 #define B 2
 
-byte data[2] = A;
-byte id = A;
+byte data[4] = A; /* two places of two words */
+byte id = A;      /* A's slot */
+byte place = 0;
 byte token = 1;
 byte cell = 1; /* the directory: token of A's copy here, or 0 */
 
-inline fill(block, number)
+inline fill(where, number)
 {
 #ifdef EARLY_PUBLISH
+    place = where;
+    id = A;
     token = number;
-    id = block;
 #endif
-    data[0] = block;
-    data[1] = block;
+    data[2 * where] = A;
+    data[2 * where + 1] = A;
 #ifndef EARLY_PUBLISH
-    id = block;
+    place = where;
+    id = A;
     token = number;
 #endif
+}
+
+/* By another slot, of which nobody here knows. */
+inline overwrite(where)
+{
+    data[2 * where] = B;
+    data[2 * where + 1] = B
 }
 
 inline give_up()
@@ -50,22 +62,31 @@ active proctype holder()
 {
     cell = 0;
     give_up();
-    fill(B, 2);
-    give_up();
+    overwrite(0);
 #ifdef OLD_TOKENS
-    fill(A, 1);
+    fill(1, 1);
+    cell = 1;
+#else
+    fill(1, 2);
+    cell = 2;
+#endif
+    cell = 0;
+    give_up();
+    overwrite(1);
+#ifdef OLD_TOKENS
+    fill(0, 1);
     cell = 1
 #else
-    fill(A, 3);
+    fill(0, 3);
     cell = 3
 #endif
 }
 
-inline copy()
+inline copy(where)
 {
     if
-    :: first = data[0]; second = data[1]
-    :: second = data[1]; first = data[0]
+    :: first = data[2 * where]; second = data[2 * where + 1]
+    :: second = data[2 * where + 1]; first = data[2 * where]
     fi
 }
 
@@ -73,13 +94,19 @@ inline accept() { assert(first == A && second == A) }
 
 active proctype far()
 {
-    byte promised, first, second, then_token, then_id;
+    byte promised, guess, first, second, then_token, then_id;
+#ifdef EARLY_GUESS
+    guess = place;
+#endif
     promised = cell;
     if
     :: promised == 0 -> goto over
     :: else
     fi;
-    copy();
+#ifndef EARLY_GUESS
+    guess = place;
+#endif
+    copy(guess);
     then_token = token;
     then_id = id;
     if
@@ -100,14 +127,15 @@ over:
 
 active proctype near()
 {
-    byte before, before_id, first, second, after;
+    byte before, before_id, guess, first, second, after;
     before = token;
     before_id = id;
     if
     :: before == 0 || before_id != A -> goto over
     :: else
     fi;
-    copy();
+    guess = place;
+    copy(guess);
     after = token;
     if
 #ifdef NO_AFTER

@@ -238,6 +238,9 @@ class Shown(Case):
                          "--nodes", "2,4", "--json", "FILE"),
             self.command("info.json", "info", "--json"),
             self.command("check.json", "route", "check", fabric, self.tables(), "--json", "FILE"),
+            self.command("sweep.json", "sim", "thesis", "P1", "--sweep", "core_ps=9000,15152",
+                         "--sweep", "pci_ps=9000,15152", "--json", "FILE"),
+            self.command("sensitivity.json", "sim", "sensitivity", "P1", "--json", "FILE"),
             self.write("bench.json", *BENCH),
             self.write("top.json", *({"format": "rhinet top 1", "job": "7", "time": 1700000000 + i,
                                       "interval_s": 1.0, "ranks": [

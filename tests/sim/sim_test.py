@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import tap
+from pcapng import blocks, options
 
 PROGRAM = os.environ["SIM_PROGRAM_PATH"]
 FREE = ("up-down", "turn-prohibition", "turn-addition", "buffer-pool", "reduced-channels")
@@ -313,27 +314,6 @@ class Thesis(unittest.TestCase):
             self.rows("fig-7.9", "--mtu", mtu)
         for words in (["--mtu", 0], ["--windows", 99], ["--clock", "fast"], ["--cpu-speed", 0]):
             run("sim", "thesis", "P3", *words, status=2)
-
-
-def blocks(data):
-    """The blocks of a pcapng file: kind, body."""
-    at = 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        assert length % 4 == 0 and length == struct.unpack_from("<I", data, at + length - 4)[0]
-        yield kind, data[at + 8:at + length - 4]
-        at += length
-
-
-def options(data):
-    at, found = 0, {}
-    while at < len(data):
-        code, length = struct.unpack_from("<HH", data, at)
-        if code == 0:
-            break
-        found[code] = data[at + 4:at + 4 + length]
-        at += 4 + (length + 3) // 4 * 4
-    return found
 
 
 class Packets(unittest.TestCase):

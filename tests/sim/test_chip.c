@@ -123,12 +123,21 @@ static void push_once(void *argument)
     nodes->time[1] = sim_now(nodes->sim);
 }
 
+#define FEW_AT 2048
+
 static void store_body(void *argument)
 {
     struct nodes *nodes = argument;
     process_page_open(nodes->process[0], 3, nodes->process[1], NODE_DATA);
+    for (uint32_t i = 1; i < 8; i++) /* few bytes, behind one that stays */
+        process_store(nodes->process[0], &(struct chip_store){.page = 3,
+                                                              .offset = FEW_AT + i * 16 + 1,
+                                                              .length = i,
+                                                              .value = UINT64_MAX});
     for (uint32_t i = 0; i < 200; i++)
-        process_store(nodes->process[0], 3, i * 8, 500 + i);
+        process_store(
+            nodes->process[0],
+            &(struct chip_store){.page = 3, .offset = i * 8, .length = 8, .value = 500 + i});
 }
 
 /* A remote page written as if it were local. */
@@ -141,7 +150,10 @@ static void test_store(void **state)
     nodes_run(&nodes);
     for (uint32_t i = 0; i < 200; i++)
         assert_int_equal(*node_word(&nodes, 1, NODE_DATA + i * 8), 500 + i);
-    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 0))->aotfs, 200);
+    for (uint32_t i = 1; i < 8; i++)
+        assert_int_equal(*node_word(&nodes, 1, NODE_DATA + FEW_AT + i * 16), ((1ULL << 8 * i) - 1)
+                                                                                 << 8);
+    assert_int_equal(chip_count(cluster_chip(nodes.cluster, 0))->aotfs, 207);
     nodes_close(&nodes);
 }
 

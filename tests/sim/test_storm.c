@@ -76,7 +76,10 @@ static void store_random(struct writer *writer, uint32_t target)
     uint64_t to = sim_random_below(sim, SLICE / 8) * 8, value = sim_random(sim);
     uint64_t remote = slice_at(writer->number) + to;
     process_page_open(process, target, storm->nodes.process[target], remote & ~4095ULL);
-    process_store(process, target, (uint32_t)(remote & 4095), value);
+    process_store(process, &(struct chip_store){.page = target,
+                                                .offset = (uint32_t)(remote & 4095),
+                                                .length = sizeof(value),
+                                                .value = value});
     memcpy(&storm->expected[target][writer->number][to], &value, sizeof(value));
     /* headers are registered anew for each store: the controller must have used this one */
     fiber_sleep(sim, 2 * SIM_US);

@@ -98,6 +98,7 @@ SHOWN = {
                     "cache/agent/service.h", "cache/agent/setup.h"],
     "cache/files": ["cache/files/loader.h", "cache/files/mounts.h"],
     "cache/store": ["cache/store/policy.h", "cache/store/store.h"],
+    "cli/sim": ["cli/sim/sim.h", "cli/sim/sweep.h"],
     "experiment/machine/peers": ["experiment/machine/peers/follow.h"],
 }
 

@@ -107,12 +107,11 @@ static bool copy_part(struct cache_file *file, const struct part *part, void *bu
     uint32_t slot = cache_index_find(arena, id, &token);
     if (slot == CACHE_NO_SLOT)
         return false;
-    const struct cache_slot *header = &arena->slots[slot];
-    if (part->within + part->length > atomic_load_explicit(&header->length, memory_order_relaxed))
+    const char *bytes = cache_slot_bytes(arena, slot, part->within, part->length);
+    if (!bytes)
         return false;
-    memcpy(buffer, arena->data + cache_slot_data(&client->shape, slot) + part->within,
-           part->length);
-    if (!cache_slot_stands(header, token)) {
+    memcpy(buffer, bytes, part->length);
+    if (!cache_slot_stands(&arena->slots[slot], token)) {
         cache_count(client->control, cache_stripe(), CACHE_RETRIES, 1);
         return false;
     }

@@ -9,17 +9,16 @@
 
 #include <stdlib.h>
 
-#define LINE       64u
-#define ALTERNATES 2u /* words for each slot */
+#define LINE 64u
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 static void lay_out(struct directory *directory, const struct cache_shape *shape)
 {
-    uint64_t slots = cache_slot_count(shape);
+    uint32_t others = shape->slot_count - shape->chunk_count; /* a row and an alternate for each */
     directory->row_words = (uint32_t)cache_round_up(1u + (uint32_t)directory->group_count, 8);
-    directory->bucket_count = cache_power_of_two(slots * 2 / DIRECTORY_ROWS);
-    directory->alternate_count = cache_power_of_two(slots * ALTERNATES);
+    directory->bucket_count = cache_power_of_two(others / DIRECTORY_ROWS);
+    directory->alternate_count = cache_power_of_two(others);
     directory->done_offset = cache_round_up(sizeof(struct directory_head), LINE);
     directory->totals_offset = cache_round_up(
         directory->done_offset + (uint64_t)directory->size * sizeof(uint64_t), LINE);

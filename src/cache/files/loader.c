@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE 4096u
-
 /* Opening a file once more costs a trip to the server; one that is not longer than this is read by
  * the descriptor that is there. */
 #define SMALL_FILE (256u << 10)
@@ -259,8 +257,9 @@ int loader_read(struct loader *loader, struct loader_file *file, uint64_t block,
         return loader->source->read(loader->source, file, block, target, length);
     if (!is_unchanged(file))
         return -ESTALE;
-    int direct_fd = direct_fd_of(file);
-    int result = direct_fd < 0 ? -EINVAL : read_fully(direct_fd, target, length, offset, PAGE);
+    int direct_fd = length < CACHE_PAGED_MIN ? LOADER_DIRECT_NO : direct_fd_of(file);
+    int result = direct_fd < 0 ? -EINVAL
+                               : read_fully(direct_fd, target, length, offset, CACHE_PAGE);
     if (result == -EINVAL) {
         result = read_fully(file->fd, target, length, offset, 1);
         posix_fadvise(file->fd, (off_t)offset, (off_t)length, POSIX_FADV_DONTNEED);

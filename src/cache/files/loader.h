@@ -63,6 +63,6 @@ void loader_forget(struct loader *loader, uint32_t watch);
 /* Bytes of a block of the file; 0: beyond its end. */
 uint64_t loader_length(const struct loader *loader, const struct loader_file *file, uint64_t block);
 
-/* Read a block to page-aligned memory with room for whole pages. 0; -ESTALE: the file is not what
- * it was; or read's error. */
+/* Read a block, one of CACHE_PAGED_MIN or more to page-aligned memory with room for whole pages. 0;
+ * -ESTALE: the file is not what it was; or read's error. */
 int loader_read(struct loader *loader, struct loader_file *file, uint64_t block, void *target);

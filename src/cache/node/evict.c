@@ -7,9 +7,10 @@
 #include "base/clock.h"
 #include "cache/node/node.h"
 
-#define TRIES_MAX    64
-#define RECHECKS_MAX 3 /* last copies that are looked at again when one must go */
-#define FULL_WAIT_NS (200 * NS_PER_MS)
+#define TRIES_MAX      64
+#define RECHECKS_MAX   3 /* last copies that are looked at again when one must go */
+#define SPARING_ROUNDS 8 /* in which what was used is not given up for being in the way */
+#define FULL_WAIT_NS   (200 * NS_PER_MS)
 
 /* What the cluster knows about a block of ours. */
 struct standing {
@@ -81,8 +82,23 @@ static void give_up(struct node *node, struct standing *standing)
     cache_count(node->control, 0, CACHE_EVICTIONS, 1);
 }
 
+/* Blocks take what they need, so that the place of one may be too short for the next: those beside
+ * it go with it. */
+static void give_up_with_neighbours(struct node *node, struct standing *standing,
+                                    const struct store_room *room)
+{
+    uint32_t beside;
+    while ((beside = store_neighbour(&node->store, standing->slot, room)) != CACHE_NO_SLOT) {
+        struct standing other;
+        examine(node, beside, &other);
+        give_up(node, &other);
+    }
+    give_up(node, standing);
+}
+
 /* A last copy must go: rather one that has been copied since it was put aside. */
-static void give_up_singlet(struct node *node, struct standing *standing)
+static void give_up_singlet(struct node *node, struct standing *standing,
+                            const struct store_room *room)
 {
     uint32_t passed[RECHECKS_MAX];
     int passed_count = 0;
@@ -103,59 +119,45 @@ static void give_up_singlet(struct node *node, struct standing *standing)
     }
     while (passed_count > 0)
         store_singlet_return(&node->store, passed[--passed_count]);
-    give_up(node, standing);
+    give_up_with_neighbours(node, standing, room);
 }
 
-/* Give up one block, or put last copies aside until one is found that is none. */
-static bool give_up_one(struct node *node, uint32_t *slot)
+/* Make room for so many bytes where one block was, or put last copies aside until one is found that
+ * is none. False: nothing can leave now. */
+static bool give_up_one(struct node *node, const struct store_room *room)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
-        uint32_t most = policy_singlets_max(&node->policy);
+        uint64_t most = policy_singlets_max(&node->policy);
         struct standing standing;
         bool from_singlets = false;
-        *slot = store_victim(&node->store, most, &from_singlets);
-        if (*slot == CACHE_NO_SLOT)
+        uint32_t slot = store_victim(&node->store, most, &from_singlets);
+        if (slot == CACHE_NO_SLOT)
             return false;
-        examine(node, *slot, &standing);
+        examine(node, slot, &standing);
         if (from_singlets) {
-            give_up_singlet(node, &standing);
-            *slot = standing.slot;
+            give_up_singlet(node, &standing, room);
             return true;
         }
         if (!standing.is_singlet || most == 0) {
-            give_up(node, &standing);
+            give_up_with_neighbours(node, &standing, room);
             return true;
         }
-        store_singlet_keep(&node->store, *slot);
+        store_singlet_keep(&node->store, slot);
         cache_count(node->control, 0, CACHE_SINGLETS_KEPT, 1);
     }
     return false;
 }
 
-/* Small objects share a chunk: for a whole block all of one must go. */
-static void give_up_siblings(struct node *node, uint32_t slot)
-{
-    uint32_t sibling;
-    while ((sibling = store_sibling(&node->store, slot)) != CACHE_NO_SLOT) {
-        struct standing standing;
-        examine(node, sibling, &standing);
-        give_up(node, &standing);
-    }
-}
-
 uint32_t node_room_make(struct node *node, uint64_t length)
 {
-    bool is_small = length <= cache_small_length(&node->store.shape);
     int64_t deadline_ns = deadline_after_ns(directory_now_ns(&node->directory), FULL_WAIT_NS);
-    for (;;) {
-        uint32_t slot = store_reserve(&node->store, length), gone;
+    for (int round = 0;; round++) {
+        struct store_room room = {.length = length, .is_urgent = round >= SPARING_ROUNDS};
+        uint32_t slot = store_reserve(&node->store, length);
         if (slot != CACHE_NO_SLOT)
             return slot;
-        if (give_up_one(node, &gone)) {
-            if (!is_small)
-                give_up_siblings(node, gone);
+        if (give_up_one(node, &room))
             continue;
-        }
         if (directory_now_ns(&node->directory) > deadline_ns)
             return CACHE_NO_SLOT; /* every slot is being filled */
         directory_sleep(&node->directory, NS_PER_MS);

@@ -55,8 +55,12 @@ static void count(struct fetch *fetch, bool was_loaded)
     struct cache_control *control = fetch->node->control;
     cache_count(control, 0, was_loaded ? CACHE_LOADS : CACHE_REMOTE_HITS, 1);
     cache_count(control, 0, was_loaded ? CACHE_LOAD_BYTES : CACHE_REMOTE_BYTES, fetch->length);
-    policy_brought(&fetch->node->policy, fetch->id, was_loaded,
-                   directory_now_ns(&fetch->node->directory) - fetch->start_ns);
+    struct policy_arrival arrival = {.id = fetch->id,
+                                     .length = fetch->length,
+                                     .time_ns = directory_now_ns(&fetch->node->directory) -
+                                                fetch->start_ns,
+                                     .was_loaded = was_loaded};
+    policy_brought(&fetch->node->policy, &arrival);
     if (fetch->file->stat_index == 0)
         return;
     struct cache_file_stat *stat = &cache_file_stats(
@@ -97,7 +101,8 @@ static int load(struct fetch *fetch, uint64_t *cell)
     }
     if (node->pretended > 0)
         node_pretend(node, fetch->length);
-    return publish(fetch, true, node_checksum(node, data, fetch->length), cell);
+    struct node_copy block = {.id = fetch->id, .data = data, .length = fetch->length};
+    return publish(fetch, true, node_checksum(node, &block), cell);
 }
 
 /* Without the directory: it cannot be reached, or has no room. */

@@ -73,11 +73,14 @@ static void map_peer(struct node *node, int rank)
         madvise(arena, shape.arena_length, MADV_POPULATE_READ);
 }
 
-/* A peer that never comes is a dead one to us; its share of the directory goes to others. */
+/* A peer that never comes is a dead one to us; its share of the directory goes to others. However
+ * many these are, they are waited for once. */
 static void await_peers(struct node *node)
 {
+    int64_t deadline_ns = rma_deadline_ns(node->job, RH_TIMEOUT_DEFAULT);
     for (int rank = 0; rank < rh_size(node->job); rank++) {
-        int result = rh_segment_wait(node->job, rank, CACHE_SID_DIRECTORY, RH_TIMEOUT_DEFAULT);
+        int result = rh_segment_wait(node->job, rank, CACHE_SID_DIRECTORY,
+                                     rma_left_ns(node->job, deadline_ns));
         if (result < 0)
             log_warning("cache: doing without rank %d: %s", rank, rh_error_text());
         else
@@ -94,7 +97,7 @@ static uint64_t size_to_announce(const struct node_options *options,
     struct cache_shape wished;
     if (cache_shape_make(&wished, options->bytes, options->block_length))
         return options->bytes;
-    return (uint64_t)shape->chunk_count * shape->block_length;
+    return cache_data_length(shape);
 }
 
 static int agree_on_size(struct node *node, const struct node_options *options, uint64_t *bytes)
@@ -148,8 +151,11 @@ static int open_parts(struct node *node, void *arena, const struct cache_shape *
     if (result < 0)
         return result;
     loader_open(&node->loader, node->control, &node->store.shape);
-    result = policy_open(&node->policy, options->singlet_ratio, cache_slot_count(shape),
-                         (uint32_t)size);
+    struct policy_options policy = {.ratio = options->singlet_ratio,
+                                    .bytes = cache_data_length(shape),
+                                    .slot_count = shape->slot_count,
+                                    .node_count = (uint32_t)size};
+    result = policy_open(&node->policy, &policy);
     if (result == 0)
         result = directory_open(&node->directory, &wishes);
     node->loader.use_direct = options->use_direct;

@@ -93,7 +93,7 @@ void node_pending_leave(struct node *node, const uint64_t id[2]);
  * others there. */
 bool node_copy_is_there(struct node *node, uint64_t cell, const uint64_t id[2]);
 
-/* Where a copy of a block is to go. */
+/* A block, or where a copy of it is to go. */
 struct node_copy {
     const uint64_t *id;
     void *data;
@@ -105,8 +105,9 @@ struct node_copy {
  * any more. */
 bool node_copy_pull(struct node *node, uint64_t cell, struct node_copy *copy);
 
-/* Of a block's data, for others to compare; 0: none is wanted. */
-uint64_t node_checksum(const struct node *node, const void *data, uint64_t length);
+/* Of a block, for others to compare; 0: none is wanted. Blocks that are not whole always have
+ * one. */
+uint64_t node_checksum(const struct node *node, const struct node_copy *copy);
 
 /* ---- pretend.c: waits ----------------------------------------------------------------------- */
 

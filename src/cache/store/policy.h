@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 struct policy {
-    double fixed; /* the ratio; negative: it adapts */
-    uint32_t slot_count;
+    double fixed;   /* the ratio; negative: it adapts */
+    uint64_t bytes; /* of the cache */
     uint32_t node_count;
     uint32_t ghost_count;               /* power of two */
     _Atomic uint64_t *ghosts;           /* names of blocks given up; the lowest bit: last copy */
@@ -25,15 +25,27 @@ struct policy {
     _Atomic uint64_t load_ns, fetch_ns; /* what a miss costs, smoothed */
 };
 
-/* ratio: 0 to 0.99, or negative. 0 or -ENOMEM. */
-int policy_open(struct policy *policy, double ratio, uint32_t slot_count, uint32_t node_count);
+struct policy_options {
+    double ratio; /* 0 to 0.99, or negative: it adapts */
+    uint64_t bytes;
+    uint32_t slot_count, node_count;
+};
+
+/* 0 or -ENOMEM. */
+int policy_open(struct policy *policy, const struct policy_options *options);
 void policy_close(struct policy *policy);
 
-/* How much the singlet list may have, in slots of small objects. */
-uint32_t policy_singlets_max(const struct policy *policy);
+/* How much the singlet list may have, in bytes. */
+uint64_t policy_singlets_max(const struct policy *policy);
 
 /* A block was given up. */
 void policy_gave_up(struct policy *policy, const uint64_t id[2], bool was_last);
 
 /* A block was brought in time_ns, from the file system or from another node. */
-void policy_brought(struct policy *policy, const uint64_t id[2], bool was_loaded, int64_t time_ns);
+struct policy_arrival {
+    const uint64_t *id;
+    uint64_t length;
+    int64_t time_ns;
+    bool was_loaded;
+};
+void policy_brought(struct policy *policy, const struct policy_arrival *arrival);

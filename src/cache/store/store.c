@@ -10,14 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool is_part(const struct store *store, uint32_t slot)
+static uint64_t bytes_of(const struct store *store, uint32_t slot)
 {
-    return store->chunks[slot / CACHE_PARTS].use == STORE_PARTS;
-}
-
-static uint32_t units_of(const struct store *store, uint32_t slot)
-{
-    return is_part(store, slot) ? 1 : CACHE_PARTS;
+    return store->extents.extent[store->slots[slot].extent].length;
 }
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
@@ -39,7 +34,7 @@ static void list_add(struct store *store, uint32_t slot, enum store_state state)
         list->last = slot;
     list->first = slot;
     list->count++;
-    list->units += units_of(store, slot);
+    list->bytes += bytes_of(store, slot);
 }
 
 static void list_remove(struct store *store, uint32_t slot)
@@ -55,122 +50,69 @@ static void list_remove(struct store *store, uint32_t slot)
     else
         list->last = entry->previous;
     list->count--;
-    list->units -= units_of(store, slot);
+    list->bytes -= bytes_of(store, slot);
 }
 
 /* For people. */
 static void show(struct store *store)
 {
-    uint64_t used = store->general.units + store->singlet.units;
-    atomic_store_explicit(&store->control->used_units, used, memory_order_relaxed);
-    atomic_store_explicit(&store->control->singlet_units, store->singlet.units,
-                          memory_order_relaxed);
+    struct cache_control *control = store->control;
+    uint64_t used = store->general.bytes + store->singlet.bytes;
+    atomic_store_explicit(&control->used_bytes, used, memory_order_relaxed);
+    atomic_store_explicit(&control->singlet_bytes, store->singlet.bytes, memory_order_relaxed);
+    atomic_store_explicit(&control->content_bytes, store->content_bytes, memory_order_relaxed);
 }
 
 /* ---- Free memory ---------------------------------------------------------------------------- */
 
-static uint32_t take_chunk(struct store *store, enum store_use use)
+static struct extent_wish wish_for(const struct store *store, uint64_t length)
 {
-    uint32_t slot = store->free_chunks;
-    if (slot == CACHE_NO_SLOT)
-        return slot;
-    store->free_chunks = store->slots[slot].next;
-    store->free_chunk_count--;
-    store->chunks[slot / CACHE_PARTS] = (struct store_chunk){.use = (uint8_t)use};
-    return slot;
+    if (cache_is_whole(&store->shape, length))
+        return (struct extent_wish){.length = store->shape.block_length,
+                                    .alignment = store->shape.block_length,
+                                    .is_low = true};
+    uint64_t unit = length < CACHE_PAGED_MIN ? CACHE_UNIT : CACHE_PAGE;
+    return (struct extent_wish){.length = cache_round_up(length, unit), .alignment = unit};
 }
 
-static void give_chunk(struct store *store, uint32_t first)
+static bool is_whole(const struct store *store, uint32_t slot)
 {
-    store->chunks[first / CACHE_PARTS].use = STORE_UNUSED;
-    store->slots[first].next = store->free_chunks;
-    store->free_chunks = first;
-    store->free_chunk_count++;
+    return slot < store->shape.chunk_count;
 }
 
-static void link_part(struct store *store, uint32_t slot)
+/* A whole block's slot is that of its chunk, which is free when the chunk is. */
+static uint32_t take(struct store *store, uint64_t length)
 {
-    store->slots[slot].previous = CACHE_NO_SLOT;
-    store->slots[slot].next = store->free_parts;
-    if (store->free_parts != CACHE_NO_SLOT)
-        store->slots[store->free_parts].previous = slot;
-    store->free_parts = slot;
-}
-
-static void unlink_part(struct store *store, uint32_t slot)
-{
-    struct store_slot *entry = &store->slots[slot];
-    if (entry->previous != CACHE_NO_SLOT)
-        store->slots[entry->previous].next = entry->next;
-    else
-        store->free_parts = entry->next;
-    if (entry->next != CACHE_NO_SLOT)
-        store->slots[entry->next].previous = entry->previous;
-}
-
-static uint32_t take_part(struct store *store)
-{
-    if (store->free_parts == CACHE_NO_SLOT) {
-        uint32_t first = take_chunk(store, STORE_PARTS);
-        if (first == CACHE_NO_SLOT)
-            return first;
-        for (uint32_t i = CACHE_PARTS; i-- > 0;)
-            link_part(store, first + i);
+    struct extent_wish wish = wish_for(store, length);
+    wish.owner = wish.is_low ? 0 : store->free_slots;
+    if (wish.owner == CACHE_NO_SLOT)
+        return CACHE_NO_SLOT;
+    uint32_t extent = extents_take(&store->extents, &wish);
+    if (extent == EXTENT_NONE)
+        return CACHE_NO_SLOT;
+    uint32_t slot = wish.owner;
+    if (wish.is_low) {
+        slot = (uint32_t)(store->extents.extent[extent].offset / store->shape.block_length);
+        store->extents.extent[extent].owner = slot;
+    } else {
+        store->free_slots = store->slots[slot].next;
     }
-    uint32_t slot = store->free_parts;
-    unlink_part(store, slot);
-    store->chunks[slot / CACHE_PARTS].taken++;
+    store->slots[slot].extent = extent;
     return slot;
 }
 
-static void give_part(struct store *store, uint32_t slot)
+static void free_slot_add(struct store *store, uint32_t slot)
 {
-    struct store_chunk *chunk = &store->chunks[slot / CACHE_PARTS];
-    link_part(store, slot);
-    if (--chunk->taken > 0)
-        return;
-    uint32_t first = slot / CACHE_PARTS * CACHE_PARTS;
-    for (uint32_t i = 0; i < CACHE_PARTS; i++)
-        unlink_part(store, first + i);
-    give_chunk(store, first);
+    store->slots[slot].next = store->free_slots;
+    store->free_slots = slot;
 }
 
 static void give(struct store *store, uint32_t slot)
 {
     store->slots[slot].state = STORE_FREE;
-    if (is_part(store, slot))
-        give_part(store, slot);
-    else
-        give_chunk(store, slot);
-}
-
-/* ---- The index ------------------------------------------------------------------------------ */
-
-static bool replace_entry(struct cache_arena *arena, const uint64_t id[2], uint64_t before,
-                          uint64_t after)
-{
-    uint32_t mask = arena->shape->bucket_count - 1;
-    for (uint32_t step = 0; step < 2; step++) {
-        struct cache_bucket *bucket = &arena->buckets[((id[0] >> 1) + step) & mask];
-        for (unsigned i = 0; i < CACHE_ENTRIES; i++) {
-            if (atomic_load_explicit(&bucket->entry[i], memory_order_relaxed) != before)
-                continue;
-            /* release: pairs with the load in cache_index_find() */
-            atomic_store_explicit(&bucket->entry[i], after, memory_order_release);
-            return true;
-        }
-    }
-    return false;
-}
-
-bool store_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot)
-{
-    return replace_entry(arena, id, 0, cache_index_entry(id, slot));
-}
-
-void store_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot)
-{
-    replace_entry(arena, id, cache_index_entry(id, slot), 0);
+    extents_give(&store->extents, store->slots[slot].extent);
+    if (!is_whole(store, slot))
+        free_slot_add(store, slot);
 }
 
 /* ---- Life of a block ------------------------------------------------------------------------ */
@@ -182,34 +124,33 @@ int store_open(struct store *store, void *arena, struct cache_control *control,
                             .control = control,
                             .general = {.first = CACHE_NO_SLOT, .last = CACHE_NO_SLOT},
                             .singlet = {.first = CACHE_NO_SLOT, .last = CACHE_NO_SLOT},
-                            .free_chunks = CACHE_NO_SLOT,
-                            .free_parts = CACHE_NO_SLOT};
+                            .free_slots = CACHE_NO_SLOT};
     store->arena = cache_arena_at(arena, &store->shape);
-    store->slots = calloc(cache_slot_count(shape), sizeof(*store->slots));
-    store->chunks = calloc(shape->chunk_count, sizeof(*store->chunks));
-    if (!store->slots || !store->chunks) {
-        free(store->slots);
-        free(store->chunks);
+    store->slots = calloc(shape->slot_count, sizeof(*store->slots));
+    if (!store->slots)
         return -ENOMEM;
+    int result = extents_open(&store->extents, cache_data_length(shape), shape->slot_count);
+    if (result < 0) {
+        free(store->slots);
+        return result;
     }
     pthread_mutex_init(&store->lock, NULL);
-    for (uint32_t chunk = shape->chunk_count; chunk-- > 0;)
-        give_chunk(store, chunk * CACHE_PARTS);
+    for (uint32_t slot = shape->slot_count; slot-- > shape->chunk_count;)
+        free_slot_add(store, slot);
     return 0;
 }
 
 void store_close(struct store *store)
 {
     free(store->slots);
-    free(store->chunks);
+    extents_close(&store->extents);
     pthread_mutex_destroy(&store->lock);
 }
 
 uint32_t store_reserve(struct store *store, uint64_t length)
 {
     pthread_mutex_lock(&store->lock);
-    uint32_t slot = length <= cache_small_length(&store->shape) ? take_part(store)
-                                                                : take_chunk(store, STORE_WHOLE);
+    uint32_t slot = take(store, length);
     if (slot != CACHE_NO_SLOT)
         store->slots[slot].state = STORE_FILLING;
     pthread_mutex_unlock(&store->lock);
@@ -233,13 +174,16 @@ static uint64_t next_token(struct store *store)
     return store->token;
 }
 
-static void set_header(struct cache_slot *header, const uint64_t id[2], uint64_t length,
+static void set_header(struct store *store, uint32_t slot, const uint64_t id[2], uint64_t length,
                        uint64_t checksum)
 {
+    struct cache_slot *header = &store->arena.slots[slot];
+    uint64_t offset = (uint64_t)((char *)store_data(store, slot) - store->arena.data);
     atomic_store_explicit(&header->id[0], id[0], memory_order_relaxed);
     atomic_store_explicit(&header->id[1], id[1], memory_order_relaxed);
     atomic_store_explicit(&header->length, length, memory_order_relaxed);
     atomic_store_explicit(&header->checksum, checksum, memory_order_relaxed);
+    atomic_store_explicit(&header->offset, offset, memory_order_relaxed);
 }
 
 uint64_t store_publish(struct store *store, uint32_t slot, const uint64_t id[2], uint64_t length,
@@ -249,13 +193,14 @@ uint64_t store_publish(struct store *store, uint32_t slot, const uint64_t id[2],
     pthread_mutex_lock(&store->lock);
     ASSERT(store->slots[slot].state == STORE_FILLING);
     uint64_t token = next_token(store);
-    set_header(header, id, length, checksum);
+    set_header(store, slot, id, length, checksum);
     /* release: pairs with cache_index_find(); data and ID come before the token */
     atomic_store_explicit(&header->token, token, memory_order_release);
     if (store_index_add(&store->arena, id, slot)) {
         atomic_store_explicit(&cache_touched(store->control, &store->shape)[slot], 0,
                               memory_order_relaxed);
         list_add(store, slot, STORE_GENERAL);
+        store->content_bytes += length;
         show(store);
     } else {
         atomic_store_explicit(&header->token, 0, memory_order_release);
@@ -299,11 +244,11 @@ static uint32_t oldest(struct store *store, struct store_list *list)
     return list->last; /* all were used: then the oldest */
 }
 
-uint32_t store_victim(struct store *store, uint32_t units_max, bool *is_singlet)
+uint32_t store_victim(struct store *store, uint64_t bytes_max, bool *is_singlet)
 {
     pthread_mutex_lock(&store->lock);
     uint32_t slot = CACHE_NO_SLOT;
-    if (store->singlet.units > units_max || store->general.count == 0)
+    if (store->singlet.bytes > bytes_max || store->general.count == 0)
         slot = oldest(store, &store->singlet);
     if (slot == CACHE_NO_SLOT)
         slot = oldest(store, &store->general);
@@ -339,7 +284,7 @@ void store_singlet_return(struct store *store, uint32_t slot)
         list->first = slot;
     list->last = slot;
     list->count++;
-    list->units += units_of(store, slot);
+    list->bytes += bytes_of(store, slot);
     pthread_mutex_unlock(&store->lock);
 }
 
@@ -354,22 +299,74 @@ void store_release(struct store *store, uint32_t slot)
     atomic_store_explicit(&header->token, 0, memory_order_relaxed);
     atomic_store_explicit(&header->id[0], 0, memory_order_relaxed);
     full_fence(); /* whoever sees a byte of what comes next sees that the token is gone */
+    store->content_bytes -= atomic_load_explicit(&header->length, memory_order_relaxed);
     give(store, slot);
     show(store);
     pthread_mutex_unlock(&store->lock);
 }
 
-uint32_t store_sibling(struct store *store, uint32_t slot)
+/* The free memory there is when a slot's extent is free, and who is beside it. */
+struct surroundings {
+    uint64_t first, end;
+    uint32_t before, after; /* extents, or EXTENT_NONE */
+};
+
+static struct surroundings look_around(const struct store *store, uint32_t slot)
 {
-    uint32_t first = slot / CACHE_PARTS * CACHE_PARTS, found = CACHE_NO_SLOT;
+    const struct extent *extents = store->extents.extent;
+    const struct extent *own = &extents[store->slots[slot].extent];
+    struct surroundings around = {own->offset, own->offset + own->length, own->before, own->after};
+    if (around.before != EXTENT_NONE && extents[around.before].owner == EXTENT_NONE) {
+        around.first = extents[around.before].offset;
+        around.before = extents[around.before].before;
+    }
+    if (around.after != EXTENT_NONE && extents[around.after].owner == EXTENT_NONE) {
+        around.end += extents[around.after].length;
+        around.after = extents[around.after].after;
+    }
+    return around;
+}
+
+/* Which of the two goes: for a whole block what is in the chunk that the slot begins in; else the
+ * shorter one, with which less is lost beyond what is needed. */
+static uint32_t choose_side(const struct store *store, uint32_t slot, uint64_t length,
+                            const struct surroundings *around)
+{
+    const struct extent *extents = store->extents.extent;
+    uint64_t block = store->shape.block_length;
+    if (cache_is_whole(&store->shape, length)) {
+        uint64_t chunk = extents[store->slots[slot].extent].offset / block;
+        return around->end < (chunk + 1) * block ? around->after : around->before;
+    }
+    if (around->before == EXTENT_NONE || around->after == EXTENT_NONE)
+        return around->before == EXTENT_NONE ? around->after : around->before;
+    return extents[around->before].length < extents[around->after].length ? around->before
+                                                                          : around->after;
+}
+
+static bool may_leave(struct store *store, uint32_t slot, bool is_urgent)
+{
+    uint8_t state = store->slots[slot].state;
+    _Atomic uint8_t *touched = &cache_touched(store->control, &store->shape)[slot];
+    return (state == STORE_GENERAL || state == STORE_SINGLET) &&
+           (is_urgent || !atomic_load_explicit(touched, memory_order_relaxed));
+}
+
+uint32_t store_neighbour(struct store *store, uint32_t slot, const struct store_room *room)
+{
+    struct extent_wish wish = wish_for(store, room->length);
+    uint64_t at;
+    uint32_t found = CACHE_NO_SLOT;
     pthread_mutex_lock(&store->lock);
-    for (uint32_t i = first; i < first + CACHE_PARTS && is_part(store, first); i++) {
-        if (store->slots[i].state != STORE_GENERAL && store->slots[i].state != STORE_SINGLET)
-            continue;
-        list_remove(store, i);
-        store->slots[i].state = STORE_LEAVING;
-        found = i;
-        break;
+    ASSERT(store->slots[slot].state == STORE_LEAVING);
+    struct surroundings around = look_around(store, slot);
+    if (!extent_fits(&wish, around.first, around.end, &at))
+        found = store->extents.extent[choose_side(store, slot, room->length, &around)].owner;
+    if (found != CACHE_NO_SLOT && !may_leave(store, found, room->is_urgent))
+        found = CACHE_NO_SLOT;
+    if (found != CACHE_NO_SLOT) {
+        list_remove(store, found);
+        store->slots[found].state = STORE_LEAVING;
     }
     pthread_mutex_unlock(&store->lock);
     return found;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "cache/index.h"
+#include "cache/store/extents.h"
 
 #include <pthread.h>
 
@@ -26,22 +27,15 @@ enum store_state {
 };
 
 struct store_slot {
-    uint32_t next, previous; /* in its list, or among the free */
+    uint32_t next, previous; /* in its list; next: among the free */
+    uint32_t extent;
     uint8_t state;
 };
 
 struct store_list {
     uint32_t first, last; /* newest, oldest */
     uint32_t count;
-    uint32_t units; /* slots of small objects that its blocks take */
-};
-
-/* What a chunk is divided into. */
-enum store_use { STORE_UNUSED, STORE_WHOLE, STORE_PARTS };
-
-struct store_chunk {
-    uint8_t use;
-    uint8_t taken; /* parts that are not free */
+    uint64_t bytes; /* of the arena that its blocks take */
 };
 
 struct store {
@@ -50,11 +44,10 @@ struct store {
     struct cache_control *control;
     pthread_mutex_t lock;
     struct store_slot *slots;
-    struct store_chunk *chunks;
+    struct extents extents; /* offsets from where the arena's data begins */
     struct store_list general, singlet;
-    uint32_t free_chunks; /* lists by `next` of a chunk's first slot, and of free parts */
-    uint32_t free_parts;
-    uint32_t free_chunk_count;
+    uint32_t free_slots; /* of blocks that are not whole */
+    uint64_t content_bytes;
     uint64_t token; /* the last one that was given */
 };
 
@@ -76,13 +69,14 @@ void store_cancel(struct store *store, uint32_t slot);
 /* Where a slot's bytes are. */
 static inline void *store_data(const struct store *store, uint32_t slot)
 {
-    return store->arena.data + cache_slot_data(&store->shape, slot);
+    return store->arena.data + store->shape.data_offset +
+           store->extents.extent[store->slots[slot].extent].offset;
 }
 
 /* A block that is to leave so that room is made, marked as leaving: the oldest of the general list,
- * or of the singlet list if that has more than `units_max` or there is no other. is_singlet
+ * or of the singlet list if that has more than `bytes_max` or there is no other. is_singlet
  * says which. CACHE_NO_SLOT: nothing can leave now. */
-uint32_t store_victim(struct store *store, uint32_t units_max, bool *is_singlet);
+uint32_t store_victim(struct store *store, uint64_t bytes_max, bool *is_singlet);
 
 /* What becomes of it: into the singlet list after all; back to the end of that list, where it was;
  * or away. */
@@ -90,11 +84,17 @@ void store_singlet_keep(struct store *store, uint32_t slot);
 void store_singlet_return(struct store *store, uint32_t slot);
 void store_release(struct store *store, uint32_t slot);
 
-/* A part's chunk is to be freed as a whole: mark another of its parts as leaving, or
- * CACHE_NO_SLOT. */
-uint32_t store_sibling(struct store *store, uint32_t slot);
+/* Where a block that leaves is, so many bytes shall have room: another block beside it, marked as
+ * leaving, too. CACHE_NO_SLOT: there is room when the first one is away, or its neighbour cannot
+ * leave now; nor, unless it is urgent, one that has been used lately. */
+struct store_room {
+    uint64_t length;
+    bool is_urgent;
+};
+uint32_t store_neighbour(struct store *store, uint32_t slot, const struct store_room *room);
 
-/* Let a slot be found by its ID, or not any more; inside the lock. False: both buckets are full. */
+/* index.c, inside the lock: let a slot be found by its ID, or not any more. False: its buckets are
+ * full. */
 bool store_index_add(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
 void store_index_remove(struct cache_arena *arena, const uint64_t id[2], uint32_t slot);
 

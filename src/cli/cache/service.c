@@ -164,12 +164,10 @@ static void print_json(const struct service *service)
     json_object_set_new(object, "nodes", json_integer(control->size));
     json_object_set_new(object, "nodes_alive", json_integer(control->nodes_alive));
     json_object_set_new(object, "agent_pid", json_integer(control->agent_pid));
-    json_object_set_new(
-        object, "cache_bytes",
-        json_integer((json_int_t)control->shape.chunk_count * control->shape.block_length));
-    json_object_set_new(
-        object, "used_bytes",
-        json_integer((json_int_t)(control->used_units * cache_small_length(&control->shape))));
+    json_object_set_new(object, "cache_bytes",
+                        json_integer((json_int_t)cache_data_length(&control->shape)));
+    json_object_set_new(object, "used_bytes", json_integer((json_int_t)control->used_bytes));
+    json_object_set_new(object, "content_bytes", json_integer((json_int_t)control->content_bytes));
     json_object_set_new(object, "age_s",
                         json_real((double)(clock_now_ns() - control->start_ns) / 1e9));
     for (int i = 0; i < CACHE_COUNTER_COUNT; i++)
@@ -187,8 +185,8 @@ static void print_text(const struct service *service)
     char used[UNIT_TEXT_MAX], all[UNIT_TEXT_MAX], local[UNIT_TEXT_MAX], remote[UNIT_TEXT_MAX],
         loaded[UNIT_TEXT_MAX];
     cache_counters_sum(control, values);
-    unit_bytes(used, (double)(control->used_units * cache_small_length(&control->shape)));
-    unit_bytes(all, (double)control->shape.chunk_count * control->shape.block_length);
+    unit_bytes(used, (double)control->used_bytes);
+    unit_bytes(all, (double)cache_data_length(&control->shape));
     printf("cache %s: node %d of %d, %u alive; agent %d, for %.0f s\n", service->place.name,
            control->rank, control->size, control->nodes_alive, control->agent_pid,
            (double)(clock_now_ns() - control->start_ns) / 1e9);

@@ -29,11 +29,6 @@ static const struct cli_option options[] = {
 
 static const char *const state_names[] = {"starting", "running", "gone"};
 
-static uint64_t unit_length(const struct cache_control *node)
-{
-    return cache_small_length(&node->shape);
-}
-
 /* ---- Files ---------------------------------------------------------------------------------- */
 
 static int compare_files(const void *left, const void *right)
@@ -118,11 +113,9 @@ static void print_nodes(struct cache_control **nodes, size_t count)
         table_cell(table, "%" PRIx64, node->job_id);
         table_cell(table, "%d", node->rank);
         table_cell(table, "%s", state_names[state <= CACHE_AGENT_GONE ? state : CACHE_AGENT_GONE]);
-        table_cell(table, "%s", unit_bytes(text, (double)(node->used_units * unit_length(node))));
-        table_cell(table, "%s",
-                   unit_bytes(text, (double)node->shape.chunk_count * node->shape.block_length));
-        table_cell(table, "%s",
-                   unit_bytes(text, (double)(node->singlet_units * unit_length(node))));
+        table_cell(table, "%s", unit_bytes(text, (double)node->used_bytes));
+        table_cell(table, "%s", unit_bytes(text, (double)cache_data_length(&node->shape)));
+        table_cell(table, "%s", unit_bytes(text, (double)node->singlet_bytes));
         table_cell(table, "%s", unit_bytes(text, (double)values[CACHE_LOCAL_BYTES]));
         table_cell(table, "%s", unit_bytes(text, (double)values[CACHE_REMOTE_BYTES]));
         table_cell(table, "%s", unit_bytes(text, (double)values[CACHE_LOAD_BYTES]));
@@ -165,11 +158,11 @@ static json_t *node_json(struct cache_control *node, uint64_t most)
     json_put_text(object, "agent", state_names[state <= CACHE_AGENT_GONE ? state : 2]);
     json_put_number(object, "agent_pid", (uint64_t)node->agent_pid);
     json_put_text(object, "program", node->program);
-    json_put_number(object, "cache_bytes",
-                    (uint64_t)node->shape.chunk_count * node->shape.block_length);
+    json_put_number(object, "cache_bytes", cache_data_length(&node->shape));
     json_put_number(object, "block_bytes", node->shape.block_length);
-    json_put_number(object, "used_bytes", node->used_units * unit_length(node));
-    json_put_number(object, "singlet_bytes", node->singlet_units * unit_length(node));
+    json_put_number(object, "used_bytes", node->used_bytes);
+    json_put_number(object, "content_bytes", node->content_bytes);
+    json_put_number(object, "singlet_bytes", node->singlet_bytes);
     json_put_real(object, "singlet_ratio", node->singlet_permille / 1000.0);
     cache_counters_sum(node, values);
     for (int i = 0; i < CACHE_COUNTER_COUNT; i++)

@@ -18,7 +18,8 @@ static const struct {
     uint64_t version;
 } kinds[] = {{"check", 1},       {"job", 1},        {"repair", 1}, {"bench", 1}, {"cache stat", 1},
              {"cache trial", 1}, {"comparison", 1}, {"doctor", 1}, {"info", 1},  {"routing", 1},
-             {"simulation", 1},  {"sim speed", 1},  {"thesis", 1}, {"top", 1}};
+             {"simulation", 1},  {"sim speed", 1},  {"thesis", 1}, {"top", 1},   {"sweep", 1},
+             {"sensitivity", 1}, {"usage", 1}};
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
 struct source {

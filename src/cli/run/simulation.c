@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
 #include "simulated/door.h"
@@ -42,6 +43,32 @@ static int compute_take(char *text)
     return 0;
 }
 
+static int trace_take(char *text)
+{
+    return run_martini_add("trace", text);
+}
+
+static int pcap_take(char *text)
+{
+    return run_martini_add("pcap", text);
+}
+
+static int packets_take(char *text)
+{
+    return run_martini_add("packets", text);
+}
+
+static int limit_take(char *text)
+{
+    uint64_t bytes;
+    return text_to_size(text, &bytes) && bytes >= 4096 ? run_martini_add("trace_limit", text) : -1;
+}
+
+static int usage_take(char *text)
+{
+    return run_martini_add("usage", text);
+}
+
 static const char *const clocks[] = {"auto", "virtual", "machine", NULL};
 enum clock { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_MACHINE };
 
@@ -52,6 +79,18 @@ const struct cli_option simulation_options[] = {
              .allowed = "none, measured, scaled:F, record:FILE or replay:FILE, without a comma"),
     CLI_CHOICE("clock", NULL, clocks, &wishes.clock,
                "NIC martini: clocks and sleeps of the processes; auto: virtual with --compute"),
+    CLI_CALL("trace", "FILE", trace_take, "NIC martini: what each module did when, for Perfetto",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("pcap", "FILE", pcap_take, "NIC martini: all packets, for Wireshark",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("packets", "FILE", packets_take, "NIC martini: all packets, a line each",
+             .takes_file = true, .allowed = "a file without commas in its name"),
+    CLI_CALL("trace-limit", "SIZE", limit_take,
+             "NIC martini: where these files end, 64M unless given",
+             .allowed = "a size of at least 4K"),
+    CLI_CALL("usage", "FILE", usage_take,
+             "NIC martini: where the time went, as JSON; - prints it for people",
+             .takes_file = true, .allowed = "a file without commas in its name"),
     CLI_OPTIONS_END,
 };
 
@@ -73,7 +112,7 @@ bool simulation_library_find(const struct simulation_places *places, char *folde
     return false;
 }
 
-int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t room)
+int simulation_prepare(bool is_martini, bool is_mpi, char *preload, size_t room)
 {
     static const struct simulation_places places = {"librhinet_virtual.so", "src/virtual",
                                                     "../" RHINET_LIBDIR "/rhinet"};
@@ -83,8 +122,12 @@ int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t r
         return cli_usage_error("--compute and --clock are for --nic martini");
     if (!is_martini)
         return 0;
-    is_virtual = wishes.clock == CLOCK_AUTO ? is_virtual || wishes.compute
-                                            : wishes.clock == CLOCK_VIRTUAL;
+    bool is_virtual = wishes.clock == CLOCK_AUTO ? is_mpi || wishes.compute
+                                                 : wishes.clock == CLOCK_VIRTUAL;
+    if (is_mpi && !is_virtual)
+        return cli_usage_error(
+            "MPI programs need virtual clocks on NIC martini: they start and end "
+            "outside of virtual time");
     if (!is_virtual && wishes.compute)
         return cli_usage_error("--compute needs the processes' clocks to be virtual");
     if (!is_virtual)

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-extern const struct cli_option simulation_options[]; /* --compute, --clock */
+extern const struct cli_option simulation_options[]; /* --compute, --clock, --trace … */
 
 /* Where a library of ours is: in a build, or where this program is installed. False: nowhere. */
 struct simulation_places {
@@ -18,9 +18,8 @@ struct simulation_places {
 bool simulation_library_find(const struct simulation_places *places, char *folder, size_t room);
 
 /* Checks the options, and finds the library that is to be loaded before the ranks; "" if their
- * clocks are the machine's. is_virtual: unless the user says otherwise. 0, or
- * an exit status. */
-int simulation_prepare(bool is_martini, bool is_virtual, char *preload, size_t room);
+ * clocks are the machine's. 0, or an exit status. */
+int simulation_prepare(bool is_martini, bool is_mpi, char *preload, size_t room);
 
 /* Runs mpirun with a simulation of so many ranks beside it, to its end: its exit status. */
 int simulation_run(int size, char *const *words);

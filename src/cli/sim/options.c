@@ -53,8 +53,11 @@ const struct cli_option sim_run_options[] = {
              .standard = "100us"),
     CLI_TIME("time", "T", 0, TIME_MAX_NS, &wishes.measure_ns, "virtual time of the measurement",
              .standard = "1ms"),
+    SIM_SWEEP_OPTIONS(&wishes.sweep),
+    SIM_SEEDS_OPTION(&wishes.sweep),
     CLI_FILE("json", "FILE", &wishes.json, "the report as JSON, - for stdout"),
-    CLI_FILE("plot", "FILE", &wishes.plot, "latency against load, as SVG"),
+    CLI_FILE("plot", "FILE", &wishes.plot,
+             "latency against load, as SVG; of a sweep a folder of pictures"),
     CLI_NUMBER("loads", "N", 0, UINT32_MAX, &wishes.link_rows, "show the N busiest links"),
     CLI_FILE("log", "FILE", &wishes.log, "every event, one a line"),
     CLI_OPTIONS_END,
@@ -74,6 +77,8 @@ struct sim_options *sim_options_get(int *status)
         wishes.loads = (struct sim_loads){.values = {1}, .count = 1};
     else if (wishes.loads.count == 0)
         sim_loads_parse(&wishes.loads, "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9");
+    if (*status == 0 && sweep_is_wanted(&wishes.sweep) && (wishes.log || wishes.link_rows > 0))
+        *status = cli_usage_error("--log and --loads are of one run, not of a sweep");
     wishes.traffic = traffic_names[wishes.spec.pattern];
     wishes.spec.warm = wishes.warm_ns * SIM_NS;
     wishes.spec.measure = wishes.measure_ns * SIM_NS;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cli/option.h"
+#include "cli/sim/sweep.h"
 #include "cli/sim/traffic.h"
 #include "sim/switch/switch.h"
 
@@ -19,6 +20,7 @@ struct sim_options {
     int64_t warm_ns, measure_ns;
     uint64_t seed, link_rows;
     struct cli_list platforms, set;
+    struct sweep sweep;
 };
 
 /* Names of enum network_kind. */

@@ -22,12 +22,13 @@ int sim_result_plot(const struct sim_result *result, const char *path)
     snprintf(title, sizeof(title), "%s, %s, %s, %s, %u B; alone: %.3f us", result->network,
              result->topology, result->routing, result->traffic, result->bytes,
              (double)result->latency_min / (double)SIM_US);
-    struct plot plot = {.title = title,
-                        .x_label = "offered load (1: all that a host's link carries)",
-                        .y_label = "latency, us",
-                        /* saturated points would squeeze the rest together */
-                        .y_max = 5 * mean[0],
-                        .lines = {{"mean", load, mean, count}, {"99 %", load, p99, count}},
-                        .line_count = 2};
+    struct plot plot = {
+        .title = title,
+        .x_label = "offered load (1: all that a host's link carries)",
+        .y_label = "latency, us",
+        /* saturated points would squeeze the rest together */
+        .y_max = 5 * mean[0],
+        .lines = {{"mean", load, mean, count, NULL}, {"99 %", load, p99, count, NULL}},
+        .line_count = 2};
     return plot_write(&plot, path);
 }

@@ -9,6 +9,7 @@
 #include "cli/sim/sim.h"
 #include "plan/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,59 @@ static int points_run(const struct sim_options *options, const struct sim_plan *
     return status;
 }
 
+/* ---- Sweeps ---------------------------------------------------------------------------------- */
+
+struct sweeping {
+    const struct sim_options *options;
+    const struct sim_plan *plan;
+};
+
+static int sweep_measure(void *context, const struct sweep_point *at, FILE *out)
+{
+    const struct sweeping *sweeping = context;
+    struct sim_options options = *sweeping->options;
+    struct sim_point point = {.load = isnan(at->own) ? options.loads.values[0] : at->own};
+    struct sim *sim = NULL;
+    struct network *network = NULL;
+    options.constants = at->constants;
+    options.seed = at->seed;
+    options.spec.progress = NULL;
+    int result = point_run(&options, sweeping->plan, NULL, &point, &sim, &network);
+    const struct workload_report *report = &point.report;
+    const struct workload_latency *latency = &report->latency;
+    if (result == 0) {
+        sweep_put(out, "offered", "", report->offered);
+        sweep_put(out, "accepted", "", report->accepted);
+        sweep_put(out, "latency_mean", "us", latency->mean / (double)SIM_US);
+        sweep_put(out, "latency_median", "us", (double)latency->median / (double)SIM_US);
+        sweep_put(out, "latency_p99", "us", (double)latency->p99 / (double)SIM_US);
+        sweep_put(out, "latency_p999", "us", (double)latency->p999 / (double)SIM_US);
+        sweep_put(out, "end", "us", (double)report->end / (double)SIM_US);
+        sweep_put(out, "saturated", "runs", report->is_saturated);
+        sweep_put(out, "deadlocks", "circles", report->deadlock_count);
+    }
+    network_destroy(network);
+    sim_destroy(sim);
+    return result < 0 ? cli_fail() : 0;
+}
+
+static int sweep_points(struct sim_options *options, const struct sim_plan *plan)
+{
+    struct sweep *sweep = &options->sweep;
+    struct sweeping sweeping = {options, plan};
+    const struct sweep_job job = {&options->constants, options->seed, sweep_measure, &sweeping};
+    const struct sweep_outputs outputs = {"sim run", options->json, options->plot};
+    int status = sweep_open(sweep);
+    if (status == 0 && options->loads.count > 1)
+        status = sweep_axis_add(sweep, "load", "", options->loads.values, options->loads.count);
+    if (status == 0)
+        status = sweep_run(sweep, &job);
+    if (status == 0)
+        status = sweep_report(sweep, &outputs);
+    sweep_close(sweep);
+    return status;
+}
+
 static int run(struct sim_options *options)
 {
     struct route_input input;
@@ -156,7 +210,8 @@ static int run(struct sim_options *options)
         status = log ? 0 : 1;
     }
     if (status == 0)
-        status = points_run(options, &plan, log);
+        status = sweep_is_wanted(&options->sweep) ? sweep_points(options, &plan)
+                                                  : points_run(options, &plan, log);
     if (log)
         status = route_output_close(log, options->log, status);
     free(trace.messages);

@@ -9,6 +9,7 @@
 #include "cli/plot.h"
 #include "cli/route/route.h"
 #include "cli/sim/sim.h"
+#include "cli/sim/sweep.h"
 #include "cli/table.h"
 #include "experiment/experiment.h"
 #include "experiment/thesis/what_if.h"
@@ -148,7 +149,7 @@ static int figure_plot(const struct thesis_report *report, const char *group, co
         plot.x_label = strcmp(curve->x_unit, "B") == 0 ? "size, B" : curve->x_unit;
         plot.y_label = curve->y_unit;
         plot.lines[plot.line_count++] = (struct plot_line){curve->name, curve->x, curve->y,
-                                                           curve->count};
+                                                           curve->count, NULL};
     }
     snprintf(path, sizeof(path), "%s/%s.svg", folder, group);
     return plot_write(&plot, path);
@@ -174,13 +175,16 @@ struct wish {
     const char *which, *json, *plot;
     const char *traces[3]; /* time line, packets, pcap */
     struct cli_list platforms, set;
+    struct sweep sweep;
 };
 
 static struct wish wishes = {.which = "all"};
 static const struct cli_option options[] = {
     CLI_FILE("json", "FILE", &wishes.json, "one JSON object a row, - for stdout"),
-    CLI_FILE("plot", "FOLDER", &wishes.plot, "a picture of each figure, as SVG"),
+    CLI_FILE("plot", "FOLDER", &wishes.plot,
+             "a picture of each figure, of a sweep of each row, as SVG"),
     SIM_PLATFORM_OPTION(&wishes.platforms),
+    SIM_SWEEP_OPTIONS(&wishes.sweep),
     CLI_LIST("set", "NAME=VALUE", &wishes.set, "change a constant"),
     CLI_FILE("timeline", "FILE", &wishes.traces[0], "what each module did when, for Perfetto"),
     CLI_FILE("packets", "FILE", &wishes.traces[1], "each packet of it, a line each"),
@@ -197,7 +201,7 @@ static int traces_write(const struct wish *wish)
         files[i] = wish->traces[i] ? route_output_open(wish->traces[i]) : NULL;
         status = wish->traces[i] && !files[i];
     }
-    struct trace_files traced = {files[0], files[1], files[2]};
+    struct trace_files traced = {.timeline = files[0], .packets = files[1], .pcap = files[2]};
     struct trace *trace = status == 0 ? trace_open(&traced) : NULL;
     if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->constants) < 0))
         status = cli_fail();
@@ -228,6 +232,43 @@ static int report_make(const struct wish *wish)
     return status;
 }
 
+/* Statements are figures, too: 1 where they hold. */
+static int sweep_measure(void *context, const struct sweep_point *point, FILE *out)
+{
+    const struct wish *wish = context;
+    struct thesis_report *report = calloc(1, sizeof(*report));
+    if (!report)
+        error_no_memory("a report");
+    if (!report || thesis_run(report, wish->which, &point->constants) < 0) {
+        free(report);
+        return cli_fail();
+    }
+    for (uint32_t i = 0; i < report->result_count; i++) {
+        const struct thesis_result *result = &report->results[i];
+        bool is_statement = result->row->kind == THESIS_ORDER;
+        if (result->is_simulated)
+            sweep_put(out, result->row->id, is_statement ? "holds" : result->row->unit,
+                      is_statement ? result->holds : result->simulated);
+    }
+    free(report);
+    return 0;
+}
+
+static int sweep_make(struct wish *wish)
+{
+    char what[64];
+    const struct sweep_job job = {&wish->constants, 1, sweep_measure, wish};
+    const struct sweep_outputs outputs = {what, wish->json, wish->plot};
+    snprintf(what, sizeof(what), "sim thesis %s", wish->which);
+    int status = sweep_open(&wish->sweep);
+    if (status == 0)
+        status = sweep_run(&wish->sweep, &job);
+    if (status == 0)
+        status = sweep_report(&wish->sweep, &outputs);
+    sweep_close(&wish->sweep);
+    return status;
+}
+
 /* "all", and the id of each row. */
 static const char *part_name(size_t index)
 {
@@ -248,7 +289,7 @@ static int run(int count, char **words)
     if (status == 0)
         status = sim_set_apply(&wishes.set, &wishes.constants);
     if (status == 0)
-        status = report_make(&wishes);
+        status = sweep_is_wanted(&wishes.sweep) ? sweep_make(&wishes) : report_make(&wishes);
     if (status == 0 && (wishes.traces[0] || wishes.traces[1] || wishes.traces[2]))
         status = traces_write(&wishes);
     return status;

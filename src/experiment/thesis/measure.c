@@ -37,7 +37,10 @@ static void message_write(struct pair *pair, int node, uint64_t value)
     else if (pair->way == WAY_BOTF)
         result = process_botf_push(process, &transfer);
     else
-        process_store(process, PAIR_PAGE, (uint32_t)(PAIR_RECEIVE % 4096), value);
+        process_store(process, &(struct chip_store){.page = PAIR_PAGE,
+                                                    .offset = (uint32_t)(PAIR_RECEIVE % 4096),
+                                                    .length = sizeof(value),
+                                                    .value = value});
     if (result < 0)
         pair->failure = result;
 }

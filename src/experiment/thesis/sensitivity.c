@@ -117,7 +117,7 @@ static void effect_add(struct row *row, const struct trial *trial, double simula
         .holds = holds};
 }
 
-static int take(void *context, uint32_t part, const char *text)
+static int take(void *context, uint32_t part, char *text)
 {
     json_error_t wrong;
     json_t *rows = json_loads(text, 0, &wrong);

@@ -247,6 +247,18 @@ static int pass_pair(struct passage *passage)
     return 0;
 }
 
+/* All have arrived, so the exchange is over for us as soon as they can go on. Who is gone by now, as
+ * one that leaves the job behind its last barrier, needs nothing more; the next call says so. */
+static void flush_releases(struct rh_set *set)
+{
+    if (likely(rh_flush(set->job, RH_ANY_RANK) == 0))
+        return;
+    for (int i = 0; i < set->size; i++) {
+        if (i != set->me)
+            (void)rh_flush(set->job, set->ranks[i]);
+    }
+}
+
 /* The last one to arrive makes the result and tells all others, the center last. */
 static int release_all(struct passage *passage)
 {
@@ -274,7 +286,8 @@ static int release_all(struct passage *passage)
         return result; /* the next call begins again: nobody is in the next exchange before us */
     set->is_releasing = false;
     __atomic_store_n(&set->front->release.word, set->words[0], __ATOMIC_RELAXED); /* by ourselves */
-    return rh_flush(set->job, RH_ANY_RANK) < 0 ? set_check(set) : 0;
+    flush_releases(set);
+    return 0;
 }
 
 /* Add to the counter, once: an addition that may have happened is gone on with, by another look

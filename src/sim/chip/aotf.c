@@ -5,11 +5,14 @@
  */
 #include "sim/chip/parts.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
-void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t value)
+void chip_aotf_store(struct chip *chip, const struct chip_store *store)
 {
     struct aotf *aotf = &chip->aotf;
+    ASSERT(store->length > 0 && store->length <= sizeof(store->value));
     chip_moment_note(chip, CHIP_ACCEPTED);
     if (aotf->count ==
         CHIP_AOTF_STORES) { /* the bus would hold the CPU up; stores are not lost there */
@@ -17,7 +20,7 @@ void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t
         return;
     }
     uint32_t at = (aotf->first + aotf->count) % CHIP_AOTF_STORES;
-    aotf->stores[at] = (struct store){page, offset, value};
+    aotf->stores[at] = *store;
     if (aotf->count++ == 0)
         module_go(chip, CHIP_AOTF, A_QUEUE, chip->constants->aotf_queue_cycles);
 }
@@ -30,17 +33,17 @@ uint32_t chip_aotf_pending(const struct chip *chip)
 static void store_send(struct chip *chip)
 {
     struct aotf *aotf = &chip->aotf;
-    const struct store *store = &aotf->stores[aotf->first];
+    const struct chip_store *store = &aotf->stores[aotf->first];
     const struct chip_header *header = &aotf->headers[store->page];
     struct chip_packet *packet = header->type ? chip_packet_make(chip) : NULL;
     if (packet) {
         packet->header = *header;
         packet->header.is_aotf = true;
         packet->origin = CHIP_AOTF;
-        packet->header.length = 8;
+        packet->header.length = store->length;
         packet->header.offset = (header->offset >> CHIP_AOTF_OFFSET_BITS << CHIP_AOTF_OFFSET_BITS) |
                                 store->offset;
-        memcpy(packet->payload, &store->value, sizeof(store->value));
+        memcpy(packet->payload, &store->value, store->length);
         chip->count.aotfs++;
         send_join(chip, packet, chip->constants->swi_tx_cycles);
     } else {

@@ -138,8 +138,14 @@ void chip_aotf_forget(struct chip *chip, uint32_t page);
 /* The process's side, once host_pio() says that the words are there. */
 void chip_window_write(struct chip *chip, uint32_t window, uint32_t word, uint64_t value);
 void chip_window_kick(struct chip *chip, uint32_t window, enum chip_kick kick);
-/* A store of 64 bits to an AOTF page: sends a push of one word. offset: of the page, 0 … 4095. */
-void chip_aotf_store(struct chip *chip, uint32_t page, uint32_t offset, uint64_t value);
+/* A store to an AOTF page: sends a push of these bytes. */
+struct chip_store {
+    uint32_t page;
+    uint32_t offset; /* in the page, 0 … 4095 */
+    uint32_t length; /* 1 … 8 */
+    uint64_t value;  /* its first bytes */
+};
+void chip_aotf_store(struct chip *chip, const struct chip_store *store);
 /* Stores that have not become packets yet; the queue holds CHIP_AOTF_STORES. */
 #define CHIP_AOTF_STORES 64
 uint32_t chip_aotf_pending(const struct chip *chip);
@@ -236,6 +242,11 @@ enum chip_exception {
 };
 const char *chip_state_name(const struct chip *chip, enum chip_module module);
 const char *chip_last_state_name(const struct chip *chip, enum chip_module module);
+const char *chip_module_name(enum chip_module module);
+const char *chip_state_text(enum chip_module module, uint32_t state); /* NULL: it has no more */
+/* How long it was in a state, without the last time that has not ended. False: no such state. */
+bool chip_state_time(const struct chip *chip, enum chip_module module, uint32_t state,
+                     sim_time *time);
 bool chip_is_suspended(const struct chip *chip, enum chip_module module);
 /* Number of a state by its name; UINT32_MAX if the module has none such. */
 uint32_t chip_state_find(enum chip_module module, const char *name);

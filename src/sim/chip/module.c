@@ -68,6 +68,7 @@ static void state_set_at(struct chip *chip, enum chip_module number, uint32_t st
     if (chip->trace && module->since < now && module->state != 0) /* IDLE is left blank */
         trace_span(chip->trace, module->track, kinds[number].states[module->state], module->since,
                    now);
+    module->spent[module->state] += now - module->since;
     if (module->state != state)
         module->last_state = module->state;
     module->state = state;
@@ -171,6 +172,25 @@ void module_step(struct chip *chip, enum chip_module number)
 const char *chip_state_name(const struct chip *chip, enum chip_module module)
 {
     return kinds[module].states[chip->modules[module].state];
+}
+
+const char *chip_module_name(enum chip_module module)
+{
+    return kinds[module].name;
+}
+
+const char *chip_state_text(enum chip_module module, uint32_t state)
+{
+    return kinds[module].states[state];
+}
+
+bool chip_state_time(const struct chip *chip, enum chip_module module, uint32_t state,
+                     sim_time *time)
+{
+    if (!kinds[module].states[state])
+        return false;
+    *time = chip->modules[module].spent[state];
+    return true;
 }
 
 const char *chip_last_state_name(const struct chip *chip, enum chip_module module)

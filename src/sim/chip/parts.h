@@ -44,6 +44,8 @@ enum rbend_state { B_IDLE, B_PATLB, B_DMA, B_FLAG, B_MISS };
 enum aotf_state { A_IDLE, A_QUEUE, A_TLB, A_HEADER };
 enum cpu_state { C_POLL, C_HANDLER }; /* C_HANDLER + the bit of INTC_PENDING */
 
+#define MODULE_STATES_MAX 16
+
 struct module {
     uint32_t state, last_state;
     sim_time since;
@@ -53,6 +55,7 @@ struct module {
     enum chip_exception cause;
     sim_time waits_since; /* for another module; 0: it does not */
     uint32_t track;
+    sim_time spent[MODULE_STATES_MAX]; /* in each state, up to `since` */
 };
 
 /* A DMA transfer between host memory and a packet or flag. */
@@ -209,12 +212,8 @@ struct firmware {
     bool waits_for_room; /* RFend is stopped until the host releases */
 };
 
-struct store {
-    uint32_t page, offset;
-    uint64_t value;
-};
 struct aotf {
-    struct store stores[CHIP_AOTF_STORES];
+    struct chip_store stores[CHIP_AOTF_STORES];
     uint32_t first, count;
     struct chip_header *headers; /* [page]; type 0: not registered */
 };

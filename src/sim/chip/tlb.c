@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * PATLB and RVATLB (two ways each, the older one is replaced; PATLB of
- * 64-bit hosts has one), and the tables in the NIC's SDRAM
- * that they are filled from.
+ * PATLB and RVATLB (two ways each, the older one is replaced; PATLB of 64-bit hosts has one), and
+ * the tables in the NIC's SDRAM that they are filled from.
  */
 #include "sim/chip/parts.h"
 

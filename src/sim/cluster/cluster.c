@@ -8,12 +8,14 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "sim/usage/histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct flight {
     struct chip_packet *packet; /* NULL: has arrived, or the slot is free */
+    sim_time begin;             /* in the Send FIFO since */
     uint8_t origin;
     uint8_t ends; /* that have not passed: leaving the source, arriving */
     uint32_t next_free;
@@ -40,6 +42,8 @@ struct cluster {
     bool *is_cut;  /* [a * node_count + b], both ways: a packet between them was lost; or NULL */
     struct cluster_loss loss;
     uint64_t lost;
+    struct cluster_usage *usage; /* by node */
+    struct histogram latency;
 };
 
 #define NO_FLIGHT UINT32_MAX
@@ -80,7 +84,8 @@ static void wire_send(void *context, struct chip *chip, struct chip_packet *pack
     if (result == 0 && cluster->is_dead[chip_number(chip)])
         result = -ENETDOWN;
     if (result == 0) {
-        cluster->flights[index] = (struct flight){.packet = packet, .origin = origin, .ends = 2};
+        cluster->flights[index] = (struct flight){
+            .packet = packet, .begin = sim_now(cluster->sim), .origin = origin, .ends = 2};
         struct network_packet sent = {.source = chip_number(chip),
                                       .targets = &target,
                                       .target_count = 1,
@@ -101,6 +106,9 @@ static void wire_send(void *context, struct chip *chip, struct chip_packet *pack
 static void wire_drain(void *context, struct chip *chip, uint32_t stay, sim_time end)
 {
     struct cluster *cluster = context;
+    struct cluster_usage *usage = &cluster->usage[chip_number(chip)];
+    usage->receive_fifo += end; /* since it came: network_delivers() */
+    usage->receiving--;
     network_drain(cluster->network, stay, end);
 }
 
@@ -145,6 +153,9 @@ static void network_delivers(void *context, const struct network_arrival *arriva
         chip_packet_free(cluster->chips[arrival->target], packet);
         return;
     }
+    histogram_add(&cluster->latency, arrival->tail - arrival->sent);
+    cluster->usage[arrival->target].receive_fifo -= sim_now(cluster->sim);
+    cluster->usage[arrival->target].receiving++;
     chip_receive(cluster->chips[arrival->target], packet, arrival->stay, arrival->tail);
 }
 
@@ -152,6 +163,7 @@ static void network_sent(void *context, uint32_t source, uint64_t cookie)
 {
     struct cluster *cluster = context;
     uint8_t origin = cluster->flights[cookie].origin;
+    cluster->usage[source].send_fifo += sim_now(cluster->sim) - cluster->flights[cookie].begin;
     flight_end(cluster, (uint32_t)cookie);
     chip_sent(cluster->chips[source], origin);
 }
@@ -229,6 +241,7 @@ int cluster_create(struct cluster **cluster, struct sim *sim, const struct clust
         ARENA_TAKE(&made->memory, made->hosts, spec->node_count);
         ARENA_TAKE(&made->memory, made->chips, spec->node_count);
         ARENA_TAKE(&made->memory, made->drivers, spec->node_count);
+        ARENA_TAKE(&made->memory, made->usage, spec->node_count);
         ARENA_TAKE(&made->memory, made->is_dead, spec->node_count);
         ARENA_TAKE(&made->memory, made->is_mute, spec->node_count);
         result = made->memory.is_short ? -ENOMEM : 0;
@@ -293,6 +306,21 @@ const struct sim_constants *cluster_constants(const struct cluster *cluster, uin
 struct network *cluster_network(const struct cluster *cluster)
 {
     return cluster->network;
+}
+
+uint32_t cluster_node_count(const struct cluster *cluster)
+{
+    return cluster->node_count;
+}
+
+const struct cluster_usage *cluster_usage(const struct cluster *cluster, uint32_t node)
+{
+    return &cluster->usage[node];
+}
+
+const struct histogram *cluster_latency(const struct cluster *cluster)
+{
+    return &cluster->latency;
 }
 
 void cluster_node_kill(struct cluster *cluster, uint32_t node)

@@ -36,6 +36,19 @@ struct driver *cluster_driver(const struct cluster *cluster, uint32_t node);
 const struct sim_constants *cluster_constants(const struct cluster *cluster, uint32_t node);
 struct network *cluster_network(const struct cluster *cluster);
 
+uint32_t cluster_node_count(const struct cluster *cluster);
+
+/* What was measured since the beginning: how long packets were in FIFOs of a node, summed up, and
+ * how long they took through the network. */
+struct cluster_usage {
+    sim_time send_fifo;    /* of those that have left */
+    sim_time receive_fifo; /* when they left, less when they came */
+    uint32_t receiving;    /* that have not left */
+};
+const struct cluster_usage *cluster_usage(const struct cluster *cluster, uint32_t node);
+struct histogram;
+const struct histogram *cluster_latency(const struct cluster *cluster);
+
 /* Faults. A node that is killed sends and receives nothing any more, not even what is on its way.
  * If only its program is, the controller still answers what it receives.
  * Loss: each packet that arrives vanishes with this probability, as on a link whose errors nobody

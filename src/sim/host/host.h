@@ -64,11 +64,20 @@ void host_memory_read(const struct host *host, uint64_t physical, void *target, 
 void host_memory_write(struct host *host, uint64_t physical, const void *source, uint64_t length);
 
 enum pci_kind {
-    PCI_READ,    /* DMA from memory */
-    PCI_WRITE,   /* DMA to memory */
-    PCI_PIO,     /* stores of the CPU, one by one */
-    PCI_COMBINED /* stores that the CPU has gathered in a write-combining buffer */
+    PCI_READ,     /* DMA from memory */
+    PCI_WRITE,    /* DMA to memory */
+    PCI_PIO,      /* stores of the CPU, one by one */
+    PCI_COMBINED, /* stores that the CPU has gathered in a write-combining buffer */
+    PCI_KINDS
 };
+const char *pci_kind_name(enum pci_kind kind);
+
+/* Since the beginning: how long the bus was used for what. */
+struct host_usage {
+    sim_time time[PCI_KINDS];
+    uint64_t transactions[PCI_KINDS], bytes[PCI_KINDS];
+};
+const struct host_usage *host_usage(const struct host *host);
 
 /* A transaction. Memory of the caller until `ended` is called. */
 struct pci_request {

@@ -36,6 +36,8 @@ struct host {
     struct pci_request *current;
     struct pci_request *inside, *inside_last; /* stores that cut into it */
     sim_time free_at;                         /* the bus rests until then */
+    sim_time inside_time;                     /* of stores that have cut into `current` */
+    struct host_usage usage;
     sim_time posted; /* until then DMA writes are on their way through the bridge */
     struct trace *trace;
     uint32_t track;

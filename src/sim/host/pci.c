@@ -6,6 +6,24 @@
 
 static const char *const kind_names[] = {"DMA read", "DMA write", "PIO", "PIO combined"};
 
+const char *pci_kind_name(enum pci_kind kind)
+{
+    return kind_names[kind];
+}
+
+const struct host_usage *host_usage(const struct host *host)
+{
+    return &host->usage;
+}
+
+/* Others have used the bus for `less` of the time from start to end. */
+static void usage_add(struct host *host, const struct pci_request *request, sim_time less)
+{
+    host->usage.time[request->kind] += request->end - request->start - less;
+    host->usage.transactions[request->kind]++;
+    host->usage.bytes[request->kind] += request->bytes;
+}
+
 static void post(struct host *host, sim_time when, enum host_event event)
 {
     sim_post(host->sim, when, (struct sim_event){host->actor, event, 0});
@@ -121,6 +139,8 @@ static void bus_end(struct host *host)
         return;
     }
     trace_span(host->trace, host->track, kind_names[request->kind], request->start, request->end);
+    usage_add(host, request, host->inside_time);
+    host->inside_time = 0;
     host->current = NULL;
     host->free_at = request->end + host_cycles(host, host->constants->pci_turn_cycles);
     if (request->kind == PCI_WRITE)
@@ -133,6 +153,8 @@ static void store_end(struct host *host)
 {
     struct pci_request *store = host->inside;
     trace_span(host->trace, host->track, kind_names[store->kind], store->start, store->end);
+    usage_add(host, store, 0);
+    host->inside_time += store->end - store->start;
     host->inside = store->next;
     store->ended(store->context, store);
 }

@@ -274,12 +274,12 @@ void process_page_register(struct process *process, uint32_t page,
     driver_header(process->driver, process->file, page, &header);
 }
 
-void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value)
+void process_store(struct process *process, const struct chip_store *store)
 {
     host_pio(process->host, 1, false);
     while (chip_aotf_pending(process->chip) == CHIP_AOTF_STORES) /* the bus holds the CPU up */
         fiber_sleep(host_sim(process->host), PROCESS_PAUSE);
-    chip_aotf_store(process->chip, page, offset, value);
+    chip_aotf_store(process->chip, store);
 }
 
 int process_finish(struct process *process)

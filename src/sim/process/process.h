@@ -101,7 +101,7 @@ void process_segment_close(struct process *process, struct process_segment *segm
 /* Registers a page of the peer's memory, then stores words into it, one packet each. */
 void process_page_open(struct process *process, uint32_t page, const struct process *peer,
                        uint64_t remote);
-void process_store(struct process *process, uint32_t page, uint32_t offset, uint64_t value);
+void process_store(struct process *process, const struct chip_store *store);
 /* The same for any segment of the peer. */
 void process_page_register(struct process *process, uint32_t page,
                            const struct process_request *request);

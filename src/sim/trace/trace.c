@@ -11,6 +11,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What a span of the time line and a packet are at most, besides its bytes. */
+#define SPAN_BYTES   120
+#define PACKET_BYTES 320
+
 struct trace {
     FILE *out; /* time line */
     FILE *packets, *pcap;
@@ -21,6 +25,9 @@ struct trace {
     uint32_t *groups; /* track -> group number */
     size_t group_room;
     bool is_begun;
+    uint64_t limit, length; /* of the longest file, as far as it is counted */
+    uint64_t pcap_length;
+    sim_time full; /* since when nothing is added; SIM_NEVER: it is not so long yet */
     bool is_short; /* memory ran out: something is at the wrong place */
 };
 
@@ -34,6 +41,8 @@ struct trace *trace_open(const struct trace_files *files)
     trace->out = files->timeline;
     trace->packets = files->packets;
     trace->pcap = files->pcap;
+    trace->limit = files->limit ? files->limit : UINT64_MAX;
+    trace->full = SIM_NEVER;
     if (trace->out)
         fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->out);
     if (trace->pcap)
@@ -57,6 +66,22 @@ int trace_close(struct trace *trace)
     if (failed)
         return error_fail(-EIO, "the trace could not be written");
     return is_short ? error_fail(-ENOMEM, "no memory for all of the trace") : 0;
+}
+
+sim_time trace_full(const struct trace *trace)
+{
+    return trace ? trace->full : SIM_NEVER;
+}
+
+/* So many bytes more at this time: is there still room? */
+static bool room_take(struct trace *trace, uint64_t *length, uint64_t bytes, sim_time when)
+{
+    if (trace->full != SIM_NEVER)
+        return false;
+    *length += bytes;
+    if (*length > trace->limit)
+        trace->full = when;
+    return trace->full == SIM_NEVER;
 }
 
 static void line_begin(struct trace *trace)
@@ -95,7 +120,7 @@ static void place_print(const struct trace *trace, uint32_t track, sim_time when
 
 void trace_span(struct trace *trace, uint32_t track, const char *what, sim_time begin, sim_time end)
 {
-    if (!trace || trace->track_count == 0)
+    if (!trace || trace->track_count == 0 || !room_take(trace, &trace->length, SPAN_BYTES, end))
         return;
     line_begin(trace);
     fprintf(trace->out, "{\"ph\":\"X\",\"name\":\"%s\",", what);
@@ -125,10 +150,13 @@ void trace_node(struct trace *trace, uint32_t node)
 
 void trace_packet(struct trace *trace, const struct trace_packet *packet)
 {
-    if (trace && trace->packets)
+    uint64_t bytes = PACKET_BYTES + packet->header_length + packet->payload_length;
+    if (!trace_has_packets(trace) || !room_take(trace, &trace->pcap_length, bytes, packet->when))
+        return;
+    if (trace->packets)
         fprintf(trace->packets, "%lld.%06lld us  node %-3u %s  %s\n", packet->when / SIM_US,
                 packet->when % SIM_US, packet->node, packet->is_sent ? "sends" : "gets ",
                 packet->text);
-    if (trace && trace->pcap && packet->node < trace->interface_room)
+    if (trace->pcap && packet->node < trace->interface_room)
         pcap_packet(trace->pcap, trace->interfaces[packet->node], packet);
 }

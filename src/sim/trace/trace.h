@@ -15,13 +15,18 @@
 
 struct trace;
 
-/* Each may be NULL; they stay the caller's. */
+/* Each may be NULL; they stay the caller's. Once one of them is as long as the limit, nothing is
+ * added to any; they are complete all the same. */
 struct trace_files {
     FILE *timeline, *packets, *pcap;
+    uint64_t limit; /* bytes; 0: none */
 };
 
 /* NULL, with an error set, when memory is out. */
 struct trace *trace_open(const struct trace_files *files);
+/* When it became too long; SIM_NEVER: it did not. */
+sim_time trace_full(const struct trace *trace);
+
 /* Ends the files. 0, or -EIO. */
 int trace_close(struct trace *trace);
 

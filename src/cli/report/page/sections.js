@@ -169,6 +169,64 @@ function simulation_section({file, documents}) {
   return documents.flatMap((run) => simulation_one(file, run));
 }
 
+// ---- sweep: one picture a figure, a line for each combination of all axes but the first
+
+function sweep_one(file, sweep) {
+  const along = sweep.axes.find((axis) => axis.name === "load") || sweep.axes[0];
+  const others = sweep.axes.filter((axis) => axis !== along);
+  const pictures = sweep.figures.map((one) => {
+    const lines = new Map();
+    for (const point of sweep.points) {
+      const value = point.figures[one.name];
+      const name = others.map((axis) => `${axis.name} ${shown(point.at[axis.name])}`).join(", ");
+      if (!value || !along) continue;
+      if (!lines.has(name)) lines.set(name, []);
+      lines.get(name).push([point.at[along.name], value.mean]);
+    }
+    return lines.size
+      ? figure({
+          title: `${file}: ${one.name}`,
+          x: `${along.name} ${along.unit}`,
+          y: one.unit,
+          lines: [...lines].map(([name, points]) => ({name: name || one.name, points})),
+        })
+      : null;
+  });
+  const rows = sweep.points.flatMap((point) =>
+    Object.entries(point.figures).map(([name, value]) => ({...point.at, figure: name, ...value})),
+  );
+  return [
+    element("p", {}, `${sweep.what}, ${sweep.seeds} seeds each`),
+    ...pictures,
+    table(`${file}: all combinations`, plain_columns(rows), rows),
+  ];
+}
+
+function sweep_section({file, documents}) {
+  return documents.flatMap((sweep) => sweep_one(file, sweep));
+}
+
+// ---- sensitivity
+
+function sensitivity_section({file, documents}) {
+  const rows = documents.flatMap((row) =>
+    row.effects.map((effect) => ({
+      row: row.row,
+      class: row.class,
+      value: row.simulated,
+      unit: row.unit,
+      constant: effect.constant,
+      origin: effect.origin,
+      elasticity: effect.elasticity,
+      size: Math.abs(effect.elasticity),
+      then: effect.simulated,
+    })),
+  );
+  const columns = plain_columns(rows).filter((column) => column.name !== "size");
+  columns.push({name: "size", title: "", value: () => "", cell: (row) => bar(row.size)});
+  return [table(`${file}: by how many % a row moves for 1 % of a constant`, columns, rows)];
+}
+
 // ---- routing
 
 function routing_class(file, name, loads) {
@@ -353,6 +411,9 @@ const SECTIONS = {
     "Module time lines",
     ({file, documents}) => documents.map((document) => time_line(file, document.traceEvents)),
   ],
+  sweep: ["Sweep", sweep_section],
+  sensitivity: ["What moves the figures", sensitivity_section],
+  usage: ["Where the time went", any_section],
   "sim speed": ["Speed of the simulator", rows_section],
   top: ["A job over time", top_section],
   doctor: ["What ranks wait for", any_section],

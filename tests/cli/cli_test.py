@@ -19,7 +19,7 @@ import tap
 RHINET = os.environ["CLI_PROGRAM_PATH"]
 BUSY = os.environ["CLI_BUSY_PATH"]
 COMMANDS = ("run", "mpirun", "node", "top", "doctor", "dsm", "route", "sim", "cache", "info",
-            "bench", "report", "completion", "help")
+            "bench", "report", "demo", "completion", "help")
 HANG_S = 20
 
 

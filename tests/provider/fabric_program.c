@@ -652,8 +652,8 @@ static void calls_that_are_not_there(void)
 }
 
 /* Who sends more than anybody has asked for is held back at some time, and nothing is lost. The
- * limit is FI_RHINET_UNEXPECTED_SIZE, and what was under way comes beside it; RMA is not held. Where
- * all messages are long, others wait behind the first thousand: docs/mpi.md. */
+ * limit is FI_RHINET_UNEXPECTED_SIZE, and what was under way comes beside it; RMA is not held.
+ * Where all messages are long, others wait behind the first thousand: docs/mpi.md. */
 static void held_back(void)
 {
     enum { LENGTH = 1000, LIMIT = 1 << 20, MORE = 200000 };

@@ -100,6 +100,7 @@ SHOWN = {
     "cache/files": ["cache/files/loader.h", "cache/files/mounts.h"],
     "cache/store": ["cache/store/policy.h", "cache/store/store.h"],
     "cli/sim": ["cli/sim/sim.h", "cli/sim/sweep.h"],
+    "sim/usage": ["sim/usage/histogram.h", "sim/usage/usage.h"],
     "experiment/machine/peers": ["experiment/machine/peers/follow.h"],
 }
 

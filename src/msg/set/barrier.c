@@ -247,8 +247,8 @@ static int pass_pair(struct passage *passage)
     return 0;
 }
 
-/* All have arrived, so the exchange is over for us as soon as they can go on. Who is gone by now, as
- * one that leaves the job behind its last barrier, needs nothing more; the next call says so. */
+/* All have arrived, so the exchange is over for us as soon as they can go on. Who is gone by now,
+ * as one that leaves the job behind its last barrier, needs nothing more; the next call says so. */
 static void flush_releases(struct rh_set *set)
 {
     if (likely(rh_flush(set->job, RH_ANY_RANK) == 0))

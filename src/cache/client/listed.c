@@ -101,26 +101,35 @@ struct search {
     bool is_elsewhere;
 };
 
-/* An entry at this offset, if it lies in the table. */
-static const struct listing_entry *entry_at(const char *table, uint64_t length, uint64_t offset)
+/* An entry at this offset, if it lies in the table. Its lengths are read once: what is given up
+ * meanwhile becomes something else while we look. */
+struct entry {
+    const struct listing_entry *at; /* NULL: it does not */
+    size_t name_length, target_length;
+};
+
+static struct entry entry_at(const char *table, uint64_t length, uint64_t offset)
 {
-    const struct listing_entry *entry = (const struct listing_entry *)(table + offset);
-    if (offset % 8 || offset > length || length - offset < sizeof(*entry))
-        return NULL;
-    uint64_t text = (uint64_t)entry->name_length + entry->target_length + 2;
-    return text <= length - offset - sizeof(*entry) ? entry : NULL;
+    struct entry entry = {0};
+    const struct listing_entry *at = (const struct listing_entry *)(table + offset);
+    if (offset % 8 || offset > length || length - offset < sizeof(*at))
+        return entry;
+    entry.name_length = *(const volatile uint16_t *)&at->name_length;
+    entry.target_length = *(const volatile uint16_t *)&at->target_length;
+    if (entry.name_length + entry.target_length + 2 <= length - offset - sizeof(*at))
+        entry.at = at;
+    return entry;
 }
 
-static int take_entry(struct search *search, const struct listing_entry *entry)
+static int take_entry(struct search *search, const struct entry *entry)
 {
     struct cache_name *found = search->found;
-    size_t target_length = entry->target_length;
-    search->is_elsewhere = entry->is_elsewhere;
-    found->status = entry->status;
-    if (target_length > LISTING_TARGET_MAX)
+    search->is_elsewhere = entry->at->is_elsewhere;
+    found->status = entry->at->status;
+    if (entry->target_length > LISTING_TARGET_MAX)
         return -EAGAIN;
-    memcpy(found->target, entry->text + search->length + 1, target_length);
-    found->target[target_length] = '\0';
+    memcpy(found->target, entry->at->text + entry->name_length + 1, entry->target_length);
+    found->target[entry->target_length] = '\0';
     return 0;
 }
 
@@ -152,12 +161,12 @@ static int take_name(void *context, const struct seen *seen)
         return -EAGAIN;
     for (uint32_t i = first_place(table, count, hash); i < count && table->place[i].hash == hash;
          i++) {
-        const struct listing_entry *entry = entry_at(base, length, table->place[i].offset);
-        if (!entry)
+        struct entry entry = entry_at(base, length, table->place[i].offset);
+        if (!entry.at)
             return -EAGAIN;
-        if (entry->name_length == search->length &&
-            memcmp(entry->text, search->name, search->length) == 0)
-            return take_entry(search, entry);
+        if (entry.name_length == search->length &&
+            memcmp(entry.at->text, search->name, search->length) == 0)
+            return take_entry(search, &entry);
     }
     return -ENOENT;
 }
@@ -197,8 +206,8 @@ static int tell_table(struct cache_names *names, const char *base, uint64_t leng
         table->count > (length - sizeof(*table)) / sizeof(table->place[0]))
         return -EAGAIN;
     for (uint32_t i = 0; i < table->count; i++) {
-        const struct listing_entry *entry = entry_at(base, length, table->place[i].offset);
-        if (!entry || !names->each(names->context, entry))
+        struct entry entry = entry_at(base, length, table->place[i].offset);
+        if (!entry.at || !names->each(names->context, entry.at))
             return -EAGAIN;
     }
     return 0;

@@ -62,15 +62,14 @@ static uint64_t device_of(const struct statx *status)
 }
 
 /* What is not plain is left to the kernel: the name is known, and that is all. */
-static struct listing_entry *describe(const struct gathering *gathering, const char *name,
-                                      uint32_t *length)
+static int describe(const struct gathering *gathering, const char *name, struct found *found)
 {
     struct statx status;
     char target[LISTING_TARGET_MAX + 1];
     ssize_t target_length = 0;
     int result = ask(gathering->folder, name, &status);
     if (result == -ENOENT)
-        return NULL; /* just gone */
+        return result; /* just gone */
     bool is_elsewhere = result < 0 || device_of(&status) != gathering->device ||
                         (status.stx_mask & STATX_BASIC_STATS) != STATX_BASIC_STATS;
     if (!is_elsewhere && S_ISLNK(status.stx_mode)) {
@@ -80,11 +79,12 @@ static struct listing_entry *describe(const struct gathering *gathering, const c
     if (is_elsewhere)
         target_length = 0;
     size_t name_length = strlen(name);
-    *length = (uint32_t)cache_round_up(
+    found->hash = listing_name_hash(name, name_length);
+    found->length = (uint32_t)cache_round_up(
         sizeof(struct listing_entry) + name_length + (size_t)target_length + 2, 8);
-    struct listing_entry *entry = calloc(1, *length);
+    struct listing_entry *entry = found->entry = calloc(1, found->length);
     if (!entry)
-        return NULL;
+        return -ENOMEM;
     if (!is_elsewhere)
         copy_status(&entry->status, &status);
     entry->is_elsewhere = is_elsewhere;
@@ -92,7 +92,7 @@ static struct listing_entry *describe(const struct gathering *gathering, const c
     entry->target_length = (uint16_t)target_length;
     memcpy(entry->text, name, name_length);
     memcpy(entry->text + name_length + 1, target, (size_t)target_length);
-    return entry;
+    return 0;
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */
@@ -101,11 +101,10 @@ static int add(struct gathering *gathering, const struct dirent *name)
 {
     if (!array_grow(&gathering->found, &gathering->room, gathering->count + 1))
         return -ENOMEM;
-    struct found found = {.hash = listing_name_hash(name->d_name, strlen(name->d_name))};
-    found.entry = describe(gathering, name->d_name, &found.length);
-    if (found.entry)
-        gathering->found[gathering->count++] = found;
-    return 0;
+    int result = describe(gathering, name->d_name, &gathering->found[gathering->count]);
+    if (result == 0)
+        gathering->count++;
+    return result == -ENOENT ? 0 : result;
 }
 
 static int gather(struct gathering *gathering, DIR *folder)

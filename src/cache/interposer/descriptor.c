@@ -19,9 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's name for it; the C library's is 0 where all files are large. */
-#define LARGE_FILE 0100000
-
 /* ---- Closing --------------------------------------------------------------------------------- */
 
 int descriptor_close(int fd)
@@ -122,7 +119,7 @@ static int ask_standin(int fd, int command)
         return -1;
     int result = -1;
     if (command == F_GETFL)
-        result = (description->open_flags & (O_NOATIME | O_NONBLOCK)) | LARGE_FILE;
+        result = (description->open_flags & (O_NOATIME | O_NONBLOCK)) | STANDIN_LARGE;
     else if (command != F_GETFD && command != F_SETFD && command != F_DUPFD &&
              command != F_DUPFD_CLOEXEC)
         standin_realise(description);
@@ -210,14 +207,38 @@ static bool is_fork(long number, const long *arguments)
            (number == SYS_clone && !(arguments[0] & (CLONE_FILES | CLONE_VM)));
 }
 
+/* After it a path may be another file, or another's. */
+static bool changes_sight(long number)
+{
+    static const long numbers[] = {SYS_chroot,    SYS_setns,    SYS_pivot_root, SYS_setuid,
+                                   SYS_setgid,    SYS_setreuid, SYS_setregid,   SYS_setresuid,
+                                   SYS_setresgid, SYS_setfsuid, SYS_setfsgid,   SYS_setgroups,
+                                   SYS_capset};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (number == numbers[i])
+            return true;
+    }
+    return false;
+}
+
+/* Has descriptors in what its arguments point to. */
+static bool points_to_descriptors(long number)
+{
+    return number == SYS_poll || number == SYS_ppoll || number == SYS_select ||
+           number == SYS_pselect6 || number == SYS_sendmsg || number == SYS_sendmmsg;
+}
+
 /* Any argument may be a descriptor; one too many made real does no harm. */
 static void realise_for(long number, const long *arguments)
 {
-    bool is_other_root = number == SYS_chroot || number == SYS_setns || number == SYS_pivot_root;
-    if (is_other_root || number == SYS_io_uring_setup || number == SYS_io_setup)
+    if (changes_sight(number))
+        scope_declares_no_more();
+    if (number == SYS_io_uring_setup || number == SYS_io_setup)
         standin_end();
-    if (is_other_root)
-        scope_declares_nothing = true;
+    if (points_to_descriptors(number))
+        standin_realise_all(false);
+    if (number == SYS_execve || number == SYS_execveat)
+        standin_realise_all(true);
     for (int i = 0; standin_any() && i < 6; i++) {
         if (arguments[i] >= 0 && arguments[i] < TABLE_SIZE)
             standin_realise_at((int)arguments[i]);

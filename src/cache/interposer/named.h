@@ -10,7 +10,8 @@
 /* A quick no for all others. */
 static inline bool named_may_be(int folder, const char *path)
 {
-    return !scope_declares_nothing && path && path[0] && scope_may_cover(folder, path);
+    return !atomic_load_explicit(&scope_declares_nothing, memory_order_relaxed) && path &&
+           path[0] && scope_may_cover(folder, path);
 }
 
 /* What it leads to: 0 or a negative errno as cache_name_find(); -EAGAIN: the kernel is to be asked;

@@ -68,18 +68,12 @@ void open_inherited(void)
     errno = error;
 }
 
-/* What has the descriptors of this process in it. */
-static bool shows_descriptors(const char *path)
-{
-    return path && (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0);
-}
-
 int open_at(int folder, const char *path, int flags, mode_t mode)
 {
     int known;
-    if (standin_any() && shows_descriptors(path))
-        standin_realise_all(false);
-    if (!scope_declares_nothing && standin_open(folder, path, flags, &known))
+    standin_realise_for(path);
+    if (!atomic_load_explicit(&scope_declares_nothing, memory_order_relaxed) &&
+        standin_open(folder, path, flags, &known))
         return known;
     int fd = real.openat(folder, path, flags, mode);
     if (fd >= 0)

@@ -147,10 +147,8 @@ ENTRY int unshare(int flags)
 {
     if (flags & CLONE_FILES)
         table_abandon();
-    if (flags & CLONE_NEWNS) {
-        standin_end();
-        scope_declares_nothing = true;
-    }
+    if (flags & (CLONE_NEWNS | CLONE_NEWUSER))
+        scope_declares_no_more();
     return real.unshare(flags);
 }
 
@@ -169,6 +167,7 @@ ENTRY int daemon(int keep_folder, int keep_output)
 /* The new program finds the descriptors it inherits by itself (open_inherited). */
 ENTRY int execve(const char *path, char *const *arguments, char *const *environment)
 {
+    standin_realise_for(path);
     standin_realise_all(true);
     writers_end();
     int result = real.execve(path, arguments, environment);

@@ -3,12 +3,12 @@
  * Calls that want the kernel's descriptor of a file: a stand-in is made real before they are passed
  * on. In programs that have none, each costs one look.
  */
+#include "cache/interposer/next.h"
 #include "cache/interposer/real.h"
-#include "cache/interposer/scope.h"
 #include "cache/interposer/standin.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <sched.h>
 #include <spawn.h>
@@ -25,18 +25,6 @@
 #include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
-
-/* The C library's function of a name, looked up when it is first called. */
-#define NEXT(name)                                                                                 \
-    ({                                                                                             \
-        static _Atomic(void *) next;                                                               \
-        void *found = atomic_load_explicit(&next, memory_order_relaxed);                           \
-        if (!found) {                                                                              \
-            found = dlsym(RTLD_NEXT, #name);                                                       \
-            atomic_store_explicit(&next, found, memory_order_relaxed);                             \
-        }                                                                                          \
-        (__typeof__(&(name)))found;                                                                \
-    })
 
 /* A function whose first argument is the descriptor. */
 #define REAL_FIRST(type, name, parameters, fd, ...)                                                \
@@ -100,6 +88,10 @@ ENTRY int ioctl(int fd, unsigned long request, ...)
     if (request == TCGETS && is_file(fd))
         return -1;
     standin_realise_at(fd);
+    if (request == FICLONE)
+        standin_realise_at((int)(intptr_t)argument);
+    else if (request == FICLONERANGE && argument)
+        standin_realise_at((int)((const struct file_clone_range *)argument)->src_fd);
     return NEXT(ioctl)(fd, request, argument);
 }
 
@@ -122,6 +114,23 @@ ENTRY int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 {
     realise_polled(fds, count);
     return NEXT(ppoll)(fds, count, timeout, mask);
+}
+
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                const sigset_t *mask, size_t room);
+
+ENTRY int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
+{
+    realise_polled(fds, count);
+    return NEXT(__poll_chk)(fds, count, timeout_ms, room);
+}
+
+ENTRY int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                      const sigset_t *mask, size_t room)
+{
+    realise_polled(fds, count);
+    return NEXT(__ppoll_chk)(fds, count, timeout, mask, room);
 }
 
 static void realise_selected(int count, const fd_set *a, const fd_set *b, const fd_set *c)
@@ -214,20 +223,4 @@ ENTRY FILE *popen(const char *command, const char *mode)
 {
     standin_realise_all(true);
     return NEXT(popen)(command, mode);
-}
-
-/* ---- Another root: what a path says is another file there ------------------------------------ */
-
-ENTRY int chroot(const char *path)
-{
-    standin_end();
-    scope_declares_nothing = true;
-    return NEXT(chroot)(path);
-}
-
-ENTRY int setns(int fd, int kind)
-{
-    standin_end();
-    scope_declares_nothing = true;
-    return NEXT(setns)(fd, kind);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/likely.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@
 enum attached { ATTACHED_NOT_YET, ATTACHED_BUSY, ATTACHED_YES, ATTACHED_NEVER };
 
 _Atomic bool scope_is_on;
-bool scope_declares_nothing = true; /* until the environment has been read */
+_Atomic bool scope_declares_nothing = true; /* until the environment has been read */
 
 static struct {
     _Atomic int attached;
@@ -53,9 +54,17 @@ void scope_begin(void)
     copy_variable(scope.socket, CACHE_SOCKET_VARIABLE);
     copy_variable(scope.paths, PATH_VARIABLE);
     const char *declared = getenv(DECLARED_VARIABLE);
-    scope_declares_nothing = scope.socket[0] == '\0' ||
-                             (scope.paths[0] && (!declared || !declared[0]));
+    atomic_store(&scope_declares_nothing,
+                 scope.socket[0] == '\0' || (scope.paths[0] && (!declared || !declared[0])));
     atomic_store(&scope_is_on, scope.socket[0] != '\0');
+}
+
+void scope_declares_no_more(void)
+{
+    if (table_is_vfork_child) /* its memory is the parent's, which sees what it saw */
+        return;
+    atomic_store(&scope_declares_nothing, true);
+    standin_end();
 }
 
 /* This thread is the one: what it opens meanwhile, or a signal's handler in it, does not wait for

@@ -22,7 +22,11 @@ void scope_begin(void);
 bool scope_may_cover(int folder, const char *path);
 
 /* True where it is known that no folder is declared unchanging: the quickest no. */
-extern bool scope_declares_nothing;
+extern _Atomic bool scope_declares_nothing;
+
+/* This process is about to see other files by the same paths, or with other rights: what is open is
+ * opened by the kernel now, and names are the kernel's from here on. */
+void scope_declares_no_more(void);
 
 /* A path seen from a folder, absolute, in room for PATH_MAX; false: it does not fit, or cannot be
  * told. Costs a system call that asks no server if it is relative. */

@@ -4,10 +4,13 @@
  */
 #include "cache/interposer/standin.h"
 
+#include "base/clock.h"
 #include "base/rest.h"
+#include "cache/interposer/blank.h"
 #include "cache/interposer/named.h"
 #include "cache/interposer/position.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/rings.h"
 #include "cache/interposer/scope.h"
 
 #include <errno.h>
@@ -21,8 +24,8 @@
 /* Of open's flags: with others the kernel opens. */
 #define FLAGS_KNOWN                                                                                \
     (O_ACCMODE | O_CLOEXEC | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_NOCTTY | O_LARGEFILE)
-/* The kernel's name for it; the C library's is 0 where all files are large. */
-#define LARGE_FILE 0100000
+#define TRIES   100 /* of an open that signals interrupt */
+#define WAIT_NS (10 * NS_PER_S)
 
 _Atomic int standin_count;
 static _Atomic bool is_over;
@@ -60,7 +63,7 @@ bool standin_open(int folder, const char *path, int flags, int *fd)
 {
     struct cache_name name;
     struct description like;
-    if ((flags & O_ACCMODE) != O_RDONLY || (flags & ~(FLAGS_KNOWN | LARGE_FILE)) ||
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & ~(FLAGS_KNOWN | STANDIN_LARGE)) ||
         table_is_vfork_child || atomic_load_explicit(&is_over, memory_order_relaxed) ||
         !named_may_be(folder, path))
         return false;
@@ -79,7 +82,11 @@ bool standin_open(int folder, const char *path, int flags, int *fd)
         return true;
     }
     int error = errno;
-    *fd = real.openat(AT_FDCWD, "/dev/null", O_PATH | (flags & O_CLOEXEC));
+    if (rings_are_here()) {
+        standin_end();
+        return false;
+    }
+    *fd = blank_take(flags);
     if (*fd < 0)
         return false; /* let the kernel say why */
     like.open_flags = flags;
@@ -94,10 +101,13 @@ bool standin_open(int folder, const char *path, int flags, int *fd)
 
 /* ---- Making it real -------------------------------------------------------------------------- */
 
+/* Whoever is at it has all signals blocked and makes no call that waits, so that this is over at
+ * once; but for threads that a debugger has stopped. */
 static void wait_for_other(struct description *description)
 {
     struct rest rest = {0};
-    while (atomic_load(&description->standin) == STANDIN_BUSY)
+    int64_t deadline_ns = clock_deadline_ns(WAIT_NS);
+    while (atomic_load(&description->standin) == STANDIN_BUSY && clock_now_ns() < deadline_ns)
         rest_once(&rest);
 }
 
@@ -113,53 +123,69 @@ static void replace(const struct description *description, int opened)
     }
 }
 
-static int make_real(struct description *description)
+/* The file itself; a negative errno. */
+static int open_again(const struct description *description)
 {
-    int flags = description->open_flags & ~(O_CLOEXEC | O_NOFOLLOW);
-    int opened = real.openat(AT_FDCWD, description->path, flags | O_CLOEXEC);
-    if (opened < 0) {
-        int error = -errno;
-        uint32_t busy = STANDIN_BUSY;
-        atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
-        return error;
+    int flags = (description->open_flags & ~O_NOFOLLOW) | O_CLOEXEC;
+    struct stat status;
+    int opened = -1;
+    for (int i = 0; i < TRIES && opened < 0; i++) {
+        opened = real.openat(AT_FDCWD, description->path, flags);
+        if (opened < 0 && errno != EINTR && !(errno == EMFILE && blank_spare()))
+            return -errno;
     }
-    struct stat status; /* another file may have the name by now */
-    if (real.fstat(opened, &status) != 0 || status.st_ino != description->status.inode ||
-        status.st_dev != description->file.device) {
-        uint32_t busy = STANDIN_BUSY;
-        real.close(opened);
-        atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
-        return -ESTALE;
-    }
-    uint64_t position = atomic_exchange(&description->position, STANDIN_MOVED);
-    real.lseek(opened, (off_t)position, SEEK_SET);
-    atomic_store(&description->guess, position);
-    replace(description, opened);
+    if (opened < 0)
+        return -EINTR;
+    /* Another file may have the name by now. */
+    if (real.fstat(opened, &status) == 0 && status.st_ino == description->status.inode &&
+        status.st_dev == description->file.device)
+        return opened;
     real.close(opened);
+    return -ESTALE;
+}
+
+/* Only the one who has made it STANDIN_BUSY. */
+static void take_its_place(struct description *description, int opened)
+{
+    uint64_t position = atomic_load(&description->position);
+    do
+        atomic_store(&description->guess, position); /* first: standin_forked() wants to know */
+    while (!atomic_compare_exchange_weak(&description->position, &position, STANDIN_MOVED));
+    real.lseek(opened, (off_t)position, SEEK_SET);
+    replace(description, opened);
     uint32_t busy = STANDIN_BUSY; /* unless it has lost its last number meanwhile */
     if (atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_NOT))
         atomic_fetch_sub(&standin_count, 1);
-    cache_name_count(description->file.client, CACHE_NAMES_OPENED);
-    return 0;
+}
+
+static int make_real(struct description *description)
+{
+    sigset_t all, before;
+    uint32_t expected = STANDIN_YES;
+    int opened = open_again(description);
+    if (opened < 0)
+        return standin_is(description) ? opened : 0; /* somebody else has been luckier */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* a handler must not wait for its own thread */
+    bool is_ours = atomic_compare_exchange_strong(&description->standin, &expected, STANDIN_BUSY);
+    if (is_ours)
+        take_its_place(description, opened);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    real.close(opened);
+    if (is_ours)
+        cache_name_count(description->file.client, CACHE_NAMES_OPENED);
+    else
+        wait_for_other(description);
+    return standin_is(description) ? -EIO : 0;
 }
 
 int standin_realise(struct description *description)
 {
-    sigset_t all, before;
-    uint32_t expected = STANDIN_YES;
-    int error = errno, result = 0, cancelling;
+    int error = errno, cancelling;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling); /* nobody else would end it */
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* a handler must not wait for its own thread */
-    if (atomic_compare_exchange_strong(&description->standin, &expected, STANDIN_BUSY))
-        result = make_real(description);
-    else
-        wait_for_other(description);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    int result = standin_is(description) ? make_real(description) : 0;
     pthread_setcancelstate(cancelling, NULL);
     errno = error;
-    if (result == 0 && standin_is(description))
-        result = -EIO; /* the other thread could not */
     return result;
 }
 
@@ -182,6 +208,20 @@ void standin_realise_all(bool only_inherited)
             continue;
         standin_realise_at(fd);
     }
+}
+
+/* What has the descriptors of this process in it. */
+static bool shows_descriptors(const char *path)
+{
+    if (strncmp(path, "/dev/", 5) == 0)
+        return strncmp(path + 5, "fd", 2) == 0 || strncmp(path + 5, "std", 3) == 0;
+    return strncmp(path, "/proc/", 6) == 0 && (strstr(path, "/fd") || strstr(path, "/task"));
+}
+
+void standin_realise_for(const char *path)
+{
+    if (standin_any() && path && shows_descriptors(path))
+        standin_realise_all(false);
 }
 
 void standin_end(void)
@@ -210,14 +250,17 @@ bool standin_duplicated(struct description *description, int fd, int copy)
     return !holds(fd) && real.dup3(fd, copy, flags & FD_CLOEXEC ? O_CLOEXEC : 0) >= 0;
 }
 
+/* What was replaced already is the kernel's; at the others it begins anew, where it was. */
 void standin_forked(void)
 {
     int end = (int)table_end();
     for (int fd = 0; fd < end && standin_any(); fd++) {
         struct description *description = atomic_load(&table_slots[fd]);
-        uint32_t busy = STANDIN_BUSY;
-        if (description)
-            atomic_compare_exchange_strong(&description->standin, &busy, STANDIN_YES);
+        if (!description || atomic_load(&description->standin) != STANDIN_BUSY)
+            continue;
+        if (atomic_load(&description->position) == STANDIN_MOVED)
+            atomic_store(&description->position, atomic_load(&description->guess));
+        atomic_store(&description->standin, STANDIN_YES);
     }
 }
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Files of declared folders that are open without the kernel's knowledge: the program's number is a
- * descriptor that can do nothing (O_PATH of /dev/null), offset and status are here. Whatever this
- * library does not answer by itself first makes it real: the file is opened, and takes the place of
- * the stand-in at all its numbers. What nobody stands in front of fails with EBADF on a stand-in,
- * and never reads anything else.
+ * descriptor that can do nothing (blank.h), offset and status are here. Whatever this library does
+ * not answer by itself first makes it real: the file is opened, and takes the place of the stand-in
+ * at all its numbers. What nobody stands in front of fails with EBADF on a stand-in, or finds an
+ * empty file of this process's own; it never gets at anything else.
  *
  * A number that was closed behind our back is no O_PATH descriptor any more, or not of our making:
- * every answer begins by looking (standin_holds), with the cheapest of system calls.
+ * every answer begins by looking, with the cheapest of system calls.
  *
- * Making real: one thread does it (STANDIN_BUSY), the others wait. Whoever closes or replaces a
- * number takes it out of the table first and then waits for a thread that is at it; that thread
- * looks at the table after it has said so. So none of them puts the file at a number that is
+ * Making real: whoever wants it opens the file, and waits for nobody. One of them puts it in its
+ * place (STANDIN_BUSY), for which it only duplicates; the others wait for that. Whoever closes or
+ * replaces a number takes it out of the table first and then waits for a thread that is at it; that
+ * thread looks at the table after it has said so. So none of them puts the file at a number that is
  * another's. The offset goes with it: from then on `position` is STANDIN_MOVED.
  */
 #pragma once
@@ -23,6 +24,9 @@
 enum standin_state { STANDIN_NOT, STANDIN_YES, STANDIN_BUSY };
 
 #define STANDIN_MOVED UINT64_MAX
+
+/* The kernel's name for O_LARGEFILE; the C library's is 0 where all files are large. */
+#define STANDIN_LARGE 0100000
 
 /* How many numbers may be stand-ins; mostly none. */
 extern _Atomic int standin_count;
@@ -49,6 +53,9 @@ int standin_realise(struct description *description);
 /* The same for a number, whatever it is; and for all, or only those that a new program inherits. */
 void standin_realise_at(int fd);
 void standin_realise_all(bool only_inherited);
+
+/* All, if the path leads to the descriptors of a process. */
+void standin_realise_for(const char *path);
 
 /* This process has ways that we do not see: no more of them. */
 void standin_end(void);

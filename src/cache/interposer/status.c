@@ -28,14 +28,6 @@ static bool is_empty(const char *path, int flags)
     return (flags & AT_EMPTY_PATH) && (!path || path[0] == '\0');
 }
 
-/* What has the descriptors of this process in it sees them as they are. */
-static void realise_for(const char *path)
-{
-    if (standin_any() && path &&
-        (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/", 5) == 0))
-        standin_realise_all(false);
-}
-
 /* ---- Finding out ----------------------------------------------------------------------------- */
 
 /* What is known of it without the kernel. */
@@ -61,7 +53,7 @@ static int find(int folder, const char *path, int flags, struct known *known)
     struct cache_name name;
     if (is_empty(path, flags) && folder >= 0)
         return find_open(folder, known);
-    realise_for(path);
+    standin_realise_for(path);
     if ((flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_DONT_SYNC)) ||
         !named_may_be(folder, path))
         return 0;
@@ -254,7 +246,9 @@ static bool may_access(int folder, const char *path, int access, int flags, int 
 ENTRY int faccessat(int folder, const char *path, int access, int flags)
 {
     int result;
-    realise_for(path);
+    standin_realise_for(path);
+    if (is_empty(path, flags))
+        standin_realise_at(folder);
     if (may_access(folder, path, access, flags, &result))
         return result;
     real_ensure();
@@ -264,7 +258,7 @@ ENTRY int faccessat(int folder, const char *path, int access, int flags)
 ENTRY int access(const char *path, int access)
 {
     int result;
-    realise_for(path);
+    standin_realise_for(path);
     if (may_access(AT_FDCWD, path, access, 0, &result))
         return result;
     return real.access(path, access);
@@ -283,7 +277,7 @@ int eaccess(const char *path, int access)
 ENTRY ssize_t readlinkat(int folder, const char *path, char *text, size_t room)
 {
     struct cache_name name;
-    realise_for(path);
+    standin_realise_for(path);
     int result = text && room > 0 && named_may_be(folder, path)
                      ? named_find(folder, path, false, &name)
                      : -EXDEV;

@@ -40,7 +40,12 @@ static int add_folder(unsigned which, const char *resolved, int *count)
 {
     char list[PATH_MAX * 2];
     const char *before = (*count)++ > 0 ? getenv(setting_spec(which)->name) : NULL;
-    snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "", resolved);
+    int length = snprintf(list, sizeof(list), "%s%s%s", before ? before : "", before ? ":" : "",
+                          resolved);
+    if (length >= (int)sizeof(list))
+        return cli_usage_error("%s: the folders have %d characters together, no more than %zu are "
+                               "possible; name one above them",
+                               resolved, length, sizeof(list) - 1);
     return set(which, list);
 }
 

@@ -4,6 +4,7 @@ see is the same, and the file system is not asked again."""
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import cache_harness as harness
 from writers_test import agents_of
 
 CALLS = harness.PROGRAMS / "declared-calls"
+ODD = harness.PROGRAMS / "declared-odd"
 COUNTING = harness.PROGRAMS / "counting-fs"
 EPOCHS = harness.HERE / "epochs.py"
 SHOWS = [harness.RHINET, "cache", "stat", "--json"]
@@ -57,6 +59,50 @@ class Calls(Declared):
                     if line.startswith("{") and f"{self.scratch}/" in line]
         self.assertGreater(counted["names"], 100)
         self.assertEqual(counted["listings"], 2)
+
+    def test_odd(self):
+        """See declared_odd.c."""
+        cases = ("blank", "kept", "root", "thread", "replaced", "cancelled", "numbers", "rights",
+                 "rings")
+        jail = self.scratch / "jail"
+        for folder in (self.data / "sub", self.data / "hidden", jail / str(self.data)[1:]):
+            folder.mkdir(parents=True)
+        for name in cases:
+            (self.data / name).write_text(name)
+        for path, text in ((self.data / "sub" / "thread", "below"), (self.data / "another", "new"),
+                           (jail / str(self.data)[1:] / "root", "jail"),
+                           (self.data / "hidden" / "file", "")):
+            path.write_text(text)
+        (self.data / "hidden").chmod(0o700)
+        (self.data / "rights").chmod(0o600)
+        self.settle()
+        self.run_declared("sh", "-c", 'for k; do timeout 60 "$ODD" "$k" "$DATA" "$JAIL" >&2 || '
+                          '{ echo "$k: status $?" >&2; status=1; }; done; exit $status', "sh", *cases,
+                          ODD=ODD, DATA=self.data, JAIL=jail)
+
+    @unittest.skipUnless(shutil.which("fio"), "no fio here")
+    def test_rings(self):
+        """Libraries whose system calls nobody sees read declared files as others do."""
+        job = ["--name=x", f"--filename={self.data / 'x'}", "--size=1M", "--bs=64k", "--thread",
+               "--verify=crc32c", "--verify_fatal=1", "--group_reporting"]
+        status, _, err = self.finish(self.start_plain("fio", *job, "--rw=write", "--do_verify=0"))
+        self.assertEqual(status, 0, err)
+        for engine in ("psync", "posixaio", "libaio", "io_uring"):
+            words = ["fio", *job, "--rw=read", f"--ioengine={engine}", "--output-format=json"]
+            if self.finish(self.start_plain(*words))[0] != 0:
+                continue  # the machine does not have it
+            out = self.run_declared(*words)
+            self.assertIn('"total_ios" : 16', out.split('"write" :')[0])
+
+    def test_too_many(self):
+        """A list of folders that does not fit is no shorter list."""
+        folders = [self.data / (f"{number}" * 200) for number in range(9)] * 6
+        for folder in folders[:9]:
+            folder.mkdir()
+        options = [word for folder in folders for word in ("--immutable", folder)]
+        status, _, err = self.finish(self.start_cached("true", options=options))
+        self.assertEqual(status, 2)
+        self.assertIn("characters together", err)
 
     def test_many_names(self):
         """A listing of several parts; and every name of it is found."""
@@ -115,7 +161,9 @@ class Epochs(Declared):
     def test_declared(self):
         for node in self.epochs(2, ("--immutable", self.data)):
             self.assertEqual(node["second"], {})
-            self.assertEqual(node["first"]["open"], self.FOLDERS * self.FILES)
+            # Once each; but who takes too long on a busy machine is not waited for.
+            self.assertGreaterEqual(node["first"]["open"], self.FOLDERS * self.FILES)
+            self.assertLess(node["first"]["open"], self.FOLDERS * self.FILES * 3 // 2)
 
     def test_not_declared(self):
         """Or nothing of the above would mean anything."""

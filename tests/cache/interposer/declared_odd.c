@@ -59,7 +59,7 @@ static struct stat status_of(const char *path)
     return status;
 }
 
-/* ---- What nobody stands in front of reaches nothing of the machine's -------------------------- */
+/* ---- What nobody stands in front of reaches nothing of the machine's ------------------------- */
 
 static void blank(void)
 {
@@ -111,7 +111,7 @@ static void kept(void)
     CHECK(byte == 0);
 }
 
-/* ---- Other files by the same name ------------------------------------------------------------- */
+/* ---- Other files by the same name ------------------------------------------------------------ */
 
 static void root(void)
 {
@@ -154,7 +154,7 @@ static void thread(void)
     CHECK(holds(open_one(), name));
 }
 
-/* ---- Threads that end, numbers and rights that are used up ------------------------------------ */
+/* ---- Threads that end, numbers and rights that are used up ----------------------------------- */
 
 static int shared;
 static bool has_returned;
@@ -216,7 +216,7 @@ static void rights(void)
     CHECK(stat("hidden/file", &status) == -1);
 }
 
-/* ---- Libraries with system calls of their own ------------------------------------------------- */
+/* ---- Libraries with system calls of their own ------------------------------------------------ */
 
 static void rings(void)
 {

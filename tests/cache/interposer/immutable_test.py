@@ -76,9 +76,9 @@ class Calls(Declared):
         (self.data / "hidden").chmod(0o700)
         (self.data / "rights").chmod(0o600)
         self.settle()
-        self.run_declared("sh", "-c", 'for k; do timeout 60 "$ODD" "$k" "$DATA" "$JAIL" >&2 || '
-                          '{ echo "$k: status $?" >&2; status=1; }; done; exit $status', "sh", *cases,
-                          ODD=ODD, DATA=self.data, JAIL=jail)
+        script = ('for k; do timeout 60 "$ODD" "$k" "$DATA" "$JAIL" >&2 || '
+                  '{ echo "$k: status $?" >&2; status=1; }; done; exit $status')
+        self.run_declared("sh", "-c", script, "sh", *cases, ODD=ODD, DATA=self.data, JAIL=jail)
 
     @unittest.skipUnless(shutil.which("fio"), "no fio here")
     def test_rings(self):

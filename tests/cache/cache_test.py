@@ -548,7 +548,7 @@ class Hostile(Case):
             names = [line.rsplit("@", 1)[1] for line in table.read().split("\n")
                      if "@rhinet-cache-" in line]
         pids = set(processes_of(job.process.pid))
-        names = [name for name in names if int(name.split("-")[2]) in pids]
+        names = [name for name in names if name.split("-")[2] in map(str, pids)]
         self.assertEqual(len(set(names)), 2)
         attach = struct.pack("<QIIQ", 0x6F636E6174656E31, 6, 1, 0)
         for user, is_heard in ((0, True), (STRANGER, False)):

@@ -2,6 +2,7 @@
  *
  * Which parts are run for which rows.
  */
+#include "cli/cli.h"
 #include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/session.h"
 #include "sim/platform/platform.h"
@@ -64,11 +65,15 @@ int thesis_run(struct thesis_report *report, const char *which,
     int result = hesl_of(constants, &hesl);
     memset(report, 0, sizeof(*report));
     results_begin(&session);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
+    const size_t count = sizeof(parts) / sizeof(parts[0]);
+    for (size_t i = 0; i < count && result == 0; i++) {
         session.constants = parts[i].is_hesl ? hesl : *constants;
-        if (session_wants_group(&session, parts[i].group))
-            result = parts[i].run(&session);
+        if (!session_wants_group(&session, parts[i].group))
+            continue;
+        cli_progress("%zu of %zu: %s", i + 1, count, parts[i].group);
+        result = parts[i].run(&session);
     }
+    cli_progress_end();
     return result;
 }
 

@@ -252,8 +252,8 @@ class Units(unittest.TestCase):
             ("sim", "run", "--topology", fabric, "--time", "10us", "--load", "0.3", "--loads", "3"),
             ("sim", "sensitivity", "L1"),
             ("sim", "thesis", "P3"),
-            ("cache", "run", "-n", "1", "--cache", "8M", "--path", os.path.dirname(PAGE), "sh", "-c",
-             script),
+            ("cache", "run", "-n", "1", "--cache", "8M", "--path", os.path.dirname(PAGE), "sh",
+             "-c", script),
         )
         seen = set()
         for words in runs:

@@ -2,7 +2,6 @@
  *
  * Which parts are run for which rows.
  */
-#include "cli/cli.h"
 #include "experiment/thesis/pm/pm.h"
 #include "experiment/thesis/session.h"
 #include "sim/platform/platform.h"
@@ -36,7 +35,7 @@ static int hesl_of(const struct sim_constants *constants, struct sim_constants *
 }
 
 int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants)
+               const struct sim_constants *constants, thesis_tell *tell)
 {
     static const struct {
         const char *group;
@@ -70,10 +69,10 @@ int thesis_run(struct thesis_report *report, const char *which,
         session.constants = parts[i].is_hesl ? hesl : *constants;
         if (!session_wants_group(&session, parts[i].group))
             continue;
-        cli_progress("%zu of %zu: %s", i + 1, count, parts[i].group);
+        if (tell)
+            tell(parts[i].group, i + 1, count);
         result = parts[i].run(&session);
     }
-    cli_progress_end();
     return result;
 }
 

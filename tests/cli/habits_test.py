@@ -281,7 +281,7 @@ class Demo(unittest.TestCase):
         with tempfile.TemporaryDirectory() as above:
             folder = os.path.join(above, "demo")
             for _ in range(2):  # an earlier demo is replaced
-                run = rhinet("demo", "-o", folder)
+                run = rhinet("demo", "-o", folder, hang_s=HANG_S)
             said = run.stdout.partition("\nIn short:\n")[2].splitlines()
             self.assertTrue(5 <= len(said) <= 22, run.stdout)
             page = re.fullmatch(r"  all of it: (\S+), for any browser", said[-1])[1]
@@ -324,7 +324,7 @@ class Interrupted(unittest.TestCase):
         "sim run --topology fabric --time 1s": 1,
         "route compare fabric": 1,
         "cache run -n 2 --cache 8M --path . sleep 600": 5,
-        "cache serve --name habits --cache 8M --path .": 3,
+        "cache serve --cache 8M --path .": 3,
         "cache mount data shown sleep 600": 2,
         "mpirun -n 2 -- --oversubscribe sleep 600": 3,
         "report large.json": 1,
@@ -340,10 +340,11 @@ class Interrupted(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.marker = os.path.basename(self.folder)
         os.mkdir(os.path.join(self.folder, "tmp"))
-        for name in ("data", "shown"):
-            os.mkdir(os.path.join(self.folder, name))
+        for name in ("data", "shown", "service"):
+            os.mkdir(os.path.join(self.folder, name), 0o700)
         self.environment = {**os.environ, "TMPDIR": os.path.join(self.folder, "tmp"),
                             "HABITS_MARKER": self.marker, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                            "RHINET_CACHE_SERVICE": os.path.join(self.folder, "service/default"),
                             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         rhinet("route", "generate", "joined", "--ports", "24", "-o",
                os.path.join(self.folder, "fabric"))

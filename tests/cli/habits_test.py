@@ -340,8 +340,8 @@ class Interrupted(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.marker = os.path.basename(self.folder)
         os.mkdir(os.path.join(self.folder, "tmp"))
-        for name in ("data", "shown", "service"):
-            os.mkdir(os.path.join(self.folder, name), 0o700)
+        for name in ("data", "shown"):
+            os.mkdir(os.path.join(self.folder, name))
         self.environment = {**os.environ, "TMPDIR": os.path.join(self.folder, "tmp"),
                             "HABITS_MARKER": self.marker, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                             "RHINET_CACHE_SERVICE": os.path.join(self.folder, "service/default"),

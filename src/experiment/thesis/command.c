@@ -214,14 +214,20 @@ static int traces_write(const struct wish *wish)
     return status;
 }
 
+static void tell(const char *part, size_t number, size_t count)
+{
+    cli_progress("%zu of %zu: %s", number, count, part);
+}
+
 static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wish->which, &wish->constants) < 0)
+    if (!report || thesis_run(report, wish->which, &wish->constants, tell) < 0)
         status = cli_fail();
+    cli_progress_end();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
         report_text(report);
     if (status == 0 && wish->json)
@@ -239,7 +245,7 @@ static int sweep_measure(void *context, const struct sweep_point *point, FILE *o
     struct thesis_report *report = calloc(1, sizeof(*report));
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wish->which, &point->constants) < 0) {
+    if (!report || thesis_run(report, wish->which, &point->constants, NULL) < 0) {
         free(report);
         return cli_fail();
     }

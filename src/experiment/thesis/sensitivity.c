@@ -78,7 +78,7 @@ static int work(void *context, uint32_t part, FILE *out)
                          wishes.trials[part - 1].value);
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wishes.which, &constants) < 0)
+    if (!report || thesis_run(report, wishes.which, &constants, NULL) < 0)
         return cli_fail();
     json_t *rows = json_array();
     for (uint32_t i = 0; i < report->result_count; i++) {

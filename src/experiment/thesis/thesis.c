@@ -35,7 +35,7 @@ static int hesl_of(const struct sim_constants *constants, struct sim_constants *
 }
 
 int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants)
+               const struct sim_constants *constants, thesis_tell *tell)
 {
     static const struct {
         const char *group;
@@ -64,10 +64,14 @@ int thesis_run(struct thesis_report *report, const char *which,
     int result = hesl_of(constants, &hesl);
     memset(report, 0, sizeof(*report));
     results_begin(&session);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++) {
+    const size_t count = sizeof(parts) / sizeof(parts[0]);
+    for (size_t i = 0; i < count && result == 0; i++) {
         session.constants = parts[i].is_hesl ? hesl : *constants;
-        if (session_wants_group(&session, parts[i].group))
-            result = parts[i].run(&session);
+        if (!session_wants_group(&session, parts[i].group))
+            continue;
+        if (tell)
+            tell(parts[i].group, i + 1, count);
+        result = parts[i].run(&session);
     }
     return result;
 }

@@ -52,6 +52,20 @@ class Thesis(Case):
             self.assertEqual(point["figures"]["P1"]["mean"],
                              thesis("P1", "--set", "core_ps=15152", "--set", "pci_ps=15000"))
 
+    def test_the_hosts_of_chapter_7(self):
+        """What is said of a constant counts, also if it is the other hosts' value."""
+        values = (18, 20, 45)
+        points = json.loads(run("sim", "thesis", "R18", "--sweep", "post_cycles=18,20,45",
+                                "--json", "-").stdout)["points"]
+        found = [point["figures"]["R18"]["mean"] for point in points]
+        self.assertEqual(found, [thesis("R18", "--set", f"post_cycles={value}")
+                                 for value in values])
+        self.assertEqual(found[2], thesis("R18"))
+        for value, simulated in zip(values, found):  # each clock takes 15.152 ns
+            self.assertAlmostEqual(found[2] - simulated, (45 - value) * 0.015152)
+        self.assertEqual(thesis("R18", "--platform", "rhinet2-le"),
+                         thesis("R18", "--set", "post_cycles=18", "--set", "pci_read_cycles=13"))
+
     def test_files(self):
         path, pictures = self.folder / "it.csv", self.folder / "pictures"
         said = run("sim", "thesis", "table-6.2", "--sweep", "core_ps=7519,15152", "--csv", path,
@@ -116,6 +130,19 @@ class Sensitivity(Case):
         plain = thesis("P1")
         self.assertAlmostEqual(effects["core_ps"]["elasticity"], (changed - plain) / plain / 0.5)
         self.assertEqual(row["simulated"], plain)
+
+    def test_the_hosts_of_chapter_7(self):
+        for set_to, before, after in ((None, 45, 50), (18, 18, 20)):
+            words = () if set_to is None else ("--set", f"post_cycles={set_to}")
+            row = json.loads(run("sim", "sensitivity", "R18", "--constant", "post_cycles", *words,
+                                 "--json", "-").stdout)
+            was, changed = (thesis("R18", "--set", f"post_cycles={value}")
+                            for value in (before, after))
+            self.assertEqual(row["simulated"], was)
+            (effect,) = row["effects"]
+            self.assertEqual(effect["simulated"], changed)
+            self.assertAlmostEqual(effect["elasticity"],
+                                   (changed - was) / was / ((after - before) / before))
 
     def test_table(self):
         said = run("sim", "sensitivity", "table-6.2", "--top", 1).stdout

@@ -73,7 +73,13 @@ struct sweep_point {
     struct sim_constants constants;
     uint64_t seed;
     double own; /* value of the command's own axis, or NAN */
+    const struct sweep *sweep;
+    size_t number;
 };
+
+/* Gives another machine the values that the point's constants have been given. -EINVAL: no machine
+ * can be made of it. */
+int sweep_change(const struct sweep_point *point, struct sim_constants *constants);
 
 struct sweep_job {
     const struct sim_constants *constants; /* which the axes change */

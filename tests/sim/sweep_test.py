@@ -66,6 +66,24 @@ class Thesis(Case):
         self.assertEqual(thesis("R18", "--platform", "rhinet2-le"),
                          thesis("R18", "--set", "post_cycles=18", "--set", "pci_read_cycles=13"))
 
+    def test_below_zero(self):
+        """Without header generation BOTF's way of pulling loses."""
+        (point,) = json.loads(run("sim", "thesis", "T6.3-gain", "--sweep", "header_cycles=0",
+                                  "--json", "-").stdout)["points"]
+        self.assertEqual(point["figures"]["T6.3-gain"]["mean"],
+                         thesis("T6.3-gain", "--set", "header_cycles=0"))
+        self.assertLess(point["figures"]["T6.3-gain"]["mean"], 0)
+
+    def test_all_digits_of_values(self):
+        path, pictures = self.folder / "it.csv", self.folder / "pictures"
+        said = run("sim", "thesis", "M1", "--sweep", "pio_ps=1234567,1234568", "--sweep",
+                   "core_ps=15152,1234567", "--csv", path, "--plot", pictures).stdout
+        self.assertEqual([tuple(line.split()[:2]) for line in said.splitlines()[1:]],
+                         [(a, b) for a in ("1234567", "1234568") for b in ("15152", "1234567")])
+        self.assertEqual({row["pio_ps"] for row in csv.DictReader(path.open())},
+                         {"1234567", "1234568"})
+        self.assertIn("core_ps 1234567", (pictures / "M1.svg").read_text())
+
     def test_files(self):
         path, pictures = self.folder / "it.csv", self.folder / "pictures"
         said = run("sim", "thesis", "table-6.2", "--sweep", "core_ps=7519,15152", "--csv", path,

@@ -217,9 +217,14 @@ static int take(void *context, uint32_t part, char *text)
     for (char *rest, *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         const char *name = strsep(&line, "\t"), *unit = strsep(&line, "\t");
-        double value;
         size_t metric = line ? metric_find(sweep, name, unit) : SWEEP_METRICS_MAX;
-        if (metric < SWEEP_METRICS_MAX && text_to_real(line, &value))
+        char *end = line;
+        double value = line ? strtod(line, &end) : NAN; /* may be below 0 */
+        if (end == line || *end != '\0') {
+            cli_say("a simulation said something else than a figure: %s", name);
+            return 1;
+        }
+        if (metric < SWEEP_METRICS_MAX)
             sweep->found[part * SWEEP_METRICS_MAX + metric] = value;
     }
     return 0;

@@ -51,6 +51,16 @@ struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, si
     return sum;
 }
 
+#define VALUE_TEXT 32
+
+/* The value of an axis: constants are whole numbers, of which no digit is lost. */
+static const char *value_text(const struct sweep *sweep, size_t point, size_t axis, char *text)
+{
+    bool is_own = sweep->axes[axis].constant == SWEEP_OWN;
+    snprintf(text, VALUE_TEXT, is_own ? "%g" : "%.0f", sweep_value(sweep, point, axis));
+    return text;
+}
+
 /* ---- Table ----------------------------------------------------------------------------------- */
 
 static void report_text(const struct sweep *sweep)
@@ -65,13 +75,14 @@ static void report_text(const struct sweep *sweep)
         columns[count++] = (struct table_column){"95 %", true, 0};
     columns[count++] = (struct table_column){"unit", false, 1};
     struct table *table = table_create(columns, count);
+    char text[VALUE_TEXT];
     for (size_t point = 0; point < sweep->point_count; point++) {
         for (size_t metric = 0; metric < sweep->metric_count; metric++) {
             struct sweep_estimate value = sweep_estimate(sweep, point, metric);
             if (value.count == 0)
                 continue;
             for (size_t i = 0; i < sweep->axis_count; i++)
-                table_cell(table, "%g", sweep_value(sweep, point, i));
+                table_cell(table, "%s", value_text(sweep, point, i, text));
             table_cell(table, "%s", sweep->metrics[metric].name);
             table_cell(table, "%.6g", value.mean);
             if (sweep->seeds > 1)
@@ -140,6 +151,7 @@ static int report_json(const struct sweep *sweep, const struct sweep_outputs *ou
 
 static int report_csv(const struct sweep *sweep)
 {
+    char text[VALUE_TEXT];
     FILE *out = route_output_open(sweep->csv);
     if (!out)
         return 1;
@@ -152,7 +164,7 @@ static int report_csv(const struct sweep *sweep)
             if (value.count == 0)
                 continue;
             for (size_t i = 0; i < sweep->axis_count; i++)
-                fprintf(out, "%g,", sweep_value(sweep, point, i));
+                fprintf(out, "%s,", value_text(sweep, point, i, text));
             fprintf(out, "%s,%s,%.10g,%.10g,%.10g,%.10g,%zu\n", sweep->metrics[metric].name,
                     sweep->metrics[metric].unit, value.mean, value.half, value.least, value.most,
                     value.count);
@@ -181,12 +193,13 @@ static size_t line_first(const struct sweep *sweep, size_t line, size_t along, s
 static void line_name(const struct sweep *sweep, size_t point, size_t along, struct drawn *drawn)
 {
     size_t used = 0;
+    char text[VALUE_TEXT];
     snprintf(drawn->name, sizeof(drawn->name), "%s", sweep->axis_count == 1 ? "mean" : "");
     for (size_t i = 0; i < sweep->axis_count && used < sizeof(drawn->name); i++) {
         if (i != along)
-            used += (size_t)snprintf(drawn->name + used, sizeof(drawn->name) - used, "%s%s %g",
+            used += (size_t)snprintf(drawn->name + used, sizeof(drawn->name) - used, "%s%s %s",
                                      used ? ", " : "", sweep->axes[i].name,
-                                     sweep_value(sweep, point, i));
+                                     value_text(sweep, point, i, text));
     }
 }
 

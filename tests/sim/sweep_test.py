@@ -84,6 +84,19 @@ class Thesis(Case):
                          {"1234567", "1234568"})
         self.assertIn("core_ps 1234567", (pictures / "M1.svg").read_text())
 
+    def test_one_seed_has_no_interval(self):
+        words = ("sim", "thesis", "M1", "--sweep", "core_ps=15152")
+        (point,) = json.loads(run(*words, "--json", "-").stdout)["points"]
+        self.assertIsNone(point["figures"]["M1"]["half_95"])
+        (row,) = csv.DictReader(io.StringIO(run(*words, "--csv", "-").stdout))
+        self.assertEqual(row["half_95"], "-")
+
+    def test_more_lines_than_a_picture_has(self):
+        for last in (6, 7):
+            said = run("sim", "thesis", "M1", "--sweep", "core_ps=15152", "--sweep",
+                       f"pio_ps=1:{last}:1", "--plot", self.folder).stderr
+            self.assertEqual("the first 6 of 7 lines" in said, last == 7, said)
+
     def test_files(self):
         path, pictures = self.folder / "it.csv", self.folder / "pictures"
         said = run("sim", "thesis", "table-6.2", "--sweep", "core_ps=7519,15152", "--csv", path,
@@ -103,6 +116,11 @@ class Thesis(Case):
                             ("core_ps=5:1:1", "does not end"),
                             ("core_ps=1:1000:1", "more than 64 values")):
             self.assertIn(says, run("sim", "thesis", "P1", "--sweep", words, status=2).stderr)
+        self.assertIn("--json - and --csv -", run("sim", "thesis", "P1", "--json", "-", "--csv",
+                                                  "-", status=2).stderr)
+        done = run("sim", "thesis", "P1", "--csv", "-", "--plot", self.folder / "none", status=2)
+        self.assertEqual(("", False), (done.stdout, (self.folder / "none").exists()))
+        self.assertIn("a picture needs --sweep", done.stderr)
         self.assertIn("given twice", run("sim", "thesis", "P1", "--sweep", "core_ps=1,2", "--sweep",
                                          "core_ps=3", status=2).stderr)
         self.assertIn("are more than", run("sim", "thesis", "P1", *(
@@ -161,6 +179,15 @@ class Sensitivity(Case):
             self.assertEqual(effect["simulated"], changed)
             self.assertAlmostEqual(effect["elasticity"],
                                    (changed - was) / was / ((after - before) / before))
+
+    def test_from_zero(self):
+        """A row that is 0 before moves, though not by percents."""
+        row = json.loads(run("sim", "sensitivity", "T6.3-gain", "--set", "header_cycles=12",
+                             "--constant", "header_cycles", "--json", "-").stdout)
+        self.assertEqual(row["simulated"], 0)
+        (effect,) = row["effects"]
+        self.assertGreater(effect["simulated"], 0)
+        self.assertIsNone(effect["elasticity"])
 
     def test_table(self):
         said = run("sim", "sensitivity", "table-6.2", "--top", 1).stdout

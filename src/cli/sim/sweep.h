@@ -99,7 +99,7 @@ double sweep_value(const struct sweep *sweep, size_t point, size_t axis);
 
 struct sweep_estimate {
     size_t count;      /* seeds with a figure; 0: none, the rest is NAN */
-    double mean, half; /* of the interval with 95 %, by Student's t; 0 of one seed */
+    double mean, half; /* of the interval with 95 %, by Student's t; NAN of one seed */
     double least, most;
 };
 struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, size_t metric);
@@ -109,4 +109,6 @@ struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, si
 struct sweep_outputs {
     const char *what, *json, *plot;
 };
+/* Before it is run: whether all that can be. 0, or the exit status. */
+int sweep_outputs_check(const struct sweep *sweep, const struct sweep_outputs *outputs);
 int sweep_report(const struct sweep *sweep, const struct sweep_outputs *outputs);

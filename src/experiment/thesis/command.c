@@ -264,6 +264,8 @@ static int sweep_make(struct wish *wish)
     snprintf(what, sizeof(what), "sim thesis %s", wish->which);
     int status = sweep_open(&wish->sweep);
     if (status == 0)
+        status = sweep_outputs_check(&wish->sweep, &outputs);
+    if (status == 0)
         status = sweep_run(&wish->sweep, &job);
     if (status == 0)
         status = sweep_report(&wish->sweep, &outputs);

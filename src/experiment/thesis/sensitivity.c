@@ -127,6 +127,12 @@ static void effect_add(struct row *row, size_t constant, double simulated, int h
         .holds = holds};
 }
 
+static int no_memory(const char *what)
+{
+    error_no_memory(what);
+    return cli_fail();
+}
+
 static int take(void *context, uint32_t part, char *text)
 {
     json_error_t wrong;
@@ -136,8 +142,9 @@ static int take(void *context, uint32_t part, char *text)
     if (part == 0) {
         wishes.row_count = count;
         wishes.rows = calloc(count + 1, sizeof(*wishes.rows));
+        status = wishes.rows ? 0 : no_memory("the rows");
     }
-    if (!rows || !wishes.rows || count != wishes.row_count) {
+    if (!rows || count != wishes.row_count) {
         cli_say("a simulation said something else than its rows: %s", wrong.text);
         status = 1;
     }
@@ -154,7 +161,11 @@ static int take(void *context, uint32_t part, char *text)
                             .simulated = simulated,
                             .holds = holds,
                             .effects = calloc(wishes.trial_count + 1u, sizeof(struct effect))};
-        status = !row->effects || !row->row;
+        status = row->effects ? 0 : no_memory("the effects");
+        if (!row->row) {
+            cli_say("a simulation said something else than its rows: one that nobody knows");
+            status = 1;
+        }
     }
     json_decref(rows);
     return status;
@@ -194,17 +205,16 @@ static int trials_make(void)
         if (trial_make(&changed.le, i) == 0 && trial_make(&changed.hesl, i) == 0)
             wishes.trials[wishes.trial_count++] = i;
     }
-    if (wishes.trials)
-        return 0;
-    error_no_memory("the trials");
-    return cli_fail();
+    return wishes.trials ? 0 : no_memory("the trials");
 }
 
 /* ---- What came out --------------------------------------------------------------------------- */
 
 static bool is_moved(const struct row *row, const struct effect *effect)
 {
-    return fabs(effect->elasticity) >= 0.0005 || effect->holds != row->holds;
+    bool is_other = isnan(effect->elasticity) && isfinite(row->simulated) &&
+                    effect->simulated != row->simulated; /* of 0 there are no percents */
+    return is_other || fabs(effect->elasticity) >= 0.0005 || effect->holds != row->holds;
 }
 
 static int compare_effects(const void *a, const void *b)

@@ -27,7 +27,7 @@ static int bind = BIND_UNSAID, map;
 
 int run_variable_set(const char *name, const char *value)
 {
-    if (value && setenv(name, value, 1) == 0)
+    if (setenv(name, value, 1) == 0)
         return 0;
     cli_say("no memory for the variable %s", name);
     return LAUNCH_STATUS_FAILED;
@@ -79,15 +79,12 @@ int run_martini_add(const char *name, const char *value)
 int run_martini_apply(void)
 {
     const char *before = getenv("RHINET_MARTINI");
-    char *text = NULL;
+    char text[2 * sizeof(martini)]; /* what is longer than a setting's text is refused later */
     if (martini[0] == '\0')
         return 0;
-    const char *comma = before && before[0] ? "," : "";
-    if (asprintf(&text, "%s%s%s", before ? before : "", comma, martini) < 0)
-        text = NULL;
-    int result = run_variable_set("RHINET_MARTINI", text);
-    free(text);
-    return result;
+    snprintf(text, sizeof(text), "%s%s%s", before ? before : "", before && before[0] ? "," : "",
+             martini);
+    return run_variable_set("RHINET_MARTINI", text);
 }
 
 int run_martini_check(bool is_martini)

@@ -9,7 +9,7 @@
 
 extern const struct cli_option sim_what_if_options[];
 
-/* The machines as they were, or both as --platform says; changed by these options, and then by --set.
- * 0, or the exit status after it has said what is wrong. */
+/* The machines as they were, or both as --platform says; changed by these options, and then by
+ * --set. 0, or the exit status after it has said what is wrong. */
 int what_if_hosts(struct thesis_hosts *hosts, const struct cli_list *platforms,
                   const struct cli_list *set);

@@ -45,7 +45,7 @@ static const struct part {
 
 int thesis_hosts_usual(struct thesis_hosts *hosts)
 {
-    hosts->le = sim_constants_default();
+    hosts->le = hosts->hesl = sim_constants_default();
     return platform_constants(&hosts->hesl, "rhinet2-he-sl");
 }
 

@@ -200,8 +200,8 @@ class Mpi(Case):
     def mpirun(self, *words, **more):
         return run(*words, command="mpirun", **more)
 
-    def test_2_4_and_16_nodes(self):
-        for nodes in (2, 4, 16):
+    def test_2_and_16_nodes(self):
+        for nodes in (2, 16):
             with self.subTest(nodes=nodes):
                 done = self.mpirun("-n", nodes, self.program, *(["few"] if nodes == 16 else []))
                 self.good(done)

@@ -15,7 +15,7 @@ import unittest
 import tap
 
 PROGRAM, RHINET = os.environ["TEST_PROGRAM"], os.environ["TEST_RHINET"]
-NAMED = os.environ["TEST_NAMED"]
+NAMED, MATCHING = os.environ["TEST_NAMED"], os.environ["TEST_MATCHING"]
 # A library with a sanitizer inside cannot be loaded by programs without.
 DEBIANS = {"fi_info", "fi_pingpong"} if os.environ["TEST_SANITIZER"] == "none" else set()
 HERE = {name for name in DEBIANS if shutil.which(name)}
@@ -81,6 +81,11 @@ class Provider(unittest.TestCase):
         done = subprocess.run([NAMED], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=LIMIT_S, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "ok events\nok shared_sends\n"))
+
+    def test_random_messages_and_receives(self):
+        done = subprocess.run([MATCHING], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok matching\n"))
 
     @unittest.skipUnless("fi_pingpong" in HERE, "fi_pingpong is not here")
     def test_fi_pingpong(self):

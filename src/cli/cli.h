@@ -5,7 +5,7 @@
  * From the tree and the tables come, once for all commands:
  *
  *   command.c     the way from the words to the command
- *   say.c         messages that begin with its words
+ *   say.c         messages that begin with its words, and how far it is
  *   option.c      reading the options, with ranges, units, abbreviations and hints
  *   help.c        --help at every level, and `rhinet help WORDS`
  *   completion.c  completion of commands, options and values in bash, zsh and fish
@@ -82,9 +82,15 @@ int cli_unknown(const struct cli_command *command, const char *word);
 const char *cli_path(void);
 void cli_path_add(const char *name);
 
-/* What is being done, on stderr, in a line that the next one takes the place of; "" takes it back.
- * Nothing where stderr is no terminal. */
+/* How far a command is that may take more than two seconds: a line on stderr, which the next one
+ * takes the place of. Nothing where stderr is no terminal. */
 void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for those who call back: "WHAT: 40 %", of a text and a part; 1 takes the line back. */
+void cli_progress_part(void *what, double part);
+/* Take the line back, before anything goes to stdout; messages do so themselves. */
+void cli_progress_end(void);
+/* From now on another process says how far we are. */
+void cli_progress_leave(void);
 
 /* The path, a colon and the text on stderr. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -42,6 +42,7 @@ struct field {
 _Noreturn static void child(const struct farm *farm, uint32_t part, int fd, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cli_progress_leave();
     FILE *out = getppid() == parent ? fdopen(fd, "w") : NULL;
     int status = out ? farm->work(farm->context, part, out) : 1;
     if (out && fclose(out) != 0)
@@ -157,7 +158,7 @@ static void field_close(struct field *field)
     for (uint32_t i = 0; field->parts && i < field->farm->part_count; i++)
         free(field->parts[i].text);
     free(field->parts);
-    cli_progress("%s", "");
+    cli_progress_end();
 }
 
 int farm_run(const struct farm *farm)
@@ -173,6 +174,7 @@ int farm_run(const struct farm *farm)
         cli_say("no memory for %u parts", farm->part_count);
         status = 1;
     }
+    cli_progress("%s: 0 of %u", farm->what, farm->part_count);
     while (status == 0 && field.ended < farm->part_count)
         status = turn(&field);
     field_close(&field);

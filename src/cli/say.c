@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages on stderr, which begin with the words of the command that is running.
+ * What a command says on stderr: how far it is, to people who look on, and messages, which begin
+ * with its words.
  */
 #include "base/error.h"
 #include "cli/cli.h"
@@ -21,8 +22,49 @@ void cli_path_add(const char *name)
     snprintf(path + strlen(path), sizeof(path) - strlen(path), " %s", name);
 }
 
+/* ---- How far it is -------------------------------------------------------------------------- */
+
+static bool is_shown;   /* a line that is not taken back yet */
+static bool is_another; /* process that says it */
+
+void cli_progress(const char *format, ...)
+{
+    char text[80]; /* a line of a terminal */
+    va_list arguments;
+    if (is_another || !isatty(STDERR_FILENO))
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\r%s\033[K", text);
+    is_shown = true;
+}
+
+void cli_progress_part(void *what, double part)
+{
+    if (part < 1)
+        cli_progress("%s: %3.0f %%", (const char *)what, part * 100);
+    else
+        cli_progress_end();
+}
+
+void cli_progress_end(void)
+{
+    if (is_shown)
+        fputs("\r\033[K", stderr);
+    is_shown = false;
+}
+
+void cli_progress_leave(void)
+{
+    is_another = true;
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
 static void say(const char *text, const char *tail)
 {
+    cli_progress_end();
     fprintf(stderr, "%s: %s%s\n", path, text, tail);
 }
 
@@ -34,18 +76,6 @@ void cli_say(const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     say(text, "");
-}
-
-void cli_progress(const char *format, ...)
-{
-    va_list arguments;
-    if (!isatty(STDERR_FILENO))
-        return;
-    va_start(arguments, format);
-    fputc('\r', stderr);
-    vfprintf(stderr, format, arguments);
-    fputs("\033[K", stderr);
-    va_end(arguments);
 }
 
 int cli_fail(void)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Habits of the command line, for every command at every level as --help tells them: exit statuses
-as the table of rhinet(1) has them, nearest names, no colours also on a terminal, JSON beside every
-table of measurements, nothing left after Ctrl-C. What --help tells is walked by options_test."""
+as the table of rhinet(1) has them, nearest names, no colours also on a terminal, where what takes
+long says how far it is, JSON beside every table of measurements, units in every column, nothing
+left after Ctrl-C. What --help tells is walked by options_test."""
 
 import errno
 import json
@@ -35,12 +36,12 @@ def below(path):
     return [other[-1] for other in TREE if len(other) == len(path) + 1 and other[:-1] == path]
 
 
-def on_terminal(*words):
-    """What a command writes when it has a terminal."""
+def on_terminal(*words, output=None):
+    """What a command writes when it has a terminal; with an output elsewhere, only to stderr."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
-    with subprocess.Popen([RHINET, *words], stdin=follower, stdout=follower, stderr=follower,
-                          env=environment) as process:
+    with subprocess.Popen([RHINET, *words], stdin=follower, stdout=output or follower,
+                          stderr=follower, env=environment) as process:
         os.close(follower)
         said = b""
         while True:
@@ -113,6 +114,154 @@ class Terminal(unittest.TestCase):
             self.assertNotRegex(on_terminal(*words), ESCAPE)
 
 
+class Progress(unittest.TestCase):
+    """What may take more than two seconds, in short: on a terminal it says how far it is, and takes
+    that back; elsewhere it says nothing."""
+
+    def setUp(self):
+        folder = tempfile.mkdtemp(prefix="habits-")
+        self.addCleanup(shutil.rmtree, folder)
+        self.fabric, self.table, self.page, self.run = (
+            os.path.join(folder, name) for name in ("fabric", "table", "page", "run.json"))
+        rhinet("route", "generate", "joined", "--ports", "4", "-o", self.fabric)
+        rhinet("route", "compute", self.fabric, "--lft", self.table, "--json", self.run)
+
+    def commands(self):
+        """Each with what it says on its way, among other things."""
+        return {
+            ("bench", "rma", "--quick", "--rounds", "3", "--only", "store-8"): "store-8",
+            ("bench", "cache", "sequential", "--quick", "--nodes", "1", "--simulate"): "sequential",
+            ("bench", "route", "table-2", "--ports", "4"): "turn-addition",
+            ("route", "compute", self.fabric): "tables: ",
+            ("route", "check", self.fabric, self.table): "check",
+            ("route", "compare", self.fabric, "-a", "up-down"): "up-down: ",
+            ("route", "repair", self.fabric, self.table, self.fabric): "mending",
+            ("sim", "run", "--topology", self.fabric, "--time", "1us"): "simulation: ",
+            ("sim", "thesis", "P3"): " of ",
+            ("sim", "thesis", "L1", "--sweep", "flit_bits=80,88"): "sweep: 1 of 2",
+            ("sim", "sensitivity", "L1"): " of ",
+            ("report", self.run, "-o", self.page): self.run,
+        }
+
+    def test_only_on_terminals(self):
+        for words, told in self.commands().items():
+            with self.subTest(words=words):
+                said = on_terminal(*words, output=subprocess.DEVNULL)
+                lines = said.replace("\033[K", "").split("\r")
+                self.assertIn(told, said)
+                self.assertEqual(lines[-1], "", said)
+                self.assertNotIn("\n", said)
+                self.assertEqual(rhinet(*words).stderr, "")
+
+
+class Units(unittest.TestCase):
+    """A number stands for something: its column has the unit in the heading or in each cell, the
+    table has a column of units, or the heading is the name of what is counted."""
+
+    UNIT = r"(?:[kMG]?B|[KMG]iB|[KM]?B/s|MiB/s|ps|ns|us|ms|s|seconds|%|bit|MHz|\S*/s|\S*/link)"
+    HEADING = re.compile(rf"(?:^|.*[ ,]){UNIT}$|^[^ ]+/(?:s|link)$", re.I)
+    CELL = re.compile(rf"[<>=+~-]*\s*[0-9.]+ ?(?:%|{UNIT}\b(?: far| near)?)")
+    NUMBER = re.compile(r"[<>=+~-]*\s*[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?[kMG]?\b")
+    # Counts, numbers that are names, and ratios.
+    PLAIN = {"nodes", "node", "rank", "ranks", "pid", "launcher", "port", "packets", "messages",
+             "hops", "lanes", "turns off", "rounds", "discarded", "hits", "evicted", "fallbacks",
+             "denied", "switches", "joining cables", "hosts a tree", "pending", "ratio",
+             "file / all caches", "addition/up-down", "addition/tp",
+             "total", "least", "most"}  # of counters, whose names and meanings say of what
+    IN_PARTS_OF_A_LINK = {"turn-addition", "up-down", "turn-prohibition"}  # figure 20 says so
+    # Headings of columns whose cells have the unit, as some run below shows; the last ones are of
+    # an experiment that takes long, and of a job that waits.
+    IN_CELLS = {"line trip", "error", "1 % of it is", "pairs", "busy", "size", "read", "remote",
+                "loaded", "used", "of", "singlets", "local"}
+    IN_CELLS_UNSEEN = {"difference", "for"}
+
+    def is_plain(self, title):
+        return title.lower() in self.PLAIN or self.HEADING.match(title)
+
+    def test_sources(self):
+        """All tables there are."""
+        found = 0
+        for folder, _, names in os.walk(os.path.join(HERE, "../../src")):
+            for name in names:
+                if not name.endswith(".c"):
+                    continue
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    text = file.read()
+                for table in re.findall(r"struct table_column \w+\[\] = \{(.*?)\};", text, re.S):
+                    columns = re.findall(r'\{(?:\.title = )?"([^"]*)"([^}]*)\}', table)
+                    found += 1
+                    if {"unit"} & {title.lower() for title, _ in columns}:
+                        continue
+                    for title, rest in columns:
+                        if "true" in rest and not self.is_plain(title):
+                            self.assertIn(title.lower(), self.IN_CELLS | self.IN_CELLS_UNSEEN, name)
+        self.assertGreater(found, 15)
+
+    def tables(self, text):
+        """Each as its headings and, for each of them, its cells. Columns are two spaces apart, and
+        a cell begins or ends where its heading does."""
+        lines = text.splitlines()
+        for at, line in enumerate(lines[:-1]):
+            heads = list(re.finditer(r"\S+(?: \S+)*", line))
+            if len(heads) < 2 or any(self.NUMBER.fullmatch(head[0]) or self.CELL.fullmatch(head[0])
+                                     for head in heads):
+                continue
+            cells = {head: [] for head in heads}
+            for row in lines[at + 1:]:
+                parts = list(re.finditer(r"\S+(?: \S+)*", row))
+                placed = [(head, part[0]) for part in parts for head in heads
+                          if part.end() == head.end() or part.start() == head.start()]
+                if len(parts) < 2 or len(placed) < len(parts) - 1:
+                    break
+                for head, cell in placed:
+                    cells[head].append(cell)
+            if any(cells.values()):
+                yield [(head[0], found) for head, found in cells.items()]
+
+    def seen(self, text):
+        """Headings of columns of numbers, of those with units in each cell, too."""
+        in_cells, count = set(), 0
+        for columns in self.tables(text):
+            has_unit = "unit" in [title.lower() for title, _ in columns]
+            for title, cells in columns:
+                cells = [cell for cell in cells if cell != "-"]
+                if not cells or not all(self.NUMBER.match(cell) for cell in cells):
+                    continue
+                count += 1
+                if all(self.CELL.match(cell) for cell in cells):
+                    in_cells.add(title.lower())
+                elif not has_unit and title not in self.IN_PARTS_OF_A_LINK:
+                    self.assertTrue(self.is_plain(title), f"{title}: {cells} in\n{text}")
+        self.assertGreater(count, 0, text)
+        return in_cells
+
+    def test_runs(self):
+        folder = tempfile.mkdtemp(prefix="habits-")
+        self.addCleanup(shutil.rmtree, folder)
+        fabric = os.path.join(folder, "fabric")
+        rhinet("route", "generate", "joined", "--ports", "4", "-o", fabric)
+        script = f"cat {PAGE} >&2 && {RHINET} cache stat && {RHINET} cache stat --files 3"
+        runs = (
+            ("bench", "rma", "--quick", "--rounds", "3", "--only", "push-8"),
+            ("bench", "cache", "sequential", "random", "--quick", "--nodes", "1", "--simulate"),
+            ("bench", "route", "fig-21", "--ports", "4"),
+            ("bench", "route", "table-2", "--ports", "4"),
+            ("bench", "route", "fig-20", "--networks", "1"),
+            ("route", "compare", fabric),
+            ("sim", "constants"),
+            ("sim", "run", "--topology", fabric, "--time", "10us", "--load", "0.3", "--loads", "3"),
+            ("sim", "sensitivity", "L1"),
+            ("sim", "thesis", "P3"),
+            ("cache", "run", "-n", "1", "--cache", "8M", "--path", os.path.dirname(PAGE), "sh",
+             "-c", script),
+        )
+        seen = set()
+        for words in runs:
+            with self.subTest(words=words):
+                seen |= self.seen(rhinet(*words).stdout)
+        self.assertEqual(self.IN_CELLS - seen, set())
+
+
 class Tables(unittest.TestCase):
     def test_experiments_have_json(self):
         for path in TREE:
@@ -132,7 +281,7 @@ class Demo(unittest.TestCase):
         with tempfile.TemporaryDirectory() as above:
             folder = os.path.join(above, "demo")
             for _ in range(2):  # an earlier demo is replaced
-                run = rhinet("demo", "-o", folder)
+                run = rhinet("demo", "-o", folder, hang_s=HANG_S)
             said = run.stdout.partition("\nIn short:\n")[2].splitlines()
             self.assertTrue(5 <= len(said) <= 22, run.stdout)
             page = re.fullmatch(r"  all of it: (\S+), for any browser", said[-1])[1]
@@ -175,7 +324,7 @@ class Interrupted(unittest.TestCase):
         "sim run --topology fabric --time 1s": 1,
         "route compare fabric": 1,
         "cache run -n 2 --cache 8M --path . sleep 600": 5,
-        "cache serve --name habits --cache 8M --path .": 3,
+        "cache serve --cache 8M --path .": 3,
         "cache mount data shown sleep 600": 2,
         "mpirun -n 2 -- --oversubscribe sleep 600": 3,
         "report large.json": 1,
@@ -195,6 +344,7 @@ class Interrupted(unittest.TestCase):
             os.mkdir(os.path.join(self.folder, name))
         self.environment = {**os.environ, "TMPDIR": os.path.join(self.folder, "tmp"),
                             "HABITS_MARKER": self.marker, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                            "RHINET_CACHE_SERVICE": os.path.join(self.folder, "service/default"),
                             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         rhinet("route", "generate", "joined", "--ports", "24", "-o",
                os.path.join(self.folder, "fabric"))

@@ -32,9 +32,9 @@ OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: (\S+))?(?:  |$)", re.M)
 COMMAND = re.compile(r"^  ([\w.]+)  +\S", re.M)
 
 
-def rhinet(*words, status=0):
+def rhinet(*words, status=0, hang_s=HANG_S):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("RHINET_") and k != "COLUMNS"}
-    run = subprocess.run([RHINET, *words], capture_output=True, text=True, timeout=HANG_S,
+    run = subprocess.run([RHINET, *words], capture_output=True, text=True, timeout=hang_s,
                          stdin=subprocess.DEVNULL, env=clean, check=False)
     if run.returncode != status:
         raise AssertionError(f"{words}: status {run.returncode}, not {status}\n{run.stderr}")

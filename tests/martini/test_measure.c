@@ -202,11 +202,11 @@ static void test_chapters(void **state)
         if (is_group_begun(row))
             continue;
         plan_set("sim_create", 0, true);
-        assert_int_equal(thesis_run(report, row->group, &hosts), 0);
+        assert_int_equal(thesis_run(report, row->group, &hosts, NULL), 0);
         uint64_t count = plan.count, step = count / 4 + 1;
         for (uint64_t at = count; at > 0; at = at > step ? at - step : 0) {
             plan_set("sim_create", at, true);
-            assert_int_equal(thesis_run(report, row->group, &hosts), RH_EREFUSED);
+            assert_int_equal(thesis_run(report, row->group, &hosts, NULL), RH_EREFUSED);
             assert_int_equal(plan.count, at);
             failed++;
         }

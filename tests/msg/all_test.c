@@ -6,6 +6,7 @@
  *   mailbox  it works before, while and after the program has a mailbox, and messages arrive
  *   null     the set of all ranks is the one without a description
  *   ready    the set of all ranks that needs no making
+ *   again    a mailbox that was closed is opened again: meanwhile its rank is late, not gone
  */
 #include "member.h"
 
@@ -126,6 +127,27 @@ static void test_ready(struct all_test *test)
     }
 }
 
+/* One rank after the other closes its mailbox and comes late to where the others are. What these
+ * find there meanwhile is a mailbox that was closed. */
+static void test_again(struct all_test *test)
+{
+    struct member *member = &test->member;
+    struct rh_set *all;
+    for (int round = 0; round < 3; round++) {
+        bool is_late = member->rank == round % member->size;
+        MEMBER_OK(member, rh_msg_open(&member->msg, member->job));
+        MEMBER_OK(member, rh_set_create(member->msg, NULL, &all));
+        MEMBER_OK(member, rh_barrier(all, RH_TIMEOUT_DEFAULT));
+        MEMBER_OK(member, rh_set_destroy(all));
+        MEMBER_OK(member, rh_msg_close(member->msg));
+        if (is_late)
+            member_sleep_us(20000);
+    }
+    if (member->rank == 0)
+        member_sleep_us(20000);
+    meet(test, 1);
+}
+
 static int part(struct rh_job *job, const char *name, uint64_t seed)
 {
     struct all_test test = {.member = {.job = job, .seed = seed}};
@@ -138,6 +160,8 @@ static int part(struct rh_job *job, const char *name, uint64_t seed)
         test_null(&test);
     else if (strcmp(name, "ready") == 0)
         test_ready(&test);
+    else if (strcmp(name, "again") == 0)
+        test_again(&test);
     else
         return 2;
     MEMBER_OK(&test.member, rh_leave(test.member.job));

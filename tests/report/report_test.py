@@ -225,6 +225,18 @@ class Shown(Case):
             self.assertAlmostEqual(float(row["value"].replace(",", "")), one["value"], places=3)
             self.assertEqual(row["reached"], "yes" if one["ok"] else "missed")
 
+    def test_sizes_and_shares(self):
+        """A size may end with B; shares of time are percents, but a FIFO's are packets."""
+        self.show(self.write("run.json", *BENCH))
+        rows = [{"name": f"broadcast-{size}", "value": 5, "unit": "us"}
+                for size in ("8B", "256B", "8K", "1M")]
+        points = self.browser.run(f"curves_by_size({json.dumps(rows)})[0].points")
+        self.assertEqual([x for x, _ in points], [8, 256, 8192, 1048576])
+        self.assertEqual(self.browser.run("usage_column('PCI', 0.25)"), ["PCI %", 25])
+        self.assertEqual(self.browser.run("usage_column('Send FIFO', 1.5)"),
+                         ["Send FIFO, packets", 1.5])
+        self.assertEqual(self.browser.run("usage_column('node', 3)"), ["node", 3])
+
     def test_every_kind(self):
         """Each is shown without an error, under its heading."""
         fabric, words = self.fabric(), ("--time", "50us", "--load", "0.1,0.5")

@@ -167,6 +167,10 @@ static bool await_nodes(int fd, const char *name, struct readiness *ready)
         int left_ms = deadline_left_ms(deadline_ns, clock_now_ns());
         if (left_ms == 0 || interrupted)
             return false;
+        if (ready->size > 0)
+            cli_progress("cache %s: %d of %d nodes are ready", name, ready->count, ready->size);
+        else
+            cli_progress("cache %s: starting", name);
         if (poll(&readable, 1, left_ms < LOOK_MS ? left_ms : LOOK_MS) <= 0)
             continue;
         ssize_t got = read(fd, text, sizeof(text));
@@ -227,6 +231,7 @@ static int launch(const struct place *place, int log_fd, off_t log_begin)
     if (pid < 0)
         cli_say("cannot start the launcher: %s", strerror(errno));
     bool is_good = pid > 0 && await_nodes(fds[0], place->name, &ready);
+    cli_progress_end();
     int status = is_good || pid < 0 ? pid < 0 : end_launcher(pid);
     close(fds[0]);
     show_log(log_fd, log_begin);

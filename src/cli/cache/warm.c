@@ -166,9 +166,9 @@ static void show_progress(struct warm *warm, int64_t start_ns)
     char done[UNIT_TEXT_MAX], total[UNIT_TEXT_MAX], speed[UNIT_TEXT_MAX];
     double seconds = (double)(clock_now_ns() - start_ns) / NS_PER_S;
     uint64_t bytes = warm->done_bytes;
-    fprintf(stderr, "\r%s of %s, %s/s \033[K", unit_bytes(done, (double)bytes),
-            unit_bytes(total, (double)warm->total_bytes / warm->share_count),
-            unit_bytes(speed, (double)bytes / (seconds > 0 ? seconds : 1)));
+    cli_progress("%s of %s, %s/s", unit_bytes(done, (double)bytes),
+                 unit_bytes(total, (double)warm->total_bytes / warm->share_count),
+                 unit_bytes(speed, (double)bytes / (seconds > 0 ? seconds : 1)));
 }
 
 /* As many threads as there can be: fewer take longer. How many they are; 0 after it has said
@@ -196,20 +196,18 @@ static int warm_all(struct warm *warm)
 {
     pthread_t threads[THREADS_MAX];
     int64_t start_ns = clock_now_ns();
-    bool is_terminal = isatty(STDERR_FILENO);
     struct timespec pause = {.tv_nsec = PROGRESS_NS / 10};
     int count = start_threads(warm, threads);
     if (count == 0)
         return 1;
     for (int round = 0; warm->running > 0; round++) {
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-        if (is_terminal && round % 10 == 0)
+        if (round % 10 == 0)
             show_progress(warm, start_ns);
     }
     for (int i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
-    if (is_terminal)
-        fprintf(stderr, "\r\033[K");
+    cli_progress_end();
     char done[UNIT_TEXT_MAX], near[UNIT_TEXT_MAX];
     printf("%zu files, %s in %.1f s; %s were here already; %llu blocks or files could not be "
            "brought\n",

@@ -61,6 +61,7 @@ static int read_all(struct source *source, FILE *file)
 static int source_open(struct source *source, const char *path)
 {
     *source = (struct source){.path = path};
+    cli_progress("%s", path);
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (!file) {
         cli_say("%s: %s", path, strerror(errno));
@@ -179,7 +180,12 @@ static json_t *next_document(struct source *source)
 static json_t *read_documents(struct source *source)
 {
     json_t *documents = json_array();
-    while (skip_space(source)) {
+    for (size_t told = 0; skip_space(source);) {
+        if (source->at >= told) {
+            cli_progress_part((char *)(uintptr_t)source->path,
+                              (double)source->at / (double)source->length);
+            told = source->at + source->length / 50;
+        }
         json_t *document = next_document(source);
         if (!document) {
             json_decref(documents);

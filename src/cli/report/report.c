@@ -105,6 +105,7 @@ static int report(int count, char **words)
     json_t *runs = read_runs(count, words);
     if (!runs)
         return 1;
+    cli_progress("the page");
     json_t *data = page_data(wishes.title);
     json_object_set_new(data, "runs", runs);
     int result = 0;
@@ -113,6 +114,7 @@ static int report(int count, char **words)
     else
         result = write_to(data, wishes.output);
     json_decref(data);
+    cli_progress_end();
     if (result != 0) {
         cli_say("cannot write %s: %s", wishes.output, strerror(result));
         return 1;

@@ -115,8 +115,10 @@ static int check_run(int count, char **words)
     int result = route_input_open(&input, words[0], &route_view);
     if (result != 0)
         return result;
+    cli_progress("check");
     result = wishes.paths ? paths_check(&input, &wishes, &check)
                           : table_check(&input, &wishes, &check);
+    cli_progress_end();
     if (result < 0)
         result = cli_fail();
     else if (check_print(&input, &check, wishes.json) != 0 || !check_passed(&check.report))
@@ -146,9 +148,9 @@ static const struct cli_option compare_options[] = {
 };
 
 static const struct table_column columns[] = {
-    {"algorithm", false, 0}, {"inside", true, 0}, {"between", true, 0},
-    {"lanes", true, 1},      {"hops", true, 2},   {"turns off", true, 3},
-    {"deadlock", false, 1},  {"pairs", true, 4},  {"seconds", true, 3},
+    {"algorithm", false, 0}, {"inside/link", true, 0}, {"between/link", true, 0},
+    {"lanes", true, 1},      {"hops", true, 2},        {"turns off", true, 3},
+    {"deadlock", false, 1},  {"pairs", true, 4},       {"seconds", true, 3},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -208,10 +210,14 @@ static int routing_check(const struct routing *routing, struct check_report *che
 static int compare_one(const struct route_input *input, const struct algorithm *algorithm,
                        struct table *table, json_t *rows)
 {
+    struct routing_options how = {
+        .progress = {cli_progress_part, (char *)(uintptr_t)algorithm->name}};
     struct routing *routing;
     struct check_report check;
-    int result = routing_create(&routing, input->traffic, algorithm, NULL);
+    cli_progress("%s", algorithm->name);
+    int result = routing_create(&routing, input->traffic, algorithm, &how);
     if (result == -ENETUNREACH) {
+        cli_progress_end();
         fprintf(stderr, "%s: %s\n", algorithm->name, rh_error_text());
         return 0;
     }
@@ -240,6 +246,7 @@ static int compare_run(int count, char **words)
         if (!only || strcmp(only, at->name) == 0)
             result = compare_one(&input, at, table, rows);
     }
+    cli_progress_end();
     if (result < 0)
         result = cli_fail();
     else if (wants_json)

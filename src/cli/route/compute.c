@@ -112,8 +112,10 @@ static int paths_make(const struct routing *routing, const char *path)
         return 1;
     struct load *load = NULL;
     int result = load_create(&load, routing->traffic);
+    cli_progress("paths");
     if (result == 0)
         result = paths_route(routing, load, out);
+    cli_progress_end();
     if (result < 0)
         cli_fail();
     for (uint32_t k = 0; result == 0 && k < routing->traffic->class_count; k++)
@@ -126,22 +128,24 @@ static int compute(struct route_input *input, const struct compute_arguments *ar
 {
     const struct algorithm *algorithm = algorithm_find(arguments->algorithm);
     struct lft_dump dump = {0}; /* what is proved is what is written */
-    struct routing_options how = {.progress = {route_progress, (char[]){"tables"}}};
+    struct routing_options how = {.progress = {cli_progress_part, (char[]){"tables"}}};
     struct routing *routing = NULL;
     struct check_report check;
     int result = algorithm ? 0 : -EINVAL;
     if (result == 0 && arguments->roots)
         result = roots_parse(input->net, arguments->roots, &how.algorithm);
+    cli_progress("turns");
     if (result == 0)
         result = routing_create(&routing, input->traffic, algorithm, &how);
     free((void *)how.algorithm.roots);
-    route_progress(how.progress.context, 1);
+    cli_progress("check");
     if (result == 0)
         result = lft_export(&dump, routing->lft);
     if (result == 0 && !arguments->no_check) {
         struct check_options rule = route_check_options(algorithm, arguments->lane_limit);
         result = check_tables(input->fabric, &dump, &rule, &check);
     }
+    cli_progress_end();
     const struct check_report *checked = arguments->no_check ? NULL : &check;
     int status = result < 0 ? cli_fail() : outputs_write(input, routing, &dump, arguments);
     if (status == 0 && arguments->paths)

@@ -117,10 +117,12 @@ static int measure(struct repair_work *work, const struct repair_arguments *argu
 
 static int read_all(struct repair_work *work, const struct repair_arguments *arguments)
 {
+    cli_progress("reading %s", arguments->old_fabric);
     if (formats_fabric_read(&work->old_fabric, arguments->old_fabric, NULL) < 0)
         return cli_fail();
     if (route_input_open(&work->input, arguments->new_fabric, &route_view) != 0)
         return 1;
+    cli_progress("reading %s", arguments->table);
     if (lft_dump_read(&work->old_dump, work->input.fabric, arguments->table) < 0 ||
         lft_import(&work->lft, work->input.net, &work->old_dump) < 0)
         return cli_fail();
@@ -153,20 +155,24 @@ static int repair(struct repair_work *work, const struct repair_arguments *argum
     if (status != 0)
         return status;
     work->phases.read = lap(&since_ns);
+    cli_progress("mending");
     if (mend(work) < 0)
         return cli_fail();
     lap(&since_ns);
     if (lft_export(&work->dump, work->lft) < 0)
         return cli_fail();
     work->checked = !arguments->no_check;
+    cli_progress("check");
     if (work->checked && check_tables(work->input.fabric, &work->dump, NULL, &work->check) < 0)
         return cli_fail();
     if (repair_stages_find(work, work->checked) < 0)
         return cli_fail();
     work->phases.check = lap(&since_ns);
+    cli_progress(arguments->full ? "all tables anew, to compare" : "load");
     if (measure(work, arguments) < 0)
         return cli_fail();
     lap(&since_ns);
+    cli_progress_end();
     status = outputs_write(work, arguments);
     work->phases.write = lap(&since_ns);
     if (status == 0)

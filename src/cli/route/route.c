@@ -10,7 +10,6 @@
 #include "experiment/experiment.h"
 
 #include <string.h>
-#include <unistd.h>
 
 struct route_view route_view;
 
@@ -87,6 +86,7 @@ int route_input_prepare(struct route_input *input, const char *traffic)
 int route_input_open(struct route_input *input, const char *path, const struct route_view *view)
 {
     memset(input, 0, sizeof(*input));
+    cli_progress("reading %s", path);
     if (formats_fabric_read(&input->fabric, path, &input->lids_given) < 0)
         return cli_fail();
     if (fabric_part_keep(input->fabric, &input->cut) < 0) {
@@ -102,7 +102,9 @@ int route_input_open(struct route_input *input, const char *path, const struct r
              view->separator ? " by " : "", view->separator);
     if (view->separator)
         fabric_groups_by_name(input->fabric, view->separator);
-    return route_input_prepare(input, view->traffic);
+    int status = route_input_prepare(input, view->traffic);
+    cli_progress_end();
+    return status;
 }
 
 void route_input_close(struct route_input *input)
@@ -174,13 +176,6 @@ int route_table_write(const struct route_table *table, const char *path)
 void route_memo_path(char *path, size_t size, const char *table)
 {
     snprintf(path, size, "%s.memo", table);
-}
-
-void route_progress(void *context, double part)
-{
-    const char *what = context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, part < 1 ? "\r%s: %3.0f %%" : "\r\033[K", what, part * 100);
 }
 
 struct check_options route_check_options(const struct algorithm *algorithm, uint32_t lane_limit)

@@ -60,9 +60,6 @@ struct route_table {
 int route_table_write(const struct route_table *table, const char *path);
 void route_memo_path(char *path, size_t size, const char *table);
 
-/* Progress on stderr when that is a terminal. */
-void route_progress(void *context, double part);
-
 /* What a run reports, as text and as JSON. check may be NULL. */
 void route_report_text(FILE *out, const struct routing *routing, const struct check_report *check);
 struct route_report {

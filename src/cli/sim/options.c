@@ -82,7 +82,7 @@ struct sim_options *sim_options_get(int *status)
     wishes.traffic = traffic_names[wishes.spec.pattern];
     wishes.spec.warm = wishes.warm_ns * SIM_NS;
     wishes.spec.measure = wishes.measure_ns * SIM_NS;
-    wishes.spec.progress = route_progress;
+    wishes.spec.progress = cli_progress_part;
     wishes.spec.progress_context = progress_name;
     return *status == 0 ? &wishes : NULL;
 }

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 
 static const struct table_column columns[] = {
-    {"load", true, 0},     {"accepted", true, 0},    {"mean us", true, 0},  {"median us", true, 1},
-    {"99 % us", true, 1},  {"most us", true, 2},     {"messages", true, 1}, {"end us", true, 2},
-    {"events/s", true, 3}, {"flit-hops/s", true, 3}, {"remark", false, 0},
+    {"load/link", true, 0},   {"accepted/link", true, 0}, {"mean us", true, 0},
+    {"median us", true, 1},   {"99 % us", true, 1},       {"most us", true, 2},
+    {"messages", true, 1},    {"end us", true, 2},        {"events/s", true, 3},
+    {"flit-hops/s", true, 3}, {"remark", false, 0},
 };
 
 static double us(double ps)
@@ -170,7 +171,7 @@ void sim_links_text(const struct network *network, sim_time span, uint32_t most,
         table_cell(table, "%u", loads[i].from.port);
         table_cell(table, "%s", network_name(network, loads[i].to.node, name));
         table_cell(table, "%u", loads[i].to.port);
-        table_cell(table, "%.3f", span ? (double)loads[i].busy / (double)span : 0.0);
+        table_cell(table, "%.1f %%", span ? 100 * (double)loads[i].busy / (double)span : 0.0);
         table_cell(table, "%" PRIu64, loads[i].packets);
     }
     fputc('\n', out);

@@ -120,7 +120,7 @@ static int points_run(const struct sim_options *options, const struct sim_plan *
         if (point_run(options, plan, log, &points[i], &sim, &network) < 0)
             status = cli_fail();
     }
-    route_progress((char[]){"simulation"}, 1);
+    cli_progress_end();
     if (status == 0) {
         result.latency_min = latency_min(network, result.host_count, result.bytes);
         status = outputs_write(options, &result, network);
@@ -146,7 +146,6 @@ static int sweep_measure(void *context, const struct sweep_point *at, FILE *out)
     struct network *network = NULL;
     options.constants = at->constants;
     options.seed = at->seed;
-    options.spec.progress = NULL;
     int result = point_run(&options, sweeping->plan, NULL, &point, &sim, &network);
     const struct workload_report *report = &point.report;
     const struct workload_latency *latency = &report->latency;

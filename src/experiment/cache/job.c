@@ -75,6 +75,7 @@ int bench_data_file(struct cache_bench *bench, uint64_t size)
     if (name_data(bench, "rhinet-bench-file") != 0)
         return 1;
     bench->data_size = size;
+    cli_progress("writing %llu MiB", (unsigned long long)size >> 20);
     return write_file(bench->data, size);
 }
 
@@ -83,6 +84,7 @@ int bench_data_folder(struct cache_bench *bench, uint64_t count, uint64_t size)
     if (name_data(bench, "rhinet-bench-files") != 0)
         return 1;
     bench->data_size = count * size;
+    cli_progress("writing %llu files", (unsigned long long)count);
     if (mkdir(bench->data, 0777) < 0) {
         cli_say("cannot make %s: %s", bench->data, strerror(errno));
         bench->data[0] = '\0'; /* whose is it? */
@@ -186,6 +188,8 @@ json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *tri
         cli_say("no pipe for a trial: %s", strerror(errno));
         return NULL;
     }
+    cli_progress("%s, nodes: %d%s", trial->experiment, trial->nodes,
+                 trial->is_plain ? ", without the cache" : "");
     fflush(NULL);
     int pid = fork();
     if (pid == 0)
@@ -199,6 +203,7 @@ json_t *bench_trial_run(struct cache_bench *bench, const struct bench_trial *tri
         close(ends[0]); /* the trial does not wait for us to read */
     if (pid > 0)
         waitpid(pid, &status, 0);
+    cli_progress_end();
     if (!result || status != 0) {
         cli_say("trial %s on %d nodes failed", trial->kind, trial->nodes);
         json_decref(result);

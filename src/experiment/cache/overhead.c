@@ -78,6 +78,7 @@ static int measure(const struct subject *subject, const char *preload, bool is_q
     int pairs = is_quick ? subject->pairs / 3 : subject->pairs;
     double base = INFINITY, with = INFINITY;
     for (int i = 0; i < pairs; i++) {
+        cli_progress("%s: %d of %d", subject->name, i, pairs);
         base = fmin(base, run_once(subject));
         with = fmin(with, run_with(subject, preload));
         if (base < 0 || with < 0) {
@@ -85,6 +86,7 @@ static int measure(const struct subject *subject, const char *preload, bool is_q
             return 1;
         }
     }
+    cli_progress_end();
     double more = with - base;
     bool is_start = subject->start_ms_max > 0;
     table_cell(table, "%s", subject->name);

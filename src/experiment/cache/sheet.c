@@ -15,7 +15,7 @@ static void print_sheet(const struct bench_sheet *sheet)
     for (int point = 0; point < sheet->point_count; point++) {
         table_cell(table, "%g", sheet->x[point]);
         for (int line = 0; line < sheet->line_count; line++)
-            table_cell(table, "%.0f", sheet->y[line][point]);
+            table_cell(table, "%.0f MiB/s", sheet->y[line][point]);
     }
     printf("\n%s (MiB/s, all nodes together)\n", sheet->title);
     table_print(table, stdout, 0);

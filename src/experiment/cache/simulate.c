@@ -71,7 +71,10 @@ static int fill(const struct cache_bench *bench, const char *experiment,
                 const struct cache_cluster_trial *trial, double *place)
 {
     struct cache_cluster_result result;
+    cli_progress("%s, simulated nodes: %d%s", experiment, trial->nodes,
+                 trial->is_plain ? ", without the cache" : "");
     int failure = cache_cluster_run(trial, &result);
+    cli_progress_end();
     if (failure < 0) {
         cli_say("simulated %s on %d nodes, seed %llu: %s", experiment, trial->nodes,
                 (unsigned long long)trial->seed, rh_error_text());

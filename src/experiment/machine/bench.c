@@ -21,7 +21,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ROUNDS        25
 #define ROUNDS_QUICK  BENCH_ROUNDS_MIN
@@ -154,7 +153,7 @@ static int run_job(struct bench_sheet *sheet, int sheet_fd, int rank_count)
 {
     if (sheet->wishes.with_peers)
         bench_peers_start(sheet, rank_count);
-    int result = bench_members_start(sheet, sheet_fd, rank_count, isatty(STDERR_FILENO));
+    int result = bench_members_start(sheet, sheet_fd, rank_count);
     if (sheet->wishes.with_peers)
         bench_peers_stop(sheet);
     return result;
@@ -184,11 +183,13 @@ static int run_outside(struct bench_sheet *sheet)
     for (int i = 0; i < layer->case_count; i++) {
         if (!is_chosen(sheet, i, 0))
             continue;
+        cli_progress("%s", layer->cases[i].name);
         if (bench_rounds_measure(&run, i) < 0) {
             cli_say("%s: %s", layer->cases[i].name, rh_error_text());
             failed = 1;
         }
     }
+    cli_progress_end();
     return failed;
 }
 

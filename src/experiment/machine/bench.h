@@ -300,8 +300,7 @@ int bench_cores_take_of_pair(bool is_first);
 /* ---- members.c ------------------------------------------------------------------------------- */
 
 /* Run all chosen cases that need a job of this many ranks. */
-int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
-                        bool show_progress);
+int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count);
 /* What the ranks do: `rhinet bench .rank SHEET_FD`. Returns the exit status. */
 int bench_members_be_rank(const char *sheet_fd);
 /* Path of this program, for starting it again; NULL if unknown. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cli/run/run.h"
 #include "experiment/machine/bench.h"
 #include "job/job_layer.h"
@@ -75,24 +76,25 @@ static void show_progress_line(struct bench_sheet *sheet)
 {
     int index = atomic_load(&sheet->case_now);
     const struct bench_figure *figure = &sheet->figure[index];
-    fprintf(stderr, "\r%-16s %3u of %u rounds, %u discarded\033[K",
-            bench_layer_of(sheet)->cases[index].name, figure->round_count,
-            sheet->wishes.round_count, figure->discarded_count);
+    if (!sheet->wishes.is_chosen[index])
+        return; /* no case has begun */
+    cli_progress("%-16s %3u of %u rounds, %u discarded", bench_layer_of(sheet)->cases[index].name,
+                 figure->round_count, sheet->wishes.round_count, figure->discarded_count);
 }
 
-static int await_launcher(struct bench_sheet *sheet, pid_t pid, bool show_progress)
+/* Where nobody looks on, nothing wakes up beside what is measured. */
+static int await_launcher(struct bench_sheet *sheet, pid_t pid)
 {
     int status;
-    while (waitpid(pid, &status, show_progress ? WNOHANG : 0) == 0) {
+    while (waitpid(pid, &status, isatty(STDERR_FILENO) ? WNOHANG : 0) == 0) {
         show_progress_line(sheet);
         usleep(LOOK_US);
     }
-    if (show_progress)
-        fprintf(stderr, "\r\033[K");
+    cli_progress_end();
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
-int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count, bool show_progress)
+int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count)
 {
     atomic_store(&sheet->step, 0);
     atomic_store(&sheet->arrived_count, 0);
@@ -105,7 +107,7 @@ int bench_members_start(struct bench_sheet *sheet, int sheet_fd, int rank_count,
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         _exit(getppid() == parent ? launch(sheet, rank_count, sheet_fd) : LAUNCH_STATUS_FAILED);
     }
-    return await_launcher(sheet, pid, show_progress);
+    return await_launcher(sheet, pid);
 }
 
 /* ---- A rank --------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
     va_list arguments;
-    cli_progress("%s", ""); /* its line is taken back before ours comes */
+    cli_progress_end(); /* its line is taken back before ours comes */
     va_start(arguments, format);
     if (!wants_json)
         vprintf(format, arguments);
@@ -142,7 +142,8 @@ static void outcome_put(json_t *row, const char *algorithm, const struct outcome
 static int figure_20(void)
 {
     double mean[COMPARED] = {0};
-    say("Figure 20: random networks, 10 cables and 10 hosts a switch, mean of %u\n"
+    say("Figure 20: random networks, 10 cables and 10 hosts a switch, mean of %u, in "
+        "parts of a link\n"
         "switches  turn-addition  up-down  turn-prohibition  addition/up-down  addition/TP\n",
         wishes.networks);
     for (uint32_t switches = 10; switches <= 100; switches += 10) {
@@ -171,7 +172,7 @@ static int figure_21(void)
         "inside: all full; between: all low, addition best"};
     uint32_t ports = wishes.ports_max < 8 ? wishes.ports_max : 8;
     say("Figure 21: two 3-level fat trees of %u-port switches, by place of joining\n"
-        "joined at  algorithm          inside  between\n",
+        "joined at  algorithm          inside/link  between/link\n",
         ports);
     for (int join = GENERATE_TOP; join <= GENERATE_BOTTOM; join++) {
         struct route_input input;
@@ -185,7 +186,7 @@ static int figure_21(void)
                 json_t *row = row_add("fig-21", "ports", ports);
                 json_put_text(row, "joined_at", places[join]);
                 outcome_put(row, compared[i], &outcome);
-                say("%-9s  %-17s  %.4f  %.4f\n", places[join], compared[i], outcome.value[0],
+                say("%-9s  %-17s  %11.4f  %12.4f\n", places[join], compared[i], outcome.value[0],
                     outcome.value[1]);
             }
         }
@@ -202,7 +203,7 @@ static int figure_24(void)
     double ratio = 0;
     uint32_t last = 0;
     say("Figure 24: joined at the middle, by size\n"
-        "hosts a tree  algorithm          inside  between\n");
+        "hosts a tree  algorithm          inside/link  between/link\n");
     for (uint32_t ports = 4; ports <= wishes.ports_max; ports *= 2) {
         struct route_input input;
         struct outcome outcomes[COMPARED];
@@ -214,7 +215,7 @@ static int figure_24(void)
             if (result == 0) {
                 outcome_put(row_add("fig-24", "hosts", input.net->host_count / 2), compared[i],
                             &outcomes[i]);
-                say("%12u  %-17s  %.4f  %.4f\n", input.net->host_count / 2, compared[i],
+                say("%12u  %-17s  %11.4f  %12.4f\n", input.net->host_count / 2, compared[i],
                     outcomes[i].value[0], outcomes[i].value[1]);
             }
             fflush(stdout);
@@ -238,7 +239,7 @@ static int table_2(void)
 {
     static const double paper[] = {6.25, 15.23, 19.78, 23.43};
     say("Table 2: prohibited turns at joining cables\n"
-        "hosts a tree  joining cables  paper %%  here %%  difference\n");
+        "hosts a tree  joining cables  paper %%  here %%  difference %%\n");
     uint32_t row = 0;
     for (uint32_t ports = 4; ports <= wishes.ports_max && row < 4; ports *= 2, row++) {
         struct route_input input;
@@ -251,7 +252,7 @@ static int table_2(void)
             json_put_number(put, "joining_cables", ports * ports / 4);
             json_put_real(put, "paper_percent", paper[row]);
             json_put_real(put, "prohibited_percent", outcome.prohibited);
-            say("%12u  %14u  %7.2f  %6.2f  %+10.2f\n", input.net->host_count / 2, ports * ports / 4,
+            say("%12u  %14u  %7.2f  %6.2f  %+12.2f\n", input.net->host_count / 2, ports * ports / 4,
                 paper[row], outcome.prohibited, outcome.prohibited - paper[row]);
         }
         route_input_close(&input);
@@ -273,7 +274,7 @@ static int run(int count, char **words)
         if (count == 0 || strcmp(words[0], parts[i]) == 0)
             result = runs[i]();
     }
-    cli_progress("%s", "");
+    cli_progress_end();
     if (wants_json && result == 0) {
         json_t *document = json_object();
         json_put_format(document, "bench-route 1");

@@ -36,10 +36,12 @@ static double events_measure(uint64_t pending, uint64_t range)
     load.actor = (uint32_t)sim_actor_add(load.sim, &actor);
     for (uint64_t i = 0; i < pending; i++)
         again(&load, 0, i);
+    cli_progress("%llu pending events", (unsigned long long)pending);
     double before = clock_cpu_seconds();
     sim_run(load.sim, SIM_NEVER, EVENTS);
     double seconds = clock_cpu_seconds() - before;
     sim_destroy(load.sim);
+    cli_progress_end();
     return EVENTS / seconds;
 }
 

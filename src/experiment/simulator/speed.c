@@ -69,7 +69,7 @@ static int measure(uint32_t port_count, bool is_json)
     cli_progress("4 of 4: the on-chip processor");
     if (result >= 0)
         result = bench_processor(&processor);
-    cli_progress("%s", "");
+    cli_progress_end();
     const struct figure figures[FIGURES] = {
         {"two controllers, messages of 8 bytes", "/s", pair.messages, 500000, false},
         {"two controllers, events", "/s", pair.events, 5000000, false},

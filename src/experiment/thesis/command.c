@@ -214,14 +214,20 @@ static int traces_write(const struct wish *wish)
     return status;
 }
 
+static void tell(const char *part, size_t number, size_t count)
+{
+    cli_progress("%zu of %zu: %s", number, count, part);
+}
+
 static int report_make(const struct wish *wish)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
     int status = 0;
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wish->which, &wish->hosts) < 0)
+    if (!report || thesis_run(report, wish->which, &wish->hosts, tell) < 0)
         status = cli_fail();
+    cli_progress_end();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
         report_text(report);
     if (status == 0 && wish->json)
@@ -241,7 +247,7 @@ static int sweep_measure(void *context, const struct sweep_point *point, FILE *o
     int status = sweep_change(point, &hosts.hesl);
     if (!report)
         error_no_memory("a report");
-    if (status != 0 || !report || thesis_run(report, wish->which, &hosts) < 0) {
+    if (status != 0 || !report || thesis_run(report, wish->which, &hosts, NULL) < 0) {
         free(report);
         return cli_fail();
     }

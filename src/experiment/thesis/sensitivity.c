@@ -87,7 +87,7 @@ static int work(void *context, uint32_t part, FILE *out)
                                  trial_make(&hosts.hesl, wishes.trials[part - 1]) == 0);
     if (!report)
         error_no_memory("a report");
-    if (!is_made || !report || thesis_run(report, wishes.which, &hosts) < 0)
+    if (!is_made || !report || thesis_run(report, wishes.which, &hosts, NULL) < 0)
         return cli_fail();
     json_t *rows = json_array();
     for (uint32_t i = 0; i < report->result_count; i++) {

@@ -59,7 +59,8 @@ const struct sim_constants *thesis_hosts_of(const struct thesis_hosts *hosts,
     return &hosts->le;
 }
 
-int thesis_run(struct thesis_report *report, const char *which, const struct thesis_hosts *hosts)
+int thesis_run(struct thesis_report *report, const char *which, const struct thesis_hosts *hosts,
+               thesis_tell *tell)
 {
     struct session session = {.report = report, .which = which};
     int result = 0;
@@ -67,8 +68,11 @@ int thesis_run(struct thesis_report *report, const char *which, const struct the
     results_begin(&session);
     for (size_t i = 0; i < PART_COUNT && result == 0; i++) {
         session.constants = parts[i].is_hesl ? hosts->hesl : hosts->le;
-        if (session_wants_group(&session, parts[i].group))
-            result = parts[i].run(&session);
+        if (!session_wants_group(&session, parts[i].group))
+            continue;
+        if (tell)
+            tell(parts[i].group, i + 1, PART_COUNT);
+        result = parts[i].run(&session);
     }
     return result;
 }

@@ -92,9 +92,13 @@ int thesis_hosts_usual(struct thesis_hosts *hosts);
 const struct sim_constants *thesis_hosts_of(const struct thesis_hosts *hosts,
                                             const struct thesis_row *row);
 
+/* Is told which part begins, the how manyth of how many. */
+typedef void thesis_tell(const char *part, size_t number, size_t count);
+
 /* Runs what the rows of `which` ("all", a group such as table-6.2, or an id) need. -ENOMEM, or what
  * a simulation failed with. */
-int thesis_run(struct thesis_report *report, const char *which, const struct thesis_hosts *hosts);
+int thesis_run(struct thesis_report *report, const char *which, const struct thesis_hosts *hosts,
+               thesis_tell *tell);
 
 /* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
  * in which every module of both nodes takes part. */

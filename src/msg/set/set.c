@@ -240,8 +240,8 @@ int set_look_up(struct rh_set *set, int member)
     int result = rh_pull(set->job, remote, bucket, sizeof(bucket));
     if (result == RH_ENOSEG || result == RH_ETIMEOUT || result == RH_ENOSPACE)
         return RH_EAGAIN;
-    if (set_is_gone_code(result))
-        return RH_EDEAD;
+    if (result == RH_ESTALE) /* its mailbox is closed; it may open it again until it leaves */
+        return rh_peer_state(set->job, set->ranks[member]) >= RH_PEER_LEFT ? RH_EDEAD : RH_EAGAIN;
     if (result < 0)
         return result;
     for (int i = 0; i < SET_BUCKET_NAMES; i++) {

@@ -180,7 +180,8 @@ int set_create_all(struct rh_msg *msg, uint32_t id, struct rh_set **set);
 int set_remote(struct rh_set *set, int member, uint64_t offset, int64_t timeout_ns,
                struct rh_remote *remote);
 
-/* Look a member up once. RH_EAGAIN: it has not made the set yet, or the network failed us. */
+/* Look a member up once. RH_EAGAIN: it has not made the set yet, has closed its mailbox and may
+ * open it again, or the network failed us. */
 int set_look_up(struct rh_set *set, int member);
 
 /* Read a member's memory. */

@@ -73,6 +73,11 @@ function compare(a, b) {
   return shown(a).localeCompare(shown(b), "en", {numeric: true});
 }
 
+// Names stay on one line; prose may be broken.
+function is_short(value) {
+  return shown(value).length < 24;
+}
+
 // columns: {name, title, value(row), cell(row)}; only the name is needed. Sorted by its headings,
 // and stays so when refill(rows) brings others.
 function table(caption, columns, first_rows) {
@@ -85,7 +90,7 @@ function table(caption, columns, first_rows) {
   const cell = (column, row, numbers) =>
     element(
       "td",
-      {class: numbers.has(column) ? "number" : null},
+      {class: numbers.has(column) ? "number" : is_short(value(column, row)) ? "short" : null},
       column.cell ? column.cell(row) : shown(value(column, row)),
     );
   const fill = () => {

@@ -29,13 +29,13 @@ const BENCH_COLUMNS = [
   {name: "discarded"},
 ];
 
-const UNITS = {"": 1, K: 1024, M: 1048576, G: 1073741824};
+const UNITS = {"": 1, B: 1, K: 1024, M: 1048576, G: 1073741824};
 
-// push-8, push-64, push-1M: one curve.
+// push-8, push-64, push-1M, or broadcast-8B, broadcast-8K: one curve.
 function curves_by_size(rows) {
   const curves = new Map();
   for (const row of rows) {
-    const parts = /^(.*)-(\d+)([KMG]?)$/.exec(row.name);
+    const parts = /^(.*)-(\d+)([BKMG]?)$/.exec(row.name);
     if (!parts || !(row.value > 0)) continue;
     const name = `${parts[1]}, ${row.unit}`;
     if (!curves.has(name)) curves.set(name, []);
@@ -193,10 +193,17 @@ function sweep_one(file, sweep) {
       : null;
   });
   const rows = sweep.points.flatMap((point) =>
-    Object.entries(point.figures).map(([name, value]) => ({...point.at, figure: name, ...value})),
+    sweep.figures
+      .filter((one) => point.figures[one.name])
+      .map((one) => ({
+        ...point.at,
+        figure: one.name,
+        unit: one.unit,
+        ...point.figures[one.name],
+      })),
   );
   return [
-    element("p", {}, `${sweep.what}, ${sweep.seeds} seeds each`),
+    element("p", {}, `${sweep.what}, ${sweep.seeds} ${sweep.seeds === 1 ? "seed" : "seeds"} each`),
     ...pictures,
     table(`${file}: all combinations`, plain_columns(rows), rows),
   ];
@@ -395,6 +402,33 @@ function rows_section({file, documents}) {
   return [table(file, plain_columns(documents), documents)];
 }
 
+// Shares of a link's bandwidth are called so.
+function comparison_section({file, documents}) {
+  const columns = plain_columns(documents);
+  for (const column of columns)
+    if (["inside", "between"].includes(column.name)) column.title = `${column.name}/link`;
+  return [table(file, columns, documents)];
+}
+
+// Shares of the time in percent; of a FIFO it is how many packets were in it.
+function usage_column(name, value) {
+  if (name === "node" || typeof value !== "number") return [name, value];
+  return name.endsWith("FIFO") ? [`${name}, packets`, value] : [`${name} %`, value * 100];
+}
+
+function usage_section({file, documents}) {
+  const part = (row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => usage_column(name, value)));
+  const link = ({busy, ...rest}) => ({...rest, "busy %": busy * 100});
+  return documents.flatMap((usage) =>
+    any_document(file, {
+      ...usage,
+      parts: (usage.parts || []).map(part),
+      links: (usage.links || []).map(link),
+    }),
+  );
+}
+
 function any_section({file, documents}) {
   return documents.flatMap((document) => any_document(file, document));
 }
@@ -404,7 +438,7 @@ const SECTIONS = {
   "cache trial": ["File cache", cache_trial_section],
   "cache stat": ["File cache: nodes", any_section],
   routing: ["Routing", routing_section],
-  comparison: ["Routing: algorithms compared", rows_section],
+  comparison: ["Routing: algorithms compared", comparison_section],
   simulation: ["Simulated network", simulation_section],
   thesis: ["Thesis against simulation", thesis_section],
   "time line": [
@@ -413,7 +447,7 @@ const SECTIONS = {
   ],
   sweep: ["Sweep", sweep_section],
   sensitivity: ["What moves the figures", sensitivity_section],
-  usage: ["Where the time went", any_section],
+  usage: ["Where the time went", usage_section],
   "sim speed": ["Speed of the simulator", rows_section],
   top: ["A job over time", top_section],
   doctor: ["What ranks wait for", any_section],

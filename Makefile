@@ -98,7 +98,7 @@ bench-route: build
 install: build
 	meson configure build -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C build
-	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || /sbin/ldconfig
 
 packages:
 	@tools/setup package

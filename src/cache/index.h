@@ -35,7 +35,7 @@ static inline uint64_t cache_index_entry(const uint64_t id[2], uint32_t slot)
     return (id[1] & ~0xffffffull) | (slot + 1);
 }
 
-/* A block is in one of two buckets, which are not the same two for any other. */
+/* A block is in one of two buckets; the second does not follow from the first. */
 static inline struct cache_bucket *cache_index_bucket(const struct cache_arena *arena,
                                                       const uint64_t id[2], unsigned step)
 {

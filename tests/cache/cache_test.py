@@ -274,7 +274,8 @@ class Room(Case):
                          [(128 << 10) + 1] * 20 + [chance.randrange(1, 2 * MIB) for _ in range(8)])]
         self.addCleanup(lambda: [os.unlink(path) for path in mix])
         time.sleep(1.1)  # RHINET_CACHE_SETTLE
-        look = f'"$@" && {RHINET} cache stat --json --files 1'
+        # each rank at its own node: the other may not have begun
+        look = f'"$@" && {RHINET} cache stat --json --files 1 | grep "\\"node\\":$RHINET_RANK,"'
         job = Run(2, None, "--cache", "64M",
                   program=["sh", "-c", look, "sh", READER, "--gate", "GATE", *mix]).finish()
         self.assertEqual(job.status, 0, job.err)

@@ -484,8 +484,10 @@ class Tools(harness.ClusterTest):
         for pid in (str(job.pid), str(job.nodes()[0])):
             for words in (["top", pid, "--once", "--json", "--interval", "10ms"],
                           ["info", pid, "--json"]):
-                self.assertTrue(wait_until(lambda: len(waits(*words)) == 2 and
-                                           min(waits(*words)) > 0), waits(*words))
+                def have_waited():
+                    found = waits(*words)
+                    return len(found) == 2 and min(found) > 0
+                self.assertTrue(wait_until(have_waited), words)
         os.kill(job.pid, signal.SIGTERM)
         self.finish(job)
 

@@ -193,19 +193,20 @@ static bool is_group_begun(const struct thesis_row *row)
 static void test_chapters(void **state)
 {
     struct thesis_report *report = calloc(1, sizeof(*report));
-    struct sim_constants constants = sim_constants_default();
+    struct thesis_hosts hosts;
     uint64_t failed = 0;
     (void)state;
     assert_non_null(report);
+    assert_int_equal(thesis_hosts_usual(&hosts), 0);
     for (const struct thesis_row *row = thesis_rows; row->id; row++) {
         if (is_group_begun(row))
             continue;
         plan_set("sim_create", 0, true);
-        assert_int_equal(thesis_run(report, row->group, &constants, NULL), 0);
+        assert_int_equal(thesis_run(report, row->group, &hosts, NULL), 0);
         uint64_t count = plan.count, step = count / 4 + 1;
         for (uint64_t at = count; at > 0; at = at > step ? at - step : 0) {
             plan_set("sim_create", at, true);
-            assert_int_equal(thesis_run(report, row->group, &constants, NULL), RH_EREFUSED);
+            assert_int_equal(thesis_run(report, row->group, &hosts, NULL), RH_EREFUSED);
             assert_int_equal(plan.count, at);
             failed++;
         }

@@ -29,6 +29,12 @@ SETTINGS = {
     "OMPI_MCA_btl": "self",  # the others would leave their segments when a rank is killed
 }
 
+# Values of a line each; what stands behind them is for people.
+HPCC_INPUT = "\n".join(["HPL", "", "HPL.out", "8 device", "1 size", "100", "1 block", "32",
+                        "0 mapping", "1 grid", "1 P", "2 Q", "16.0 threshold", "1", "2 PFACT",
+                        "1", "4 NBMIN", "1", "2 NDIV", "1", "1 RFACT", "1", "1 BCAST", "1",
+                        "1 DEPTH", "2 SWAP", "64", "0 L1", "0 U", "1", "8 alignment", ""])
+
 
 def marked(marker):
     """Processes that have inherited the marker and live."""
@@ -149,6 +155,23 @@ class Mpi(unittest.TestCase):
 
     def test_threads(self):
         self.check(2, ["threads"], "threads")
+
+    @unittest.skipUnless(shutil.which("hpcc"), "hpcc is not here")
+    def test_hpcc(self):
+        """Its smallest input: every part that checks its results finds them right."""
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "hpccinf.txt").write_text(HPCC_INPUT, "utf-8")
+            done = subprocess.run([RHINET, "mpirun", "-n", "2", "--", "--oversubscribe",
+                                   "--bind-to", "none", shutil.which("hpcc")], cwd=folder,
+                                  env={**os.environ, **ROOT}, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            said = pathlib.Path(folder, "hpccoutf.txt").read_text("utf-8")
+        self.assertIn("\nSuccess=1\n", said)
+        self.assertEqual(set(re.findall(r"(?m)^MPIRandomAccess\w*_Errors=(\d+)$", said)), {"0"})
+        self.assertEqual(set(re.findall(r"(?m)^Node\(s\) with error (\d+)", said)), {"0"})
+        self.assertRegex(said, r"(?m)^ +1 tests completed and passed residual checks,")
+        self.assertNotIn("FAILED", said)
 
     def test_killed_rank_ends_the_job(self):
         done, marker = self.launch(3, "killed")

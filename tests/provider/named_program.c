@@ -174,7 +174,7 @@ static void look_for(const char *name)
     fi_addr_t to;
     struct fi_info *none;
     EXPECT(ask("192.0.2.1", name, 0, &none) == -FI_ENODATA);
-    EXPECT(ask("no.such.host.invalid", name, 0, &none) == -FI_ENODATA);
+    EXPECT(ask("no.such.host.invalid", name, FI_NUMERICHOST, &none) == -FI_ENODATA);
     EXPECT(ask(NULL, "a name that is longer than an address has room for; really too long", 0,
                &none) == -FI_ENODATA);
     EXPECT(gethostname(host, sizeof(host)) == 0);

@@ -84,9 +84,14 @@ class Files(unittest.TestCase):
             for more in ((), ("--platform", "rhinet2-le"), ("--platform", faster)))
         self.assertEqual(plain, same)
         self.assertLess(changed, plain)
-        held = lines(run("sim", "thesis", "R18", "--platform", "rhinet2-he-sl", "--json",
-                         "-").stdout)[0]
-        self.assertTrue(held["holds"], held)
+        # one platform for all rows: chapter 6 on the hosts of 7 and 8, and the other way round
+        for row, own, other in (("P1", "rhinet2-le", "rhinet2-he-sl"),
+                                ("R18", "rhinet2-he-sl", "rhinet2-le")):
+            usual, same, changed = (
+                lines(run("sim", "thesis", row, *more, "--json", "-").stdout)[0]
+                for more in ((), ("--platform", own), ("--platform", other)))
+            self.assertEqual(usual, same)
+            self.assertEqual((usual["holds"], changed["holds"]), (True, False), changed)
 
     def test_refused(self):
         said = run("sim", "thesis", "P1", "--platform", "rhinet2-la", status=1).stderr
@@ -115,8 +120,10 @@ class Programs(unittest.TestCase):
         self.assertEqual(len({plain, slot, mixed}), 3)
         self.assertEqual(mixed, self.hash(RHINET_MARTINI="report=-,platform=1-2:dimmnet-1"))
         # single constants change the machine, wherever they stand
-        changed = self.hash(RHINET_MARTINI="core_ps=20000,report=-,platform=dimmnet-1")
-        self.assertEqual(changed, slot)
+        before, behind = (self.hash(RHINET_MARTINI=f"report=-,{text}") for text in (
+            "core_ps=25000,platform=dimmnet-1", "platform=dimmnet-1,core_ps=25000"))
+        self.assertEqual(before, behind)
+        self.assertNotIn(before, (plain, slot))
 
     def test_refused(self):
         done = run("run", "--nic", "martini", "-n", 2, "--platform", "none", self.EXAMPLE, status=1)

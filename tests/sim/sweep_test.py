@@ -52,6 +52,51 @@ class Thesis(Case):
             self.assertEqual(point["figures"]["P1"]["mean"],
                              thesis("P1", "--set", "core_ps=15152", "--set", "pci_ps=15000"))
 
+    def test_the_hosts_of_chapter_7(self):
+        """What is said of a constant counts, also if it is the other hosts' value."""
+        values = (18, 20, 45)
+        points = json.loads(run("sim", "thesis", "R18", "--sweep", "post_cycles=18,20,45",
+                                "--json", "-").stdout)["points"]
+        found = [point["figures"]["R18"]["mean"] for point in points]
+        self.assertEqual(found, [thesis("R18", "--set", f"post_cycles={value}")
+                                 for value in values])
+        self.assertEqual(found[2], thesis("R18"))
+        for value, simulated in zip(values, found):  # each clock takes 15.152 ns
+            self.assertAlmostEqual(found[2] - simulated, (45 - value) * 0.015152)
+        self.assertEqual(thesis("R18", "--platform", "rhinet2-le"),
+                         thesis("R18", "--set", "post_cycles=18", "--set", "pci_read_cycles=13"))
+
+    def test_below_zero(self):
+        """Without header generation BOTF's way of pulling loses."""
+        (point,) = json.loads(run("sim", "thesis", "T6.3-gain", "--sweep", "header_cycles=0",
+                                  "--json", "-").stdout)["points"]
+        self.assertEqual(point["figures"]["T6.3-gain"]["mean"],
+                         thesis("T6.3-gain", "--set", "header_cycles=0"))
+        self.assertLess(point["figures"]["T6.3-gain"]["mean"], 0)
+
+    def test_all_digits_of_values(self):
+        path, pictures = self.folder / "it.csv", self.folder / "pictures"
+        said = run("sim", "thesis", "M1", "--sweep", "pio_ps=1234567,1234568", "--sweep",
+                   "core_ps=15152,1234567", "--csv", path, "--plot", pictures).stdout
+        self.assertEqual([tuple(line.split()[:2]) for line in said.splitlines()[1:]],
+                         [(a, b) for a in ("1234567", "1234568") for b in ("15152", "1234567")])
+        self.assertEqual({row["pio_ps"] for row in csv.DictReader(path.open())},
+                         {"1234567", "1234568"})
+        self.assertIn("core_ps 1234567", (pictures / "M1.svg").read_text())
+
+    def test_one_seed_has_no_interval(self):
+        words = ("sim", "thesis", "M1", "--sweep", "core_ps=15152")
+        (point,) = json.loads(run(*words, "--json", "-").stdout)["points"]
+        self.assertIsNone(point["figures"]["M1"]["half_95"])
+        (row,) = csv.DictReader(io.StringIO(run(*words, "--csv", "-").stdout))
+        self.assertEqual(row["half_95"], "-")
+
+    def test_more_lines_than_a_picture_has(self):
+        for last in (6, 7):
+            said = run("sim", "thesis", "M1", "--sweep", "core_ps=15152", "--sweep",
+                       f"pio_ps=1:{last}:1", "--plot", self.folder).stderr
+            self.assertEqual("the first 6 of 7 lines" in said, last == 7, said)
+
     def test_files(self):
         path, pictures = self.folder / "it.csv", self.folder / "pictures"
         said = run("sim", "thesis", "table-6.2", "--sweep", "core_ps=7519,15152", "--csv", path,
@@ -71,6 +116,11 @@ class Thesis(Case):
                             ("core_ps=5:1:1", "does not end"),
                             ("core_ps=1:1000:1", "more than 64 values")):
             self.assertIn(says, run("sim", "thesis", "P1", "--sweep", words, status=2).stderr)
+        self.assertIn("--json - and --csv -", run("sim", "thesis", "P1", "--json", "-", "--csv",
+                                                  "-", status=2).stderr)
+        done = run("sim", "thesis", "P1", "--csv", "-", "--plot", self.folder / "none", status=2)
+        self.assertEqual(("", False), (done.stdout, (self.folder / "none").exists()))
+        self.assertIn("a picture needs --sweep", done.stderr)
         self.assertIn("given twice", run("sim", "thesis", "P1", "--sweep", "core_ps=1,2", "--sweep",
                                          "core_ps=3", status=2).stderr)
         self.assertIn("are more than", run("sim", "thesis", "P1", *(
@@ -116,6 +166,28 @@ class Sensitivity(Case):
         plain = thesis("P1")
         self.assertAlmostEqual(effects["core_ps"]["elasticity"], (changed - plain) / plain / 0.5)
         self.assertEqual(row["simulated"], plain)
+
+    def test_the_hosts_of_chapter_7(self):
+        for set_to, before, after in ((None, 45, 50), (18, 18, 20)):
+            words = () if set_to is None else ("--set", f"post_cycles={set_to}")
+            row = json.loads(run("sim", "sensitivity", "R18", "--constant", "post_cycles", *words,
+                                 "--json", "-").stdout)
+            was, changed = (thesis("R18", "--set", f"post_cycles={value}")
+                            for value in (before, after))
+            self.assertEqual(row["simulated"], was)
+            (effect,) = row["effects"]
+            self.assertEqual(effect["simulated"], changed)
+            self.assertAlmostEqual(effect["elasticity"],
+                                   (changed - was) / was / ((after - before) / before))
+
+    def test_from_zero(self):
+        """A row that is 0 before moves, though not by percents."""
+        row = json.loads(run("sim", "sensitivity", "T6.3-gain", "--set", "header_cycles=12",
+                             "--constant", "header_cycles", "--json", "-").stdout)
+        self.assertEqual(row["simulated"], 0)
+        (effect,) = row["effects"]
+        self.assertGreater(effect["simulated"], 0)
+        self.assertIsNone(effect["elasticity"])
 
     def test_table(self):
         said = run("sim", "sensitivity", "table-6.2", "--top", 1).stdout

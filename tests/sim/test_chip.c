@@ -162,11 +162,12 @@ static void test_tables(void **state)
 {
     (void)state;
     static struct thesis_report report;
-    struct sim_constants constants = sim_constants_default();
+    struct thesis_hosts hosts;
     static const char *const groups[] = {"table-6.2", "table-6.3"};
     static const uint32_t rows[] = {19, 17};
+    assert_int_equal(thesis_hosts_usual(&hosts), 0);
     for (size_t i = 0; i < COUNT_OF(groups); i++) {
-        assert_int_equal(thesis_run(&report, groups[i], &constants, NULL), 0);
+        assert_int_equal(thesis_run(&report, groups[i], &hosts, NULL), 0);
         assert_int_equal(report.result_count, rows[i]);
         for (uint32_t k = 0; k < report.result_count; k++) {
             const struct thesis_result *result = &report.results[k];

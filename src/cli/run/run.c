@@ -79,12 +79,20 @@ int run_martini_add(const char *name, const char *value)
 int run_martini_apply(void)
 {
     const char *before = getenv("RHINET_MARTINI");
-    char text[2 * sizeof(martini)];
+    char text[2 * sizeof(martini)]; /* what is longer than a setting's text is refused later */
     if (martini[0] == '\0')
         return 0;
     snprintf(text, sizeof(text), "%s%s%s", before ? before : "", before && before[0] ? "," : "",
              martini);
     return run_variable_set("RHINET_MARTINI", text);
+}
+
+int run_martini_check(bool is_martini)
+{
+    if (is_martini || martini[0] == '\0')
+        return 0;
+    return cli_usage_error("--platform, --compute, --trace, --pcap, --packets, --trace-limit and "
+                           "--usage are for --nic martini");
 }
 
 int run_platform_take(char *text)
@@ -164,6 +172,10 @@ int run_job(const struct run_kind *kind, char **argv)
         launch.name = kind->name;
     if (launch.size == 0 && hosts.launch.count == 0)
         return cli_usage_error("how many processes? Give -n N");
+    const char *nic = getenv("RHINET_NIC");
+    int status = run_martini_check(nic && strstr(nic, "martini"));
+    if (status != 0)
+        return status;
     unsetenv("RHINET_MANAGER_FD"); /* of a job that we are in ourselves */
     if (run_martini_apply() != 0)
         return LAUNCH_STATUS_FAILED;
@@ -179,7 +191,6 @@ int run_job(const struct run_kind *kind, char **argv)
     launch.environ = environ;
     launch.settings = &settings;
     launch.server = &martini_server;
-    int status = 0;
     if (hosts.launch.count > 0) {
         hosts.launch.cyclic = map == 1;
         status = run_hosts_finish(&hosts, &settings);

@@ -17,6 +17,8 @@ int run_variable_set(const char *name, const char *value);
  * and all of them, behind what RHINET_MARTINI says already. 0, or an exit status. */
 int run_martini_add(const char *name, const char *value);
 int run_martini_apply(void);
+/* Another NIC has no use for them: 0, or an exit status. */
+int run_martini_check(bool is_martini);
 
 struct run_kind {
     enum launch_bind bind; /* unless the user says otherwise */

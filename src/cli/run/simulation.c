@@ -118,10 +118,10 @@ int simulation_prepare(bool is_martini, bool is_mpi, char *preload, size_t room)
                                                     "../" RHINET_LIBDIR "/rhinet"};
     char folder[PATH_MAX + 64];
     preload[0] = '\0';
-    if (!is_martini && (wishes.compute || wishes.clock != CLOCK_AUTO))
-        return cli_usage_error("--compute and --clock are for --nic martini");
+    if (!is_martini && wishes.clock != CLOCK_AUTO)
+        return cli_usage_error("--clock is for --nic martini");
     if (!is_martini)
-        return 0;
+        return run_martini_check(false);
     bool is_virtual = wishes.clock == CLOCK_AUTO ? is_mpi || wishes.compute
                                                  : wishes.clock == CLOCK_VIRTUAL;
     if (is_mpi && !is_virtual)

@@ -175,6 +175,8 @@ static int sweep_points(struct sim_options *options, const struct sim_plan *plan
     if (status == 0 && options->loads.count > 1)
         status = sweep_axis_add(sweep, "load", "", options->loads.values, options->loads.count);
     if (status == 0)
+        status = sweep_outputs_check(sweep, &outputs);
+    if (status == 0)
         status = sweep_run(sweep, &job);
     if (status == 0)
         status = sweep_report(sweep, &outputs);

@@ -155,18 +155,28 @@ struct running {
     const struct sweep_job *job;
 };
 
+int sweep_change(const struct sweep_point *point, struct sim_constants *constants)
+{
+    for (size_t i = 0; i < point->sweep->axis_count; i++) {
+        const struct sweep_axis *axis = &point->sweep->axes[i];
+        if (axis->constant != SWEEP_OWN)
+            sim_constant_put(constants, axis->constant,
+                             (int64_t)sweep_value(point->sweep, point->number, i));
+    }
+    return sim_constants_check(constants);
+}
+
 static struct sweep_point point_make(const struct running *running, uint32_t part)
 {
     const struct sweep *sweep = running->sweep;
     struct sweep_point point = {.constants = *running->job->constants,
                                 .seed = running->job->seed + part % sweep->seeds,
-                                .own = NAN};
+                                .own = NAN,
+                                .sweep = sweep,
+                                .number = part / sweep->seeds};
     for (size_t i = 0; i < sweep->axis_count; i++) {
-        double value = sweep_value(sweep, part / sweep->seeds, i);
         if (sweep->axes[i].constant == SWEEP_OWN)
-            point.own = value;
-        else
-            sim_constant_put(&point.constants, sweep->axes[i].constant, (int64_t)value);
+            point.own = sweep_value(sweep, point.number, i);
     }
     return point;
 }
@@ -181,8 +191,8 @@ void sweep_put(FILE *out, const char *name, const char *unit, double value)
 static int work(void *context, uint32_t part, FILE *out)
 {
     const struct running *running = context;
-    const struct sweep_point point = point_make(running, part);
-    if (sim_constants_check(&point.constants) < 0)
+    struct sweep_point point = point_make(running, part);
+    if (sweep_change(&point, &point.constants) < 0)
         return cli_fail();
     return running->job->measure(running->job->context, &point, out);
 }
@@ -207,9 +217,14 @@ static int take(void *context, uint32_t part, char *text)
     for (char *rest, *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         const char *name = strsep(&line, "\t"), *unit = strsep(&line, "\t");
-        double value;
         size_t metric = line ? metric_find(sweep, name, unit) : SWEEP_METRICS_MAX;
-        if (metric < SWEEP_METRICS_MAX && text_to_real(line, &value))
+        char *end = line;
+        double value = line ? strtod(line, &end) : NAN; /* may be below 0 */
+        if (end == line || *end != '\0') {
+            cli_say("a simulation said something else than a figure: %s", name);
+            return 1;
+        }
+        if (metric < SWEEP_METRICS_MAX)
             sweep->found[part * SWEEP_METRICS_MAX + metric] = value;
     }
     return 0;

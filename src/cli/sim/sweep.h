@@ -73,7 +73,13 @@ struct sweep_point {
     struct sim_constants constants;
     uint64_t seed;
     double own; /* value of the command's own axis, or NAN */
+    const struct sweep *sweep;
+    size_t number;
 };
+
+/* Gives another machine the values that the point's constants have been given. -EINVAL: no machine
+ * can be made of it. */
+int sweep_change(const struct sweep_point *point, struct sim_constants *constants);
 
 struct sweep_job {
     const struct sim_constants *constants; /* which the axes change */
@@ -93,7 +99,7 @@ double sweep_value(const struct sweep *sweep, size_t point, size_t axis);
 
 struct sweep_estimate {
     size_t count;      /* seeds with a figure; 0: none, the rest is NAN */
-    double mean, half; /* of the interval with 95 %, by Student's t; 0 of one seed */
+    double mean, half; /* of the interval with 95 %, by Student's t; NAN of one seed */
     double least, most;
 };
 struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, size_t metric);
@@ -103,4 +109,6 @@ struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, si
 struct sweep_outputs {
     const char *what, *json, *plot;
 };
+/* Before it is run: whether all that can be. 0, or the exit status. */
+int sweep_outputs_check(const struct sweep *sweep, const struct sweep_outputs *outputs);
 int sweep_report(const struct sweep *sweep, const struct sweep_outputs *outputs);

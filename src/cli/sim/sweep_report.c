@@ -47,8 +47,19 @@ struct sweep_estimate sweep_estimate(const struct sweep *sweep, size_t point, si
         squares += isnan(value) ? 0 : (value - sum.mean) * (value - sum.mean);
     }
     size_t freedom = sum.count - 1;
-    sum.half = freedom ? student(freedom) * sqrt(squares / (double)freedom / (double)sum.count) : 0;
+    if (freedom > 0)
+        sum.half = student(freedom) * sqrt(squares / (double)freedom / (double)sum.count);
     return sum;
+}
+
+#define VALUE_TEXT 32
+
+/* The value of an axis: constants are whole numbers, of which no digit is lost. */
+static const char *value_text(const struct sweep *sweep, size_t point, size_t axis, char *text)
+{
+    bool is_own = sweep->axes[axis].constant == SWEEP_OWN;
+    snprintf(text, VALUE_TEXT, is_own ? "%g" : "%.0f", sweep_value(sweep, point, axis));
+    return text;
 }
 
 /* ---- Table ----------------------------------------------------------------------------------- */
@@ -65,17 +76,18 @@ static void report_text(const struct sweep *sweep)
         columns[count++] = (struct table_column){"95 %", true, 0};
     columns[count++] = (struct table_column){"unit", false, 1};
     struct table *table = table_create(columns, count);
+    char text[VALUE_TEXT];
     for (size_t point = 0; point < sweep->point_count; point++) {
         for (size_t metric = 0; metric < sweep->metric_count; metric++) {
             struct sweep_estimate value = sweep_estimate(sweep, point, metric);
             if (value.count == 0)
                 continue;
             for (size_t i = 0; i < sweep->axis_count; i++)
-                table_cell(table, "%g", sweep_value(sweep, point, i));
+                table_cell(table, "%s", value_text(sweep, point, i, text));
             table_cell(table, "%s", sweep->metrics[metric].name);
             table_cell(table, "%.6g", value.mean);
             if (sweep->seeds > 1)
-                table_cell(table, "+-%.2g", value.half);
+                table_cell(table, isnan(value.half) ? "-" : "+-%.2g", value.half);
             table_cell(table, "%s", sweep->metrics[metric].unit);
         }
     }
@@ -98,7 +110,8 @@ static json_t *point_json(const struct sweep *sweep, size_t point)
             continue;
         }
         json_put_real(one, "mean", value.mean);
-        json_put_real(one, "half_95", value.half);
+        json_object_set_new(one, "half_95",
+                            isnan(value.half) ? json_null() : json_real(value.half));
         json_put_real(one, "least", value.least);
         json_put_real(one, "most", value.most);
         json_put_number(one, "seeds", value.count);
@@ -140,6 +153,7 @@ static int report_json(const struct sweep *sweep, const struct sweep_outputs *ou
 
 static int report_csv(const struct sweep *sweep)
 {
+    char text[VALUE_TEXT];
     FILE *out = route_output_open(sweep->csv);
     if (!out)
         return 1;
@@ -152,10 +166,11 @@ static int report_csv(const struct sweep *sweep)
             if (value.count == 0)
                 continue;
             for (size_t i = 0; i < sweep->axis_count; i++)
-                fprintf(out, "%g,", sweep_value(sweep, point, i));
-            fprintf(out, "%s,%s,%.10g,%.10g,%.10g,%.10g,%zu\n", sweep->metrics[metric].name,
-                    sweep->metrics[metric].unit, value.mean, value.half, value.least, value.most,
-                    value.count);
+                fprintf(out, "%s,", value_text(sweep, point, i, text));
+            fprintf(out, "%s,%s,%.10g,", sweep->metrics[metric].name, sweep->metrics[metric].unit,
+                    value.mean);
+            fprintf(out, isnan(value.half) ? "-" : "%.10g", value.half);
+            fprintf(out, ",%.10g,%.10g,%zu\n", value.least, value.most, value.count);
         }
     }
     return route_output_close(out, sweep->csv, 0);
@@ -181,12 +196,13 @@ static size_t line_first(const struct sweep *sweep, size_t line, size_t along, s
 static void line_name(const struct sweep *sweep, size_t point, size_t along, struct drawn *drawn)
 {
     size_t used = 0;
+    char text[VALUE_TEXT];
     snprintf(drawn->name, sizeof(drawn->name), "%s", sweep->axis_count == 1 ? "mean" : "");
     for (size_t i = 0; i < sweep->axis_count && used < sizeof(drawn->name); i++) {
         if (i != along)
-            used += (size_t)snprintf(drawn->name + used, sizeof(drawn->name) - used, "%s%s %g",
+            used += (size_t)snprintf(drawn->name + used, sizeof(drawn->name) - used, "%s%s %s",
                                      used ? ", " : "", sweep->axes[i].name,
-                                     sweep_value(sweep, point, i));
+                                     value_text(sweep, point, i, text));
     }
 }
 
@@ -208,7 +224,7 @@ static int metric_plot(const struct sweep *sweep, size_t metric, size_t along, c
                 continue;
             drawn[line].x[count] = axis->values[i];
             drawn[line].y[count] = value.mean;
-            drawn[line].half[count++] = value.half;
+            drawn[line].half[count++] = isnan(value.half) ? 0 : value.half;
         }
         plot.lines[plot.line_count++] = (struct plot_line){
             drawn[line].name, drawn[line].x, drawn[line].y, count,
@@ -224,24 +240,38 @@ static int metric_plot(const struct sweep *sweep, size_t metric, size_t along, c
 static int report_plot(const struct sweep *sweep, const char *folder)
 {
     size_t along = 0;
-    if (sweep->axis_count == 0)
-        return cli_usage_error("a picture needs --sweep, or more than one load");
     for (size_t i = 0; i < sweep->axis_count; i++) {
         if (sweep->axes[i].constant == SWEEP_OWN)
             along = i;
     }
+    size_t lines = sweep->point_count / sweep->axes[along].count;
+    if (lines > PLOT_LINES_MAX)
+        cli_say("each picture has the first %d of %zu lines; JSON and CSV have all of them",
+                PLOT_LINES_MAX, lines);
     int status = plot_folder_make(folder);
     for (size_t i = 0; i < sweep->metric_count && status == 0; i++)
         status = metric_plot(sweep, i, along, folder);
     return status;
 }
 
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+int sweep_outputs_check(const struct sweep *sweep, const struct sweep_outputs *outputs)
+{
+    if (is_stdout(outputs->json) && is_stdout(sweep->csv))
+        return cli_usage_error("--json - and --csv - cannot share the output: name a file");
+    if (outputs->plot && sweep->axis_count == 0)
+        return cli_usage_error("a picture needs --sweep, or more than one load");
+    return 0;
+}
+
 int sweep_report(const struct sweep *sweep, const struct sweep_outputs *outputs)
 {
-    bool is_quiet = (outputs->json && strcmp(outputs->json, "-") == 0) ||
-                    (sweep->csv && strcmp(sweep->csv, "-") == 0);
     int status = 0;
-    if (!is_quiet)
+    if (!is_stdout(outputs->json) && !is_stdout(sweep->csv))
         report_text(sweep);
     if (outputs->json)
         status = report_json(sweep, outputs);

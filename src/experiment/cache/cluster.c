@@ -111,7 +111,10 @@ static bool read_hit(struct reader *reader, const uint64_t id[2], uint64_t start
     atomic_store_explicit(&cache_touched(reader->control, &store->shape)[slot], 1,
                           memory_order_relaxed);
     copy_time(reader, length);
-    memcpy(reader->buffer, (char *)store_data(store, slot) + start, length);
+    const char *bytes = cache_slot_bytes(&store->arena, slot, start, length);
+    if (!bytes)
+        return false;
+    memcpy(reader->buffer, bytes, length);
     return cache_slot_stands(&store->arena.slots[slot], token);
 }
 

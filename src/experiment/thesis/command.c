@@ -171,7 +171,7 @@ static int figures_plot(const struct thesis_report *report, const char *folder)
 
 /* What was asked for. */
 struct wish {
-    struct sim_constants constants;
+    struct thesis_hosts hosts;
     const char *which, *json, *plot;
     const char *traces[3]; /* time line, packets, pcap */
     struct cli_list platforms, set;
@@ -203,7 +203,7 @@ static int traces_write(const struct wish *wish)
     }
     struct trace_files traced = {.timeline = files[0], .packets = files[1], .pcap = files[2]};
     struct trace *trace = status == 0 ? trace_open(&traced) : NULL;
-    if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->constants) < 0))
+    if (status == 0 && (!trace || thesis_trace(trace, wish->which, &wish->hosts) < 0))
         status = cli_fail();
     if (trace_close(trace) < 0 && status == 0)
         status = cli_fail();
@@ -225,7 +225,7 @@ static int report_make(const struct wish *wish)
     int status = 0;
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wish->which, &wish->constants, tell) < 0)
+    if (!report || thesis_run(report, wish->which, &wish->hosts, tell) < 0)
         status = cli_fail();
     cli_progress_end();
     if (status == 0 && (!wish->json || strcmp(wish->json, "-") != 0))
@@ -242,10 +242,12 @@ static int report_make(const struct wish *wish)
 static int sweep_measure(void *context, const struct sweep_point *point, FILE *out)
 {
     const struct wish *wish = context;
+    struct thesis_hosts hosts = {.le = point->constants, .hesl = wish->hosts.hesl};
     struct thesis_report *report = calloc(1, sizeof(*report));
+    int status = sweep_change(point, &hosts.hesl);
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wish->which, &point->constants, NULL) < 0) {
+    if (status != 0 || !report || thesis_run(report, wish->which, &hosts, NULL) < 0) {
         free(report);
         return cli_fail();
     }
@@ -263,10 +265,12 @@ static int sweep_measure(void *context, const struct sweep_point *point, FILE *o
 static int sweep_make(struct wish *wish)
 {
     char what[64];
-    const struct sweep_job job = {&wish->constants, 1, sweep_measure, wish};
+    const struct sweep_job job = {&wish->hosts.le, 1, sweep_measure, wish};
     const struct sweep_outputs outputs = {what, wish->json, wish->plot};
     snprintf(what, sizeof(what), "sim thesis %s", wish->which);
     int status = sweep_open(&wish->sweep);
+    if (status == 0)
+        status = sweep_outputs_check(&wish->sweep, &outputs);
     if (status == 0)
         status = sweep_run(&wish->sweep, &job);
     if (status == 0)
@@ -289,11 +293,7 @@ static int run(int count, char **words)
         return cli_usage_error("PART is all, a table or figure such as table-6.2, or a row's id, "
                                "not '%s'",
                                wishes.which);
-    wishes.constants = sim_constants_default();
-    int status = sim_platform_apply(&wishes.platforms, &wishes.constants, NULL);
-    sim_what_if_apply(&wishes.constants);
-    if (status == 0)
-        status = sim_set_apply(&wishes.set, &wishes.constants);
+    int status = what_if_hosts(&wishes.hosts, &wishes.platforms, &wishes.set);
     if (status == 0)
         status = sweep_is_wanted(&wishes.sweep) ? sweep_make(&wishes) : report_make(&wishes);
     if (status == 0 && (wishes.traces[0] || wishes.traces[1] || wishes.traces[2]))

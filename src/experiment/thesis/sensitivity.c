@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "experiment/experiment.h"
 #include "experiment/thesis/thesis.h"
+#include "experiment/thesis/what_if.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,18 +32,13 @@ struct row {
     size_t effect_count;
 };
 
-struct trial {
-    size_t constant;
-    int64_t value;
-};
-
 static struct {
     const char *which, *json;
     struct cli_list platforms, set, only;
     double percent;
     uint64_t top, processes;
-    struct sim_constants constants;
-    struct trial *trials; /* part 0 changes nothing, part i is trial i - 1 */
+    struct thesis_hosts hosts;
+    size_t *trials; /* constants: part 0 changes none, part i that of trial i - 1 */
     uint32_t trial_count;
     struct row *rows;
     size_t row_count;
@@ -69,16 +65,29 @@ static const struct cli_option options[] = {
 
 /* ---- Simulating ------------------------------------------------------------------------------ */
 
+/* How much is "a little more" of a constant; there is none of 0. */
+static int64_t step_of(int64_t value)
+{
+    int64_t step = (int64_t)((double)value * wishes.percent / 100 + 0.5);
+    return value == 0 || step > 0 ? step : 1;
+}
+
+static int trial_make(struct sim_constants *constants, size_t constant)
+{
+    int64_t value = sim_constant_get(constants, constant);
+    sim_constant_put(constants, constant, value + step_of(value));
+    return sim_constants_check(constants);
+}
+
 static int work(void *context, uint32_t part, FILE *out)
 {
-    struct sim_constants constants = wishes.constants;
+    struct thesis_hosts hosts = wishes.hosts;
     struct thesis_report *report = calloc(1, sizeof(*report));
-    if (part > 0)
-        sim_constant_put(&constants, wishes.trials[part - 1].constant,
-                         wishes.trials[part - 1].value);
+    bool is_made = part == 0 || (trial_make(&hosts.le, wishes.trials[part - 1]) == 0 &&
+                                 trial_make(&hosts.hesl, wishes.trials[part - 1]) == 0);
     if (!report)
         error_no_memory("a report");
-    if (!report || thesis_run(report, wishes.which, &constants, NULL) < 0)
+    if (!is_made || !report || thesis_run(report, wishes.which, &hosts, NULL) < 0)
         return cli_fail();
     json_t *rows = json_array();
     for (uint32_t i = 0; i < report->result_count; i++) {
@@ -105,16 +114,23 @@ static const struct thesis_row *row_find(const char *id)
     return NULL;
 }
 
-static void effect_add(struct row *row, const struct trial *trial, double simulated, int holds)
+static void effect_add(struct row *row, size_t constant, double simulated, int holds)
 {
-    double before = (double)sim_constant_get(&wishes.constants, trial->constant);
-    double change = ((double)trial->value - before) / before;
-    bool has_value = isfinite(simulated) && isfinite(row->simulated) && row->simulated != 0;
+    int64_t before = sim_constant_get(thesis_hosts_of(&wishes.hosts, row->row), constant);
+    double change = (double)step_of(before) / (double)before;
+    bool has_value = before != 0 && isfinite(simulated) && isfinite(row->simulated) &&
+                     row->simulated != 0;
     row->effects[row->effect_count++] = (struct effect){
-        .constant = trial->constant,
+        .constant = constant,
         .simulated = simulated,
         .elasticity = has_value ? (simulated - row->simulated) / row->simulated / change : NAN,
         .holds = holds};
+}
+
+static int no_memory(const char *what)
+{
+    error_no_memory(what);
+    return cli_fail();
 }
 
 static int take(void *context, uint32_t part, char *text)
@@ -126,8 +142,9 @@ static int take(void *context, uint32_t part, char *text)
     if (part == 0) {
         wishes.row_count = count;
         wishes.rows = calloc(count + 1, sizeof(*wishes.rows));
+        status = wishes.rows ? 0 : no_memory("the rows");
     }
-    if (!rows || !wishes.rows || count != wishes.row_count) {
+    if (!rows || count != wishes.row_count) {
         cli_say("a simulation said something else than its rows: %s", wrong.text);
         status = 1;
     }
@@ -137,14 +154,18 @@ static int take(void *context, uint32_t part, char *text)
         int holds = (int)json_integer_value(json_array_get(one, 2));
         struct row *row = &wishes.rows[i];
         if (part > 0) {
-            effect_add(row, &wishes.trials[part - 1], simulated, holds);
+            effect_add(row, wishes.trials[part - 1], simulated, holds);
             continue;
         }
         *row = (struct row){.row = row_find(json_string_value(json_array_get(one, 0))),
                             .simulated = simulated,
                             .holds = holds,
                             .effects = calloc(wishes.trial_count + 1u, sizeof(struct effect))};
-        status = !row->effects || !row->row;
+        status = row->effects ? 0 : no_memory("the effects");
+        if (!row->row) {
+            cli_say("a simulation said something else than its rows: one that nobody knows");
+            status = 1;
+        }
     }
     json_decref(rows);
     return status;
@@ -175,28 +196,25 @@ static int trials_make(void)
     }
     wishes.trials = calloc(sim_constant_count(), sizeof(*wishes.trials));
     for (size_t i = 0; wishes.trials && sim_constant_list[i].name; i++) {
-        struct sim_constants changed = wishes.constants;
-        int64_t value = sim_constant_get(&wishes.constants, i);
-        int64_t step = (int64_t)((double)value * wishes.percent / 100 + 0.5);
+        struct thesis_hosts changed = wishes.hosts;
+        bool is_zero = sim_constant_get(&changed.le, i) == 0 &&
+                       sim_constant_get(&changed.hesl, i) == 0;
         bool is_switch = strcmp(sim_constant_list[i].origin, "switch") == 0;
-        if (value == 0 || is_switch || !is_wanted(sim_constant_list[i].name))
+        if (is_zero || is_switch || !is_wanted(sim_constant_list[i].name))
             continue;
-        step = step > 0 ? step : 1;
-        sim_constant_put(&changed, i, value + step);
-        if (sim_constants_check(&changed) == 0)
-            wishes.trials[wishes.trial_count++] = (struct trial){i, value + step};
+        if (trial_make(&changed.le, i) == 0 && trial_make(&changed.hesl, i) == 0)
+            wishes.trials[wishes.trial_count++] = i;
     }
-    if (wishes.trials)
-        return 0;
-    error_no_memory("the trials");
-    return cli_fail();
+    return wishes.trials ? 0 : no_memory("the trials");
 }
 
 /* ---- What came out --------------------------------------------------------------------------- */
 
 static bool is_moved(const struct row *row, const struct effect *effect)
 {
-    return fabs(effect->elasticity) >= 0.0005 || effect->holds != row->holds;
+    bool is_other = isnan(effect->elasticity) && isfinite(row->simulated) &&
+                    effect->simulated != row->simulated; /* of 0 there are no percents */
+    return is_other || fabs(effect->elasticity) >= 0.0005 || effect->holds != row->holds;
 }
 
 static int compare_effects(const void *a, const void *b)
@@ -313,10 +331,7 @@ static int run(int count, char **words)
         return cli_usage_error("PART is all, a table or figure such as table-6.2, or a row's id, "
                                "not '%s'",
                                wishes.which);
-    wishes.constants = sim_constants_default();
-    int status = sim_platform_apply(&wishes.platforms, &wishes.constants, NULL);
-    if (status == 0)
-        status = sim_set_apply(&wishes.set, &wishes.constants);
+    int status = what_if_hosts(&wishes.hosts, &wishes.platforms, &wishes.set);
     if (status == 0)
         status = trials_make();
     const struct farm farm = {.what = "sensitivity",

@@ -80,14 +80,26 @@ bool thesis_is_prediction(const struct thesis_row *row);
 /* Is there a row with this group or id? "all" too. */
 bool thesis_knows(const char *which);
 
+/* The machines that were measured: with the hosts of chapter 6, and with those of chapters 7 and 8.
+ * Whoever asks what if changes both. */
+struct thesis_hosts {
+    struct sim_constants le, hesl;
+};
+
+/* As they were: the platforms rhinet2-le and rhinet2-he-sl. The errors of platform_open(). */
+int thesis_hosts_usual(struct thesis_hosts *hosts);
+/* The one of them that gives a row. */
+const struct sim_constants *thesis_hosts_of(const struct thesis_hosts *hosts,
+                                            const struct thesis_row *row);
+
 /* Is told which part begins, the how manyth of how many. */
 typedef void thesis_tell(const char *part, size_t number, size_t count);
 
 /* Runs what the rows of `which` ("all", a group such as table-6.2, or an id) need. -ENOMEM, or what
  * a simulation failed with. */
-int thesis_run(struct thesis_report *report, const char *which,
-               const struct sim_constants *constants, thesis_tell *tell);
+int thesis_run(struct thesis_report *report, const char *which, const struct thesis_hosts *hosts,
+               thesis_tell *tell);
 
 /* What a trace shows: a VPUSH of 2048, 512 and 8 bytes each for "fig-7.12", else a PULL of 8 bytes,
  * in which every module of both nodes takes part. */
-int thesis_trace(struct trace *trace, const char *which, const struct sim_constants *constants);
+int thesis_trace(struct trace *trace, const char *which, const struct thesis_hosts *hosts);

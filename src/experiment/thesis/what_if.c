@@ -4,6 +4,8 @@
  */
 #include "experiment/thesis/what_if.h"
 
+#include "cli/sim/sim.h"
+
 #define PCI_X_PS 7519 /* 133 MHz */
 
 /* 0: as it was. */
@@ -29,7 +31,7 @@ const struct cli_option sim_what_if_options[] = {
     CLI_OPTIONS_END,
 };
 
-void sim_what_if_apply(struct sim_constants *constants)
+static void options_apply(struct sim_constants *constants)
 {
     if (wishes.double_buffer)
         constants->double_buffer = 1;
@@ -49,4 +51,23 @@ void sim_what_if_apply(struct sim_constants *constants)
         constants->cluster_mbps = constants->rhinet2_mbps = (int64_t)wishes.link;
     if (wishes.mtu > 0)
         constants->mtu_bytes = (int64_t)wishes.mtu;
+}
+
+static int changes_apply(struct sim_constants *constants, const struct cli_list *set)
+{
+    options_apply(constants);
+    return sim_set_apply(set, constants);
+}
+
+int what_if_hosts(struct thesis_hosts *hosts, const struct cli_list *platforms,
+                  const struct cli_list *set)
+{
+    if (thesis_hosts_usual(hosts) < 0)
+        return cli_fail();
+    int status = sim_platform_apply(platforms, &hosts->le, NULL);
+    if (platforms->count > 0)
+        hosts->hesl = hosts->le;
+    if (status == 0)
+        status = changes_apply(&hosts->le, set);
+    return status != 0 ? status : changes_apply(&hosts->hesl, set);
 }

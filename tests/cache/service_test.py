@@ -131,6 +131,23 @@ class Life(ServiceTest):
         self.good("stop")
         self.assert_nothing_left()
 
+    def test_declared_folders_are_told(self):
+        script = 'printf %s "$RHINET_CACHE_IMMUTABLE"'
+        self.start()
+        self.assertEqual(self.good("exec", "sh", "-c", script), "")
+        self.assertNotIn("IMMUTABLE", self.good("env"))
+        self.good("stop")
+        self.start("--immutable", self.data)
+        folder = os.path.realpath(self.data)
+        self.assertEqual(self.good("exec", "sh", "-c", script), folder)
+        done = subprocess.run(["sh", "-c", f'eval "$("$1" cache env)"; {script}', "sh", RHINET],
+                              text=True, capture_output=True, check=False, env=self.environment)
+        self.assertEqual(done.stdout, folder)
+        self.read()
+        self.assertGreater(self.status()["names"], 0)
+        self.good("stop")
+        self.assert_nothing_left()
+
     def test_what_is_not_there(self):
         done = self.run_it("exec", "true")
         self.assertEqual(done.returncode, 1)

@@ -42,10 +42,29 @@ static int find_declared(const struct cache_client *client, const char *path)
     return found;
 }
 
+bool cache_client_declares(const struct cache_client *client)
+{
+    return client && client->sees_declared && client->card->declared_count > 0;
+}
+
+void cache_client_declared(const struct cache_client *client, char *text, size_t room)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < client->card->declared_count && i < CACHE_PATHS_MAX; i++) {
+        const struct cache_path *path = &client->card->declared[i].path;
+        if (used + path->length + 2 > room)
+            break;
+        if (used > 0)
+            text[used++] = ':';
+        memcpy(text + used, path->text, path->length);
+        used += path->length;
+    }
+    text[used] = '\0';
+}
+
 bool cache_name_is_declared(const struct cache_client *client, const char *path)
 {
-    return client && client->sees_declared && client->card->declared_count > 0 &&
-           find_declared(client, path) >= 0;
+    return cache_client_declares(client) && find_declared(client, path) >= 0;
 }
 
 /* ---- A path ---------------------------------------------------------------------------------- */

@@ -25,6 +25,12 @@ struct cache_name {
     char target[LISTING_TARGET_MAX + 1]; /* of a link that was not followed */
 };
 
+/* Whether there are such folders, and they are the same here as where the agent runs. */
+bool cache_client_declares(const struct cache_client *client);
+
+/* Their paths, with colons between, as far as there is room. */
+void cache_client_declared(const struct cache_client *client, char *text, size_t room);
+
 /* Whether an absolute path, as written, is in a declared folder. No system call. */
 bool cache_name_is_declared(const struct cache_client *client, const char *path);
 

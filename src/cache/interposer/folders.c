@@ -112,7 +112,7 @@ static int stream_make(int folder, const char *path, struct stream **made)
     pthread_mutex_init(&stream->lock, NULL);
     memcpy(stream->path, name.path, sizeof(stream->path));
     if (!stream->path[0])
-        stream->path[0] = '/';
+        memcpy(stream->path, "/", 2);
     result = fill(stream, &name);
     if (result < 0)
         discard(stream);

@@ -12,7 +12,9 @@ int named_find(int folder, const char *path, bool follows, struct cache_name *na
 {
     char text[PATH_MAX];
     struct cache_client *client = scope_client();
-    if (!client || !scope_absolute(folder, path, text) || !cache_name_is_declared(client, text))
+    /* Attaching has told whether there are such folders. */
+    if (!client || atomic_load_explicit(&scope_declares_nothing, memory_order_relaxed) ||
+        !scope_absolute(folder, path, text) || !cache_name_is_declared(client, text))
         return -EXDEV;
     return cache_name_find(client, text, follows, name);
 }
@@ -45,9 +47,11 @@ bool named_permits(const struct listing_status *status, int access)
 
 bool named_is_left(int result)
 {
+    if (result == -EXDEV) /* most calls of most programs: nothing to count, nobody to ask */
+        return true;
     struct cache_client *client = scope_client();
-    bool is_left = result == -EAGAIN || result == -EXDEV;
-    if (client && result != -EXDEV)
+    bool is_left = result == -EAGAIN;
+    if (client)
         cache_name_count(client, is_left ? CACHE_NAMES_PAST : CACHE_NAMES);
     return is_left;
 }

@@ -8,12 +8,15 @@
  * is kept from it, and after a clone of that kind nothing is cached any more.
  */
 #include "cache/interposer/calls.h"
+#include "cache/interposer/next.h"
 #include "cache/interposer/real.h"
+#include "cache/interposer/rings.h"
 #include "cache/interposer/scope.h"
 #include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
+#include <alloca.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -49,6 +52,8 @@ void _Exit(int status) __attribute__((alias("_exit"), visibility("default")));
 /* Parent and child share an offset that only the kernel can keep for both. */
 void process_fork_begins(void)
 {
+    if (rings_are_here()) /* the child does not look again */
+        standin_end();
     standin_realise_all(false);
     writers_fork_begins();
 }
@@ -56,6 +61,7 @@ void process_fork_begins(void)
 void process_forked(void)
 {
     writers_forked();
+    rings_forked();
     standin_forked();
 }
 
@@ -204,6 +210,68 @@ ENTRY int fexecve(int fd, char *const *arguments, char *const *environment)
     int result = real.fexecve(fd, arguments, environment);
     writers_resume();
     return result;
+}
+
+ENTRY int execveat(int folder, const char *path, char *const *arguments, char *const *environment,
+                   int flags)
+{
+    standin_realise_at(folder);
+    standin_realise_for(path);
+    standin_realise_all(true);
+    writers_end();
+    int result = NEXT(execveat)(folder, path, arguments, environment, flags);
+    writers_resume();
+    return result;
+}
+
+/* With the words one by one, up to a NULL. No memory is asked for: children of threads call
+ * them. */
+static size_t count_words(const char *first, va_list list)
+{
+    size_t count = 0;
+    for (const char *word = first; word; word = va_arg(list, const char *))
+        count++;
+    return count;
+}
+
+static void gather_words(char **words, size_t count, const char *first, va_list *list)
+{
+    words[0] = (char *)first;
+    for (size_t i = 1; i <= count; i++)
+        words[i] = va_arg(*list, char *);
+}
+
+#define GATHER_WORDS(words, first, list)                                                           \
+    va_start(list, first);                                                                         \
+    size_t count = count_words(first, list);                                                       \
+    va_end(list);                                                                                  \
+    char **words = alloca((count + 1) * sizeof(*(words)));                                         \
+    va_start(list, first);                                                                         \
+    gather_words(words, count, first, &(list))
+
+ENTRY int execl(const char *path, const char *first, ...)
+{
+    va_list list;
+    GATHER_WORDS(words, first, list);
+    va_end(list);
+    return execve(path, words, environ);
+}
+
+ENTRY int execlp(const char *file, const char *first, ...)
+{
+    va_list list;
+    GATHER_WORDS(words, first, list);
+    va_end(list);
+    return execvpe(file, words, environ);
+}
+
+ENTRY int execle(const char *path, const char *first, ...)
+{
+    va_list list;
+    GATHER_WORDS(words, first, list);
+    char *const *environment = first ? va_arg(list, char *const *) : environ;
+    va_end(list);
+    return execve(path, words, environment);
 }
 
 /* ---- Folders --------------------------------------------------------------------------------- */

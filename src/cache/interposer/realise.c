@@ -169,7 +169,8 @@ static void realise_sent(const struct msghdr *message)
         return;
     struct msghdr *header = (struct msghdr *)message; /* the macros do not know const */
     for (struct cmsghdr *item = CMSG_FIRSTHDR(header); item; item = CMSG_NXTHDR(header, item)) {
-        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS ||
+            item->cmsg_len < CMSG_LEN(0))
             continue;
         const int *fds = (const int *)CMSG_DATA(item);
         size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -4,11 +4,14 @@
  */
 #include "cache/interposer/rings.h"
 
+#include "cache/interposer/scope.h"
+
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
 static _Atomic unsigned long long looked_at; /* how many libraries had been loaded by then */
+static _Atomic bool is_child;
 
 struct looking {
     unsigned long long count;
@@ -37,8 +40,18 @@ static int look(struct dl_phdr_info *library, size_t size, void *context)
 bool rings_are_here(void)
 {
     struct looking looking = {0};
+    if (atomic_load_explicit(&is_child, memory_order_relaxed) ||
+        atomic_load_explicit(&scope_declares_nothing, memory_order_relaxed))
+        return false;
     dl_iterate_phdr(look, &looking);
     if (!looking.is_found)
         atomic_store_explicit(&looked_at, looking.count, memory_order_relaxed);
     return looking.is_found;
+}
+
+/* dl_iterate_phdr has a lock that fork does not reset: a thread that is not in the child may have
+ * it. */
+void rings_forked(void)
+{
+    atomic_store_explicit(&is_child, true, memory_order_relaxed);
 }

@@ -7,5 +7,7 @@
 
 #include <stdbool.h>
 
-/* Whether one of them is loaded. Costs little if nothing was loaded since the last time. */
+/* Whether one of them is loaded. Costs little if nothing was loaded since the last time. In a child
+ * of fork always false: the parent looks before it forks. */
 bool rings_are_here(void);
+void rings_forked(void);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/likely.h"
+#include "cache/client/named.h"
 #include "cache/interposer/real.h"
 #include "cache/interposer/standin.h"
 #include "cache/interposer/table.h"
@@ -22,7 +23,9 @@
 #include <unistd.h>
 
 /* The folders, with colons between; `rhinet cache run` sets it. Without it the agent is asked. */
-#define PATH_VARIABLE     "RHINET_CACHE_PATH"
+#define PATH_VARIABLE "RHINET_CACHE_PATH"
+/* Those that are declared unchanging; set by `run`, `exec` and `env`. Which, the agent is asked;
+ * without it there are none, and no stat is a reason to attach. */
 #define DECLARED_VARIABLE "RHINET_CACHE_IMMUTABLE"
 #define ATTACH_NAP_NS     (2 * NS_PER_MS)
 #define ATTACH_NAPS       2500
@@ -54,8 +57,7 @@ void scope_begin(void)
     copy_variable(scope.socket, CACHE_SOCKET_VARIABLE);
     copy_variable(scope.paths, PATH_VARIABLE);
     const char *declared = getenv(DECLARED_VARIABLE);
-    atomic_store(&scope_declares_nothing,
-                 scope.socket[0] == '\0' || (scope.paths[0] && (!declared || !declared[0])));
+    atomic_store(&scope_declares_nothing, scope.socket[0] == '\0' || !declared || !declared[0]);
     atomic_store(&scope_is_on, scope.socket[0] != '\0');
 }
 
@@ -79,6 +81,8 @@ static void attach(void)
     struct cache_client *client = NULL;
     is_attaching = true;
     bool is_good = cache_client_attach(&client, scope.socket) == 0;
+    if (!is_good || !cache_client_declares(client))
+        atomic_store(&scope_declares_nothing, true);
     atomic_store(&scope.client, client);
     atomic_store(&scope.attached, is_good ? ATTACHED_YES : ATTACHED_NEVER);
     if (!is_good)

@@ -107,8 +107,11 @@ static void wait_for_other(struct description *description)
 {
     struct rest rest = {0};
     int64_t deadline_ns = clock_deadline_ns(WAIT_NS);
+    int cancelling;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling); /* the caller has it pinned */
     while (atomic_load(&description->standin) == STANDIN_BUSY && clock_now_ns() < deadline_ns)
         rest_once(&rest);
+    pthread_setcancelstate(cancelling, NULL);
 }
 
 /* At each number that still leads there. */

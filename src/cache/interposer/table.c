@@ -205,11 +205,27 @@ static bool is_same_file(int fd, const struct description *description)
            description->file.inode == status.st_ino;
 }
 
+/* The copy has no place in the table: it must be the kernel's. */
+static void duplicate_beyond(int fd, int copy)
+{
+    struct description *description = table_reader(fd);
+    if (!description)
+        return;
+    int error = errno;
+    standin_realise(description);
+    standin_duplicated(description, fd, copy);
+    table_unpin();
+    errno = error;
+}
+
 void table_duplicate(int fd, int copy)
 {
-    if ((unsigned)copy >= TABLE_SIZE || (unsigned)fd >= TABLE_SIZE || fd == copy ||
-        table_is_vfork_child)
+    if ((unsigned)fd >= TABLE_SIZE || fd == copy || table_is_vfork_child)
         return;
+    if ((unsigned)copy >= TABLE_SIZE) {
+        duplicate_beyond(fd, copy);
+        return;
+    }
     uint8_t folder = atomic_load_explicit(&table_folders[fd], memory_order_relaxed);
     if (folder != TABLE_FOLDER_UNKNOWN)
         table_folder_note(copy, folder);

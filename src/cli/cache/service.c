@@ -8,7 +8,7 @@
 #include "cache/agent/keeper.h"
 #include "cache/agent/place.h"
 #include "cache/cache_layer.h"
-#include "cache/client/client.h"
+#include "cache/client/named.h"
 #include "cli/cache/cache.h"
 #include "cli/cache/find.h"
 #include "cli/cache/wishes.h"
@@ -89,11 +89,22 @@ static int find(struct service *service)
 /* What programs need to know besides the library. */
 struct variables {
     char preload[PATH_MAX + 64];
-    const char *library; /* NULL: there is none */
+    const char *library;         /* NULL: there is none */
+    char declared[PATH_MAX * 2]; /* folders; empty: none, or no service runs here to be asked */
 };
+
+static void find_declared(const struct service *service, struct variables *variables)
+{
+    struct cache_client *client;
+    if (cache_client_attach(&client, service->place.socket) < 0)
+        return;
+    cache_client_declared(client, variables->declared, sizeof(variables->declared));
+    cache_client_detach(client);
+}
 
 static int find_variables(struct service *service, struct variables *variables)
 {
+    find_declared(service, variables);
     variables->library = cache_find_preload(&service->settings, variables->preload,
                                             sizeof(variables->preload));
     if (variables->library)
@@ -114,6 +125,8 @@ static int exec(int count, char **words)
         return status == STATUS_NOT_RUNNING ? 1 : status;
     free(service.control);
     setenv(CACHE_SOCKET_VARIABLE, service.place.variable, 1);
+    if (variables.declared[0])
+        setenv(setting_spec(SETTING_CACHE_IMMUTABLE)->name, variables.declared, 1);
     keeper_preload(variables.library);
     execvp(words[0], words);
     cli_say("cannot run %s: %s", words[0], strerror(errno));
@@ -144,6 +157,10 @@ static int print_environment(int count, char **words)
         return status;
     fputs("export " CACHE_SOCKET_VARIABLE "=", stdout);
     print_quoted(service.place.variable);
+    if (variables.declared[0]) {
+        printf("\nexport %s=", setting_spec(SETTING_CACHE_IMMUTABLE)->name);
+        print_quoted(variables.declared);
+    }
     fputs("\nexport LD_PRELOAD=", stdout);
     print_quoted(variables.library);
     fputs("\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", stdout);

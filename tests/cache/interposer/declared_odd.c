@@ -6,6 +6,7 @@
  */
 #include "raw_calls.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static const char *name, *folder, *jail;
 static int wrong;
@@ -230,14 +232,104 @@ static void rings(void)
     CHECK(holds(after, name));
 }
 
+/* ---- Other programs, numbers that have no place ---------------------------------------------- */
+
+/* It reads its input, which was opened without the kernel in this child of fork. */
+static void become_other(int kind)
+{
+    static char script[] = "test \"$(cat)\" = \"$0\" && test \"$KIND\" = \"$1\"", sh[] = "sh",
+                option[] = "-c", shell[] = "/bin/sh";
+    char digit[] = {(char)('0' + kind), '\0'}, variable[] = {'K', 'I', 'N', 'D', '=', digit[0], 0};
+    char *environment[] = {variable, NULL};
+    char *arguments[] = {sh, option, script, (char *)name, digit, NULL};
+    dup2(open_one(), STDIN_FILENO);
+    if (!is_standin(STDIN_FILENO))
+        _exit(98);
+    setenv("KIND", digit, 1);
+    if (kind == 0)
+        execlp(sh, sh, option, script, name, digit, NULL);
+    else if (kind == 1)
+        execl(shell, sh, option, script, name, digit, NULL);
+    else if (kind == 2)
+        execle(shell, sh, option, script, name, digit, NULL, environment);
+    else
+        execveat(AT_FDCWD, shell, arguments, environment, 0);
+}
+
+static void programs(void)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        int status = -1, pid = fork();
+        if (pid == 0) {
+            become_other(kind);
+            _exit(99);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(status == 0);
+    }
+}
+
+static void beyond(void)
+{
+    enum { FIRST = 65536 }; /* TABLE_SIZE */
+    struct rlimit limit = {FIRST + 8, FIRST + 8}, before;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    limit.rlim_max = before.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return; /* such numbers are not to be had */
+    int fd = open_one();
+    CHECK(lseek(fd, 1, SEEK_SET) == 1);
+    CHECK(dup2(fd, FIRST + 1) == FIRST + 1);
+    CHECK(!is_standin(FIRST + 1));
+    CHECK(holds(FIRST + 1, name + 1));
+    fd = open_one();
+    CHECK(fcntl(fd, F_DUPFD_CLOEXEC, FIRST + 2) == FIRST + 2);
+    CHECK(fcntl(FIRST + 2, F_GETFD) == FD_CLOEXEC);
+    CHECK(holds(FIRST + 2, name));
+}
+
+/* ---- Where nothing is declared --------------------------------------------------------------- */
+
+/* The agent's memory is mapped. */
+static bool is_attached(void)
+{
+    static char maps[1 << 18];
+    size_t used = 0;
+    long got = 0;
+    int fd = raw_open("/proc/self/maps", O_RDONLY);
+    while ((got = raw_call(SYS_read, fd, (long)(maps + used), (long)(sizeof(maps) - 1 - used), 0)) >
+           0)
+        used += (size_t)got;
+    raw_close(fd);
+    maps[used] = '\0';
+    return strstr(maps, "/memfd:");
+}
+
+static void undeclared(void)
+{
+    char path[4096], target[64];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    CHECK(stat(name, &status) == 0);
+    CHECK(stat(path, &status) == 0);
+    CHECK(access(path, R_OK) == 0);
+    CHECK(readlink(path, target, sizeof(target)) == -1);
+    DIR *stream = opendir(folder);
+    CHECK(stream && closedir(stream) == 0);
+    CHECK(!is_attached());
+    CHECK(holds(open(path, O_RDONLY), name));
+    CHECK(is_attached());
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"blank", blank},     {"kept", kept},         {"root", root},
-                 {"thread", thread},   {"replaced", replaced}, {"cancelled", cancelled},
-                 {"numbers", numbers}, {"rights", rights},     {"rings", rings}};
+    } cases[] = {{"blank", blank},       {"kept", kept},         {"root", root},
+                 {"thread", thread},     {"replaced", replaced}, {"cancelled", cancelled},
+                 {"numbers", numbers},   {"rights", rights},     {"rings", rings},
+                 {"programs", programs}, {"beyond", beyond},     {"undeclared", undeclared}};
     if (argc < 4 || chdir(argv[2]) != 0)
         return 2;
     folder = argv[2];

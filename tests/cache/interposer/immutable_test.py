@@ -63,7 +63,7 @@ class Calls(Declared):
     def test_odd(self):
         """See declared_odd.c."""
         cases = ("blank", "kept", "root", "thread", "replaced", "cancelled", "numbers", "rights",
-                 "rings")
+                 "rings", "programs", "beyond")
         jail = self.scratch / "jail"
         for folder in (self.data / "sub", self.data / "hidden", jail / str(self.data)[1:]):
             folder.mkdir(parents=True)
@@ -79,6 +79,15 @@ class Calls(Declared):
         script = ('for k; do timeout 60 "$ODD" "$k" "$DATA" "$JAIL" >&2 || '
                   '{ echo "$k: status $?" >&2; status=1; }; done; exit $status')
         self.run_declared("sh", "-c", script, "sh", *cases, ODD=ODD, DATA=self.data, JAIL=jail)
+
+    def test_undeclared(self):
+        """Without --immutable a program that only looks at names asks no agent."""
+        (self.data / "undeclared").write_text("undeclared")
+        self.settle()
+        for script in ('"$@"', 'unset RHINET_CACHE_PATH; "$@"'):
+            process = self.start_cached("sh", "-c", script, "sh", ODD, "undeclared", self.data, "/")
+            status, out, err = self.finish(process)
+            self.assertEqual(status, 0, out + err)
 
     @unittest.skipUnless(shutil.which("fio"), "no fio here")
     def test_rings(self):

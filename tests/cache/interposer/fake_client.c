@@ -256,6 +256,12 @@ int cache_changed(struct cache_client *client, const struct stat *status)
 
 /* ---- Declared folders: there are none ------------------------------------------------------- */
 
+bool cache_client_declares(const struct cache_client *client)
+{
+    (void)client;
+    return false;
+}
+
 bool cache_name_is_declared(const struct cache_client *client, const char *path)
 {
     (void)client, (void)path;

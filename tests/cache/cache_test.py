@@ -551,7 +551,7 @@ class Hostile(Case):
         pids = set(processes_of(job.process.pid))
         names = [name for name in names if name.split("-")[2] in map(str, pids)]
         self.assertEqual(len(set(names)), 2)
-        attach = struct.pack("<QIIQ", 0x6F636E6174656E31, 6, 1, 0)
+        attach = struct.pack("<QIIQ1072x", 0x6F636E6174656E31, 6, 1, 0)  # struct cache_call
         for user, is_heard in ((0, True), (STRANGER, False)):
             self.assertEqual(as_user(user, lambda: self.calls(names[0], attach)), is_heard)
         self.check_good(job.finish(), 2)

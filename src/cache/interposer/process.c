@@ -16,7 +16,6 @@
 #include "cache/interposer/table.h"
 #include "cache/interposer/writers.h"
 
-#include <alloca.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -226,52 +225,50 @@ ENTRY int execveat(int folder, const char *path, char *const *arguments, char *c
 
 /* With the words one by one, up to a NULL. No memory is asked for: children of threads call
  * them. */
-static size_t count_words(const char *first, va_list list)
-{
-    size_t count = 0;
-    for (const char *word = first; word; word = va_arg(list, const char *))
-        count++;
-    return count;
-}
+#define WORDS_MAX 1024
 
-static void gather_words(char **words, size_t count, const char *first, va_list *list)
+static bool gather_words(char **words, const char *first, va_list *list)
 {
     words[0] = (char *)first;
-    for (size_t i = 1; i <= count; i++)
+    for (int i = 0; words[i];) {
+        if (++i == WORDS_MAX) {
+            errno = E2BIG;
+            return false;
+        }
         words[i] = va_arg(*list, char *);
+    }
+    return true;
 }
-
-#define GATHER_WORDS(words, first, list)                                                           \
-    va_start(list, first);                                                                         \
-    size_t count = count_words(first, list);                                                       \
-    va_end(list);                                                                                  \
-    char **words = alloca((count + 1) * sizeof(*(words)));                                         \
-    va_start(list, first);                                                                         \
-    gather_words(words, count, first, &(list))
 
 ENTRY int execl(const char *path, const char *first, ...)
 {
+    char *words[WORDS_MAX];
     va_list list;
-    GATHER_WORDS(words, first, list);
+    va_start(list, first);
+    bool fits = gather_words(words, first, &list);
     va_end(list);
-    return execve(path, words, environ);
+    return fits ? execve(path, words, environ) : -1;
 }
 
 ENTRY int execlp(const char *file, const char *first, ...)
 {
+    char *words[WORDS_MAX];
     va_list list;
-    GATHER_WORDS(words, first, list);
+    va_start(list, first);
+    bool fits = gather_words(words, first, &list);
     va_end(list);
-    return execvpe(file, words, environ);
+    return fits ? execvpe(file, words, environ) : -1;
 }
 
 ENTRY int execle(const char *path, const char *first, ...)
 {
+    char *words[WORDS_MAX];
     va_list list;
-    GATHER_WORDS(words, first, list);
-    char *const *environment = first ? va_arg(list, char *const *) : environ;
+    va_start(list, first);
+    bool fits = gather_words(words, first, &list);
+    char *const *environment = fits ? va_arg(list, char *const *) : NULL;
     va_end(list);
-    return execve(path, words, environment);
+    return fits ? execve(path, words, environment) : -1;
 }
 
 /* ---- Folders --------------------------------------------------------------------------------- */

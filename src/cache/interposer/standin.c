@@ -102,13 +102,14 @@ bool standin_open(int folder, const char *path, int flags, int *fd)
 /* ---- Making it real -------------------------------------------------------------------------- */
 
 /* Whoever is at it has all signals blocked and makes no call that waits, so that this is over at
- * once; but for threads that a debugger has stopped. */
+ * once; but for threads that a debugger has stopped. Not to be cancelled: callers have it
+ * pinned. */
 static void wait_for_other(struct description *description)
 {
     struct rest rest = {0};
     int64_t deadline_ns = clock_deadline_ns(WAIT_NS);
     int cancelling;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling); /* the caller has it pinned */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     while (atomic_load(&description->standin) == STANDIN_BUSY && clock_now_ns() < deadline_ns)
         rest_once(&rest);
     pthread_setcancelstate(cancelling, NULL);

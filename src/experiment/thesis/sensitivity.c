@@ -129,7 +129,7 @@ static void effect_add(struct row *row, size_t constant, double simulated, int h
 
 static int no_memory(const char *what)
 {
-    error_no_memory(what);
+    error_no_memory("%s", what);
     return cli_fail();
 }
 

@@ -274,7 +274,8 @@ static void beyond(void)
     enum { FIRST = 65536 }; /* TABLE_SIZE */
     struct rlimit limit = {FIRST + 8, FIRST + 8}, before;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    limit.rlim_max = before.rlim_max;
+    if (before.rlim_max > limit.rlim_max)
+        limit.rlim_max = before.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return; /* such numbers are not to be had */
     int fd = open_one();

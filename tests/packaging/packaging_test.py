@@ -93,7 +93,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         packages = {}
         for name, text in re.findall(r"^%files ?(\S*|-n \S+)\n(.*?)(?=^%|\Z)(?!%license)",
-                                     re.sub(r"^%license.*\n", "", done.stdout, flags=re.M),
+                                     re.sub(r"^%(license|dir).*\n", "", done.stdout, flags=re.M),
                                      re.M | re.DOTALL):
             packages[name or "rhinet"] = text.split()
         self.assertGreaterEqual(len(packages), 5)
